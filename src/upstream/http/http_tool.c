@@ -1,25 +1,450 @@
 /*
- * One call of an HTTP endpoint. http_request.c builds the request; what an answer means is decided here: a
- * value, a refusal in the service's own words (quoted), a transient failure, or a broken result. Secrets that
- * were sent are redacted before anything is read.
+ * One call of an HTTP endpoint: URL, headers and body from templates and arguments, and what the answer
+ * means: a value, a refusal in the service's own words (quoted), a transient failure, or a broken result.
+ * Secrets that were sent are redacted before anything is read.
+ *
+ * An argument stays within its place: in the path it is percent-encoded and may not be "." or ".." (not
+ * between slashes either, since servers decode before they resolve), in a
+ * header it cannot end the line, and it never selects the host.
  */
-#include "upstream/http/http_tool_internal.h"
+#include "upstream/http/http_tool.h"
 
+#include "base/address_space.h"
 #include "base/arena.h"
+#include "base/buf.h"
+#include "base/trace_context.h"
 #include "json/build.h"
 #include "json/parse.h"
 #include "json/write.h"
+#include "upstream/secrets.h"
+#include "upstream/upstream_call.h"
 
+#include <ctype.h>
 #include <stdio.h>
+#include <strings.h>
 
-struct http_answer {
+struct http_call {
+    struct arena *arena;
+    const struct http_spec *spec;
+    const struct upstream_spec *base; /* NULL: the spec has the whole URL */
+    const struct json *arguments;
+    const struct trace_context *trace; /* NULL: none */
+    const char **used;                 /* keys of the arguments that URL, headers or query have taken */
+    size_t used_count;
+    struct secrets secrets; /* sent with the request, to be redacted in the answer */
+    struct fetch_request request;
+    struct fetch *fetch;
+    /* of the answer */
     int status;
-    struct str type, redirect;        /* of the head */
+    struct str type, redirect;
     const struct name_value *headers; /* the result of HEAD */
     size_t header_count;
     int64_t after_s;
     struct buf body;
 };
+
+static const struct method {
+    const char *name;
+    bool in_query, idempotent;
+} methods[] = {
+    {"GET", true, true},  {"HEAD", true, true},   {"DELETE", true, true},
+    {"PUT", false, true}, {"POST", false, false}, {"PATCH", false, false},
+};
+
+static const struct method *find_method(struct str name)
+{
+    for (size_t i = 0; i < sizeof(methods) / sizeof(methods[0]); i++)
+        if (str_is(name, methods[i].name))
+            return &methods[i];
+    return NULL;
+}
+
+bool http_tool_is_idempotent(const struct http_spec *spec)
+{
+    const struct method *method = find_method(spec->method);
+    return method && method->idempotent;
+}
+
+/* ---- templates -----------------------------------------------------------------------
+ * {name} is an argument, ${NAME} a setting (secrets.h), $${ a literal ${. The value of an argument is data:
+ * it is encoded and never read as a template itself. */
+
+enum template_kind {
+    TEMPLATE_TEXT,
+    TEMPLATE_ARGUMENT, /* `text`: its name */
+    TEMPLATE_SETTING,  /* `text`: "${NAME}" as written */
+    TEMPLATE_BAD       /* `text`: from a brace that does not close, or encloses no name */
+};
+
+struct template_part {
+    enum template_kind kind;
+    struct str text;
+};
+
+/* Takes the next part from the front of *rest; false: the end. */
+static bool next_part(struct str *rest, struct template_part *part)
+{
+    if (!rest->len)
+        return false;
+    bool setting = str_starts(*rest, "${");
+    const char *close = memchr(rest->at, '}', rest->len);
+    size_t n = close ? (size_t)(close - rest->at) + 1 : rest->len;
+    struct str inside = {rest->at + 1, close ? n - 2 : 0};
+    bool names = inside.len > 0;
+    for (size_t i = 0; names && i < inside.len; i++)
+        names = isalnum((unsigned char)inside.at[i]) || memchr("_-.", inside.at[i], 3);
+    if (str_starts(*rest, "$${")) {
+        *part = (struct template_part){TEMPLATE_TEXT, {rest->at + 1, 2}};
+        n = 3;
+    } else if (setting && close) {
+        *part = (struct template_part){TEMPLATE_SETTING, {rest->at, n}};
+    } else if (rest->at[0] == '{' && close && names) {
+        *part = (struct template_part){TEMPLATE_ARGUMENT, inside};
+    } else if (setting || rest->at[0] == '{') {
+        *part = (struct template_part){TEMPLATE_BAD, {rest->at, n}};
+    } else {
+        for (n = 1; n < rest->len && rest->at[n] != '{'; n++)
+            if (str_starts(str_from(*rest, n), "${") || str_starts(str_from(*rest, n), "$${"))
+                break;
+        *part = (struct template_part){TEMPLATE_TEXT, {rest->at, n}};
+    }
+    *rest = str_from(*rest, n);
+    return true;
+}
+
+/* Percent-encodes everything but letters, digits and -._~ */
+static void encode(struct buf *out, struct str text)
+{
+    for (size_t i = 0; i < text.len; i++) {
+        unsigned char c = (unsigned char)text.at[i];
+        if (isalnum(c) || memchr("-._~", c, 4))
+            buf_byte(out, (char)c);
+        else
+            buf_printf(out, "%%%02X", c);
+    }
+}
+
+bool http_tool_argument(const struct http_spec *spec, size_t at, struct str *name)
+{
+    struct template_part part;
+    for (size_t i = 0; i <= spec->headers.count; i++) {
+        struct str rest = i ? spec->headers.list[i - 1].value : spec->url;
+        while (next_part(&rest, &part))
+            if (part.kind == TEMPLATE_ARGUMENT && at-- == 0) {
+                *name = part.text;
+                return true;
+            }
+    }
+    return false;
+}
+
+static enum err check_template(struct str text, const char *where, struct why *why)
+{
+    struct template_part part;
+    while (next_part(&text, &part))
+        if (part.kind == TEMPLATE_BAD)
+            return err_set(why, ERR_CONFIG, "%s has '" STR_FMT "': expected {argument} or ${SETTING}", where,
+                           STR_ARG(str_cut(part.text, 40)));
+    return OK;
+}
+
+/* An argument that selected the host could send our credentials to any host. */
+static enum err check_host(struct str url, struct why *why)
+{
+    struct template_part part;
+    size_t slashes = 0;
+    while (slashes < 3 && next_part(&url, &part)) {
+        if (part.kind == TEMPLATE_ARGUMENT)
+            return err_set(why, ERR_CONFIG,
+                           "{" STR_FMT "} is before the path: an argument may be in the path, the query or "
+                           "a header, and never select the host",
+                           STR_ARG(part.text));
+        for (size_t i = 0; part.kind == TEMPLATE_TEXT && i < part.text.len; i++)
+            slashes += part.text.at[i] == '/';
+        if (part.kind == TEMPLATE_SETTING && !slashes)
+            slashes = 2; /* ${BASE}/path: the setting has the scheme */
+    }
+    return OK;
+}
+
+enum err http_tool_check(const struct http_spec *spec, bool has_upstream, struct why *why)
+{
+    struct str url = spec->url;
+    bool absolute = str_starts(url, "http://") || str_starts(url, "https://") || str_starts(url, "${");
+    enum err err = OK;
+    if (!find_method(spec->method))
+        return err_set(why, ERR_CONFIG,
+                       "expected \"GET …\", \"POST …\", PUT, PATCH, DELETE or HEAD, got '" STR_FMT "'",
+                       STR_ARG(str_cut(spec->method, 20)));
+    for (size_t i = 0; i < url.len; i++)
+        if ((unsigned char)url.at[i] <= ' ' || url.at[i] == '#')
+            return err_set(why, ERR_CONFIG, "the URL contains a space, a line break or a '#'");
+    if (has_upstream && !str_starts(url, "/"))
+        return err_set(why, ERR_CONFIG,
+                       "expected a path that begins with \"/\", since an upstream is named, got '" STR_FMT
+                       "'",
+                       STR_ARG(str_cut(url, 60)));
+    if (!has_upstream && !absolute)
+        return err_set(why, ERR_CONFIG,
+                       "expected an address that begins with http:// or https://, or upstream = \"…\" beside "
+                       "it, got '" STR_FMT "'",
+                       STR_ARG(str_cut(url, 60)));
+    if (!has_upstream)
+        err = check_host(url, why);
+    if (err == OK)
+        err = check_template(url, "the URL", why);
+    for (size_t i = 0; err == OK && i < spec->headers.count; i++) {
+        const struct name_value *header = &spec->headers.list[i];
+        if (!fetch_header_is_safe(header->name, header->value))
+            return err_set(why, ERR_CONFIG, "the header '" STR_FMT "' cannot be sent",
+                           STR_ARG(str_cut(header->name, 60)));
+        err = check_template(header->value, "a header", why);
+    }
+    return err;
+}
+
+static bool is_used(const struct http_call *call, const struct json_member *member)
+{
+    for (size_t i = 0; i < call->used_count; i++)
+        if (call->used[i] == member->key.at)
+            return true;
+    return false;
+}
+
+/* False: a list, an object or null. */
+static bool as_text(const struct json *value, struct str *out)
+{
+    bool plain = value->type == JSON_STRING || value->type == JSON_NUMBER;
+    if (value->type == JSON_BOOL)
+        *out = str_of(value->truth ? "true" : "false");
+    else
+        *out = plain ? (struct str){value->text, value->len} : STR_NONE;
+    return plain || value->type == JSON_BOOL;
+}
+
+static bool has_dot_segment(struct str path)
+{
+    size_t from = 0;
+    for (size_t i = 0; i <= path.len; i++) {
+        if (i < path.len && path.at[i] != '/' && path.at[i] != '\\')
+            continue;
+        struct str segment = {path.at + from, i - from};
+        if (str_is(segment, ".") || str_is(segment, ".."))
+            return true;
+        from = i + 1;
+    }
+    return false;
+}
+
+/* Looks up the argument of a placeholder in the URL or a header, and marks it as used. */
+static enum err take_argument(struct http_call *call, struct str name, struct str *text, struct why *why)
+{
+    const struct json_member *member = NULL;
+    const struct json *arguments = call->arguments;
+    for (size_t i = 0; json_is(arguments, JSON_OBJECT) && i < arguments->len && !member; i++)
+        if (str_eq(arguments->members[i].key, name))
+            member = &arguments->members[i];
+    if (!member || member->value.type == JSON_NULL)
+        return err_set(why, ERR_PARSE, "the argument '" STR_FMT "' is missing", STR_ARG(name));
+    if (!as_text(&member->value, text))
+        return err_set(why, ERR_PARSE,
+                       "the argument '" STR_FMT "' must be a string, a number, true or false, got %s",
+                       STR_ARG(name), json_type_name(member->value.type));
+    if (!text->len)
+        return err_set(why, ERR_PARSE, "the argument '" STR_FMT "' must not be empty", STR_ARG(name));
+    if (!is_used(call, member))
+        call->used[call->used_count++] = member->key.at;
+    return OK;
+}
+
+static bool has_query(const struct buf *url)
+{
+    return url->len && memchr(url->at, '?', url->len);
+}
+
+enum template_place { IN_URL, IN_HEADER };
+
+/* `literal`: of an upstream, in which {name} is no placeholder. */
+static enum err fill_in(struct http_call *call, struct buf *out, enum template_place place, struct str rest,
+                        bool literal, struct why *why)
+{
+    struct template_part part;
+    enum err err = OK;
+    while (err == OK && next_part(&rest, &part)) {
+        struct str text = part.text;
+        if (part.kind == TEMPLATE_SETTING) {
+            size_t slashes = 0;
+            for (size_t i = 0; i < out->len; i++)
+                slashes += out->at[i] == '/';
+            /* The host is not redacted: it is no secret, and responses repeat it. */
+            bool secret = place == IN_HEADER || (call->base && !literal) || slashes >= 3;
+            err = secrets_expand(call->arena, text, secret ? &call->secrets : NULL, &text, why);
+            buf_str(out, err ? STR_NONE : text);
+        } else if (part.kind == TEMPLATE_ARGUMENT && literal && place == IN_HEADER) {
+            buf_printf(out, "{" STR_FMT "}", STR_ARG(text));
+        } else if (part.kind != TEMPLATE_ARGUMENT || literal) {
+            buf_str(out, text);
+        } else if ((err = take_argument(call, part.text, &text, why)) != OK) {
+            break;
+        } else if (place == IN_HEADER && !fetch_header_is_safe(STR_LIT("x"), text)) {
+            err = err_set(why, ERR_PARSE,
+                          "the argument '" STR_FMT "' goes into a header and must not hold line breaks",
+                          STR_ARG(part.text));
+        } else if (place == IN_HEADER) {
+            buf_str(out, text);
+        } else if (!has_query(out) && has_dot_segment(text)) {
+            err = err_set(why, ERR_PARSE,
+                          "the argument '" STR_FMT "' must not be '.' or '..', alone or between slashes",
+                          STR_ARG(part.text));
+        } else {
+            encode(out, text);
+        }
+    }
+    return err;
+}
+
+static void add_query_value(struct buf *out, struct str name, const struct json *value)
+{
+    struct str text;
+    if (value->type == JSON_NULL)
+        return;
+    if (!as_text(value, &text))
+        text = json_to_str(out->arena, value);
+    buf_byte(out, has_query(out) ? '&' : '?');
+    encode(out, name);
+    buf_byte(out, '=');
+    encode(out, text);
+}
+
+static void add_query(struct http_call *call, struct buf *out)
+{
+    const struct json *arguments = call->arguments;
+    const struct http_spec *spec = call->spec;
+    for (size_t i = 0; json_is(arguments, JSON_OBJECT) && i < arguments->len; i++) {
+        const struct json_member *member = &arguments->members[i];
+        bool in_query = !call->request.has_body;
+        for (size_t n = 0; !in_query && n < spec->query_count; n++)
+            in_query = str_eq(spec->query[n], member->key);
+        if (!in_query || is_used(call, member))
+            continue;
+        call->used[call->used_count++] = member->key.at;
+        if (member->value.type != JSON_ARRAY)
+            add_query_value(out, member->key, &member->value);
+        for (size_t n = 0; member->value.type == JSON_ARRAY && n < member->value.len; n++)
+            add_query_value(out, member->key, &member->value.items[n]);
+    }
+}
+
+static enum err build_path(struct http_call *call, struct buf *url, struct why *why)
+{
+    struct buf path = buf_in(call->arena);
+    enum err err = OK;
+    if (call->base)
+        err = fill_in(call, url, IN_URL, call->base->url, true, why);
+    while (url->len && url->at[url->len - 1] == '/')
+        url->len--;
+    if (err == OK && has_query(url))
+        err = err_set(why, ERR_CONFIG,
+                      "the upstream's url must not contain a query: put it into the url of each tool");
+    if (err == OK)
+        err = fill_in(call, &path, IN_URL, call->spec->url, false, why);
+    if (err != OK)
+        return err;
+    struct str clean = {path.at, 0};
+    while (clean.len < path.len && !strchr("?#", path.at[clean.len]))
+        clean.len++;
+    if (has_dot_segment(clean)) /* joined from parts, such as '.' and '.' */
+        return err_set(why, ERR_PARSE, "with these arguments the path contains a '.' or '..' segment");
+    buf_str(url, buf_view(&path));
+    return OK;
+}
+
+static bool has_header(const struct name_value *list, size_t count, struct str name)
+{
+    for (size_t i = 0; i < count; i++)
+        if (list[i].name.len == name.len && strncasecmp(list[i].name.at, name.at, name.len) == 0)
+            return true;
+    return false;
+}
+
+size_t http_trace_headers(struct name_value *list, const struct trace_context *trace,
+                          struct name_values configured)
+{
+    size_t count = 0;
+    for (unsigned i = 0; trace && i < TRACE_KEYS; i++)
+        if (trace->values[i].len && !has_header(configured.list, configured.count, trace_key_names[i]))
+            list[count++] = (struct name_value){trace_key_names[i], trace->values[i]};
+    return count;
+}
+
+static enum err build_headers(struct http_call *call, struct why *why)
+{
+    const struct name_values own = call->spec->headers;
+    const struct name_values base = call->base ? call->base->headers : (struct name_values){0};
+    struct name_value *list =
+        ARENA_ARRAY(call->arena, struct name_value, own.count + base.count + 2 + TRACE_KEYS);
+    size_t count = 0;
+    enum err err = OK;
+    for (size_t i = 0; err == OK && i < own.count + base.count; i++) {
+        bool inherited = i >= own.count;
+        const struct name_value *header = inherited ? &base.list[i - own.count] : &own.list[i];
+        struct buf value = buf_in(call->arena);
+        if (inherited && has_header(list, own.count, header->name))
+            continue;
+        err = fill_in(call, &value, IN_HEADER, header->value, inherited, why);
+        list[count++] = (struct name_value){header->name, buf_view(&value)};
+    }
+    if (!has_header(list, count, STR_LIT("accept")))
+        list[count++] = (struct name_value){STR_LIT("Accept"), STR_LIT("application/json, */*;q=0.5")};
+    if (call->request.has_body && !has_header(list, count, STR_LIT("content-type")))
+        list[count++] = (struct name_value){STR_LIT("Content-Type"), STR_LIT("application/json")};
+    count += http_trace_headers(list + count, call->trace, (struct name_values){list, count});
+    call->request.headers = (struct name_values){list, count};
+    return err;
+}
+
+/* Fills in call->request. ERR_PARSE: an argument is at fault; other errors: a setting is. */
+static enum err build_request(struct http_call *call, struct why *why)
+{
+    const struct http_spec *spec = call->spec;
+    const struct method *method = find_method(spec->method);
+    size_t count = json_is(call->arguments, JSON_OBJECT) ? call->arguments->len : 0;
+    struct str ca_file = spec->ca_file.len || !call->base ? spec->ca_file : call->base->ca_file;
+    struct buf url = buf_in(call->arena);
+    call->used = ARENA_ARRAY(call->arena, const char *, count);
+    call->request = (struct fetch_request){.method = arena_dup(call->arena, spec->method).at,
+                                           .repeatable = http_tool_is_idempotent(spec),
+                                           .has_body = method && !method->in_query,
+                                           .ca_file = ca_file.len ? arena_dup(call->arena, ca_file).at : NULL,
+                                           .body_max = address_space_for_text(HTTP_BODY_BYTES)};
+    enum err err = build_path(call, &url, why);
+    if (err == OK)
+        err = build_headers(call, why);
+    if (err != OK)
+        return err;
+    add_query(call, &url);
+    if (url.len > HTTP_URL_BYTES)
+        return err_set(why, ERR_PARSE, "the arguments make an address of %zu bytes; at most %u can be sent",
+                       url.len, HTTP_URL_BYTES);
+    call->request.url = arena_dup(call->arena, buf_view(&url)).at;
+    if (!call->request.has_body)
+        return OK;
+    /* The body has the arguments that neither URL, headers nor query have used. */
+    struct buf body = buf_in(call->arena);
+    struct json_out out = json_out(&body);
+    json_open(&out, '{');
+    for (size_t i = 0; i < count; i++) {
+        if (is_used(call, &call->arguments->members[i]))
+            continue;
+        json_key_str(&out, call->arguments->members[i].key);
+        json_put(&out, &call->arguments->members[i].value);
+    }
+    json_close(&out, '}');
+    call->request.body = buf_view(&body);
+    return OK;
+}
+
+/* ---- the answer ---- */
 
 static struct str origin(const struct http_call *call)
 {
@@ -91,14 +516,13 @@ struct str http_response_error_message(struct arena *arena, struct str type, str
     return str_cut(found, HTTP_QUOTED_BYTES);
 }
 
-static void read_error(struct upstream_call *run, const struct http_call *call,
-                       const struct http_answer *answer, struct str body)
+static void read_error(struct upstream_call *run, const struct http_call *call, struct str body)
 {
     struct str from = origin(call);
-    int status = answer->status;
+    int status = call->status;
     char code[16];
     snprintf(code, sizeof(code), "http_%d", status);
-    run->answer->quoted = http_response_error_message(run->arena, answer->type, body);
+    run->answer->quoted = http_response_error_message(run->arena, call->type, body);
     if (http_response_is_transient(status))
         upstream_call_answer(run, UPSTREAM_TRANSIENT, code, STR_FMT " answered with status %d%s",
                              STR_ARG(from), status, status == 429 ? ": too many requests" : "");
@@ -112,20 +536,20 @@ static void read_error(struct upstream_call *run, const struct http_call *call,
             run, UPSTREAM_BROKEN, code,
             STR_FMT " redirects to " STR_FMT
                     " (status %d), which is not followed: the operator has to fix the tool's address",
-            STR_ARG(from), STR_ARG(answer->redirect.len ? answer->redirect : STR_LIT("elsewhere")), status);
+            STR_ARG(from), STR_ARG(call->redirect.len ? call->redirect : STR_LIT("elsewhere")), status);
     else
         upstream_call_answer(run, UPSTREAM_REFUSED, code, STR_FMT " answered with status %d", STR_ARG(from),
                              status);
 }
 
 /* JSON, also if it is not declared: services call it text/plain, or nothing at all. Else text. */
-static bool read_value(struct upstream_call *run, const struct http_call *call,
-                       const struct http_answer *answer, struct str body, struct json *value)
+static bool read_value(struct upstream_call *run, const struct http_call *call, struct str body,
+                       struct json *value)
 {
     struct json_error error = {0};
     body = json_skip_byte_order_mark(body);
     struct str trimmed = str_trim(body);
-    bool declared = str_contains_nocase(answer->type, STR_LIT("json"));
+    bool declared = str_contains_nocase(call->type, STR_LIT("json"));
     if (!trimmed.len) {
         *value = json_null();
         return true;
@@ -167,25 +591,24 @@ static const struct json *pick(const struct json *value, struct str path)
 }
 
 /* Fills in the answer of `run`. */
-static void read_answer(struct upstream_call *run, const struct http_call *call,
-                        const struct http_answer *answer)
+static void read_answer(struct upstream_call *run, const struct http_call *call)
 {
-    struct str body = arena_dup(run->arena, buf_view(&answer->body));
+    struct str body = arena_dup(run->arena, buf_view(&call->body));
     struct json *value = ARENA_NEW(run->arena, struct json);
     body = secrets_redact(run->arena, &call->secrets, body);
     run->answer->reached = true;
-    run->answer->after_s = answer->after_s;
-    if (answer->status < 200 || answer->status > 299) {
-        read_error(run, call, answer, body);
+    run->answer->after_s = call->after_s;
+    if (call->status < 200 || call->status > 299) {
+        read_error(run, call, body);
         return;
     }
     if (str_is(call->spec->method, "HEAD")) { /* whose answer has only a status and headers */
-        struct json_member *members = ARENA_ARRAY(run->arena, struct json_member, answer->header_count + 1);
-        members[0] = json_member(STR_LIT("status"), json_integer(run->arena, answer->status));
-        for (size_t i = 0; i < answer->header_count; i++)
-            members[i + 1] = json_member(answer->headers[i].name, json_string(answer->headers[i].value));
-        *value = json_object(run->arena, members, answer->header_count + 1);
-    } else if (!read_value(run, call, answer, body, value)) {
+        struct json_member *members = ARENA_ARRAY(run->arena, struct json_member, call->header_count + 1);
+        members[0] = json_member(STR_LIT("status"), json_integer(run->arena, call->status));
+        for (size_t i = 0; i < call->header_count; i++)
+            members[i + 1] = json_member(call->headers[i].name, json_string(call->headers[i].value));
+        *value = json_object(run->arena, members, call->header_count + 1);
+    } else if (!read_value(run, call, body, value)) {
         return;
     }
     const struct json *picked = pick(value, call->spec->pick);
@@ -201,16 +624,9 @@ static void read_answer(struct upstream_call *run, const struct http_call *call,
 
 /* ---- a call ---- */
 
-struct work {
-    struct http_call call;
-    struct http_answer answer;
-    struct fetch *fetch;
-};
-
-static struct str keep(struct upstream_call *run, struct str text)
+static struct str keep(const struct http_call *call, struct str text)
 {
-    const struct work *work = run->work;
-    return secrets_redact(run->arena, &work->call.secrets, arena_dup(run->arena, text));
+    return secrets_redact(call->arena, &call->secrets, arena_dup(call->arena, text));
 }
 
 static void on_head(void *owner, const struct fetch_head *head)
@@ -218,47 +634,47 @@ static void on_head(void *owner, const struct fetch_head *head)
     static const char *const names[] = {"content-type", "content-length", "last-modified", "etag",
                                         "location"};
     struct upstream_call *run = owner;
-    struct http_answer *answer = &((struct work *)run->work)->answer;
+    struct http_call *call = run->work;
     size_t count = sizeof(names) / sizeof(names[0]);
     struct name_value *headers = ARENA_ARRAY(run->arena, struct name_value, count);
-    answer->status = head->status;
-    answer->after_s = head->after_s;
-    answer->type = keep(run, fetch_header(head, "content-type"));
-    answer->redirect = keep(run, head->redirect);
-    answer->headers = headers;
+    call->status = head->status;
+    call->after_s = head->after_s;
+    call->type = keep(call, fetch_header(head, "content-type"));
+    call->redirect = keep(call, head->redirect);
+    call->headers = headers;
     for (size_t i = 0; i < count; i++) {
         struct str value = fetch_header(head, names[i]);
         if (value.len)
-            headers[answer->header_count++] = (struct name_value){str_of(names[i]), keep(run, value)};
+            headers[call->header_count++] = (struct name_value){str_of(names[i]), keep(call, value)};
     }
 }
 
 static void on_data(void *owner, struct str bytes)
 {
-    struct work *work = ((struct upstream_call *)owner)->work;
-    buf_str(&work->answer.body, bytes);
+    struct http_call *call = ((struct upstream_call *)owner)->work;
+    buf_str(&call->body, bytes);
 }
 
 static void on_done(void *owner, const struct fetch_end *end)
 {
     struct upstream_call *run = owner;
-    struct work *work = run->work;
+    struct http_call *call = run->work;
     if (end->how == FETCH_DONE) {
-        read_answer(run, &work->call, &work->answer);
+        read_answer(run, call);
     } else {
         upstream_call_answer(run, http_failures[end->how].outcome, http_failures[end->how].code, "%s",
                              end->why);
         run->answer->reached = end->sent;
     }
-    buf_clear(&work->answer.body);
+    buf_clear(&call->body);
     run->finish(run);
 }
 
 static void stop(struct upstream_call *run)
 {
-    struct work *work = run->work;
-    fetch_cancel(work->fetch);
-    buf_clear(&work->answer.body);
+    struct http_call *call = run->work;
+    fetch_cancel(call->fetch);
+    buf_clear(&call->body);
 }
 
 /* The model can fix arguments, only the operator a setting. */
@@ -277,21 +693,21 @@ enum upstream_call_state http_tool_call(struct upstream_call *run)
 {
     static const struct fetch_hooks hooks = {.head = on_head, .data = on_data, .done = on_done};
     struct why why = {0};
-    struct work *work = ARENA_NEW(run->arena, struct work);
-    work->call = (struct http_call){.arena = run->arena,
-                                    .spec = run->request->target->http,
-                                    .base = run->spec,
-                                    .arguments = run->request->arguments,
-                                    .trace = run->request->trace_context};
-    work->answer.after_s = -1;
-    run->work = work;
-    enum err err = http_request_build(&work->call, &why);
+    struct http_call *call = ARENA_NEW(run->arena, struct http_call);
+    *call = (struct http_call){.arena = run->arena,
+                               .spec = run->request->target->http,
+                               .base = run->spec,
+                               .arguments = run->request->arguments,
+                               .trace = run->request->trace_context,
+                               .after_s = -1};
+    run->work = call;
+    enum err err = build_request(call, &why);
     if (err != OK)
         return reject(run, err, &why);
-    work->call.request.total_ms =
+    call->request.total_ms =
         upstream_call_timeout_ms(run, target_timeout_ms(run->request->target, run->spec));
-    work->fetch = fetch_start(run->loop, &work->call.request, &hooks, run, &why);
-    if (!work->fetch)
+    call->fetch = fetch_start(run->loop, &call->request, &hooks, run, &why);
+    if (!call->fetch)
         return reject(run, ERR_UNAVAILABLE, &why);
     run->stop = stop;
     return UPSTREAM_PENDING;

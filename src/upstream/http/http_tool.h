@@ -1,7 +1,7 @@
 /*
  * An HTTP endpoint as a tool: arguments become a request, the answer becomes a
- * value. http_tool_call (upstream_call.h) runs a call; the functions here are
- * for those who load policies.
+ * value. http_tool_call (upstream_call.h) runs a call; the first functions here
+ * are for those who load policies, the others for MCP over HTTP.
  *
  * GET, HEAD and DELETE put the arguments that the URL does not name into the
  * query (a list is repeated, an object is JSON, null is omitted). Other
@@ -11,7 +11,8 @@
 #define TOOLGATE_UPSTREAM_HTTP_HTTP_TOOL_H
 
 #include "base/err.h"
-#include "upstream/upstream_spec.h"
+#include "upstream/http/fetch.h"
+#include "upstream/upstream.h"
 
 #define HTTP_TIMEOUT_MS   30000u    /* of one call, by default */
 #define HTTP_BODY_BYTES   16777216u /* of an answer */
@@ -27,5 +28,21 @@ bool http_tool_argument(const struct http_spec *spec, size_t at, struct str *nam
 
 /* Repeating the request is harmless: GET, HEAD, PUT, DELETE. */
 bool http_tool_is_idempotent(const struct http_spec *spec);
+
+/* Adds a header for each value of `trace` (NULL: none) that `configured` does not set; returns how many, at
+ * most TRACE_KEYS. */
+size_t http_trace_headers(struct name_value *list, const struct trace_context *trace,
+                          struct name_values configured);
+
+struct http_failure {
+    enum upstream_outcome outcome;
+    const char *code;
+};
+extern const struct http_failure http_failures[]; /* by enum fetch_outcome */
+
+bool http_response_is_transient(int status); /* a retry may succeed: 408, 425, 429, 5xx */
+
+/* The message of an error's body: problem+json's detail, error.message, message …; STR_NONE: none. */
+struct str http_response_error_message(struct arena *arena, struct str type, struct str body);
 
 #endif

@@ -11,7 +11,7 @@
 #include "base/address_space.h"
 #include "base/arena.h"
 #include "json/parse.h"
-#include "upstream/http/http_tool_internal.h"
+#include "upstream/http/http_tool.h"
 #include "upstream/mcp/mcp_message.h"
 
 #include <stdarg.h>
