@@ -1,17 +1,95 @@
 /*
  * The streamable HTTP transport: each message is a POST, answered by JSON or
- * by a stream of events (mcp_http_exchange.c). Up to 2025-11-25 there is a
+ * by a stream of events. Up to 2025-11-25 there is a
  * session, which may have to be renewed, streams can be resumed, and there is a
  * GET stream of server messages: a server may have none (405); a broken one is
  * resumed after its last event, with a delay that doubles while no event comes.
  * From 2026-07-28 on there are headers for method and name instead.
  */
-#include "upstream/mcp/mcp_http_internal.h"
-
+#include "base/address_space.h"
 #include "base/arena.h"
+#include "base/buf.h"
+#include "base/trace_context.h"
+#include "io/timer.h"
+#include "json/parse.h"
+#include "upstream/http/http_tool.h"
+#include "upstream/http/sse.h"
+#include "upstream/mcp/mcp_header_mapping.h"
+#include "upstream/mcp/mcp_message.h"
+#include "upstream/mcp/mcp_transport.h"
+#include "upstream/secrets.h"
 
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/queue.h>
+
+#define MCP_HTTP_NOTIFICATION_MS 30000u /* timeout of a notification or a response */
+#define MCP_HTTP_CLOSE_MS        2000u  /* timeout of DELETE */
+#define MCP_HTTP_LINGER_MS       1000u  /* a stream may stay open this long after its response */
+#define MCP_HTTP_RETRY_MS        1000u  /* before a broken stream is resumed … */
+#define MCP_HTTP_RETRY_MAX_MS    60000u /* … doubled each time without an event, up to this */
+#define MCP_HTTP_RETRY_DOUBLINGS 6u
+#define MCP_HTTP_RESUMES_MAX     5u    /* of an answer, in a row without an event */
+#define MCP_HTTP_SESSION_BYTES   1024u /* of a session's id */
+#define MCP_HTTP_QUOTED_BYTES    200u  /* of an error's body */
+#define MCP_HTTP_REQUESTS_MAX    64u   /* of the server, within its answer to one of ours */
+#define MCP_HTTP_REPLIES_MAX     256u  /* answers to its requests that wait to be posted */
+
+/* One message to the server and its response, or the GET stream of messages that belong to no request: a
+ * stream that is only ever resumed. */
+struct exchange {
+    struct mcp_transport *transport;
+    LIST_ENTRY(exchange) entry;
+    struct arena *arena; /* of its strings */
+    uint64_t id;         /* 0: no request */
+    const char *method;  /* "": a response, or the GET stream */
+    bool listens;        /* it is the GET stream */
+    struct str message;
+    struct name_values headers; /* of the message */
+    struct fetch *fetch;        /* NULL: waits for a session, for its next try, or to report a failure */
+    struct timer timer;
+    struct buf body;
+    struct sse sse;
+    int status;
+    int64_t after_s;
+    char type[64], redirect[256], failure[FETCH_WHY_MAX_BYTES];
+    char quoted[MCP_HTTP_QUOTED_BYTES + 1]; /* of an error's body */
+    unsigned resumes;                       /* in a row without an event */
+    bool streams;                           /* the response comes as events */
+    bool answered;
+    bool challenged;   /* the answer has WWW-Authenticate: a 401 is about credentials */
+    bool renewed;      /* it has already had its second session, or its second token */
+    bool renews;       /* part of renewing the session: the client does not see it */
+    unsigned requests; /* of the server, so far in this response */
+    bool is_reply;     /* our answer to a request of the server: one after the other, see `replies` */
+    TAILQ_ENTRY(exchange) reply;
+};
+
+struct mcp_transport {
+    struct loop *loop;
+    const struct upstream_spec *spec;
+    const struct mcp_transport_hooks *hooks;
+    void *owner;
+    struct arena *settings; /* of the expanded strings; NULL: not open */
+    struct secrets secrets;
+    const char *url, *ca_file;
+    struct name_values headers;
+    struct buf session, initialize; /* the session's id; the message that began it */
+    uint64_t initialize_id;
+    char version[32];
+    bool modern, renewing;
+    LIST_HEAD(, exchange) exchanges;
+    TAILQ_HEAD(, exchange)
+    replies; /* the first is being posted: a server that asks a lot gets one connection */
+    unsigned reply_count;
+    struct timer next_reply;
+    struct exchange *delivering; /* NULL again if a hook has freed it */
+    struct exchange *listener;   /* the GET stream; NULL: none */
+    struct fetch *closing;       /* DELETE */
+    struct timer later;
+    char why[FETCH_WHY_MAX_BYTES], quoted[MCP_HTTP_QUOTED_BYTES + 1]; /* for `closed` */
+};
 
 /* ---- settings, with their secrets expanded -------------------------------------------- */
 
@@ -29,7 +107,8 @@ static enum err expand_headers(const struct mcp_transport *t, struct arena *aren
     return err;
 }
 
-bool mcp_http_reload_headers(struct mcp_transport *t)
+/* Expands the headers again; true: a token was renewed, and the new one is used from now on. */
+static bool reload_headers(struct mcp_transport *t)
 {
     struct arena *scratch = arena_new();
     struct name_values now;
@@ -54,8 +133,9 @@ static void clear_settings(struct mcp_transport *t)
     t->headers = (struct name_values){0};
 }
 
-struct fetch_request mcp_http_request(struct mcp_transport *t, struct arena *arena, const char *method,
-                                      struct name_values more)
+/* With the headers of the spec, the protocol and the session, and `more`. */
+static struct fetch_request make_request(struct mcp_transport *t, struct arena *arena, const char *method,
+                                         struct name_values more)
 {
     struct name_value *list = ARENA_ARRAY(arena, struct name_value, t->headers.count + more.count + 2);
     size_t count = 0;
@@ -85,7 +165,8 @@ static void on_later(void *owner)
         t->hooks->opened(t->owner);
 }
 
-void mcp_http_report_later(struct mcp_transport *t, const char *why, const char *quoted)
+/* `opened` fires in the next turn, or `closed` if there is a `why`; the first report wins. */
+static void report_later(struct mcp_transport *t, const char *why, const char *quoted)
 {
     if (timer_is_set(&t->later))
         return;
@@ -94,96 +175,545 @@ void mcp_http_report_later(struct mcp_transport *t, const char *why, const char 
     timer_set(&t->later, t->loop, 0, on_later, t);
 }
 
-void mcp_http_deliver(struct mcp_transport *t, uint64_t about, struct str text)
+/* Passes a message to the client, with our secrets redacted. */
+static void pass_on(struct mcp_transport *t, uint64_t about, struct str text)
 {
     struct arena *scratch = arena_new();
     t->hooks->message(t->owner, about, secrets_redact(scratch, &t->secrets, text));
     arena_free(scratch);
 }
 
-uint32_t mcp_http_retry_ms(const struct sse *sse, unsigned doublings)
+/* ---- one POST and its response: JSON, a stream of events that may break and be resumed, or an error status.
+ * The client is notified of each request at its end: a failure of a request that was answered already has no
+ * effect.
+ *
+ *   post ─▶ head ─▶ JSON ───────────────────────▶ delivered
+ *                └▶ events ─▶ delivered … ─▶ broken ─▶ GET with Last-Event-ID ─▶ events … */
+
+#define INITIALIZED            "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/initialized\"}"
+#define SESSION_TEXT_MAX_BYTES 4096u  /* of an error, that is searched for what it says of the session */
+#define SESSION_BODY_MAX_BYTES 65536u /* of a longer one the code is not read */
+#define MCP_INVALID_PARAMS     (-32602)
+#define MCP_SESSION_NOT_FOUND  (-32001)
+
+#define LIST_CHANGED "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/tools/list_changed\"}"
+
+static void post_now(struct exchange *x);
+
+/* Of the message; those of each request are added when it is posted. */
+static void set_headers(struct exchange *x, const struct mcp_outgoing *outgoing)
 {
-    uint32_t ms = (sse->retry_ms ? sse->retry_ms : MCP_HTTP_RETRY_MS) << doublings;
-    return ms < MCP_HTTP_RETRY_MAX_MS ? ms : MCP_HTTP_RETRY_MAX_MS;
+    const struct mcp_transport *t = x->transport;
+    struct name_values mapped = {0};
+    size_t count = 0;
+    if (t->modern)
+        mapped = header_mapping_headers(x->arena, outgoing->schema, outgoing->arguments);
+    struct name_value *list = ARENA_ARRAY(x->arena, struct name_value, mapped.count + 4 + TRACE_KEYS);
+    list[count++] = (struct name_value){STR_LIT("Content-Type"), STR_LIT("application/json")};
+    list[count++] = (struct name_value){STR_LIT("Accept"), STR_LIT("application/json, text/event-stream")};
+    if (t->modern && x->method[0])
+        list[count++] = (struct name_value){STR_LIT("Mcp-Method"), str_of(x->method)};
+    if (t->modern && outgoing->name.len)
+        list[count++] =
+            (struct name_value){STR_LIT("Mcp-Name"), header_mapping_encode(x->arena, outgoing->name)};
+    for (size_t i = 0; i < mapped.count; i++)
+        list[count++] = mapped.list[i];
+    count += http_trace_headers(list + count, outgoing->trace, t->headers);
+    x->headers = name_values_copy(x->arena, (struct name_values){list, count});
 }
 
-/* ---- the GET stream ------------------------------------------------------------------------- */
-
-static void listen_now(void *owner);
-
-static void on_stream_head(void *owner, const struct fetch_head *head)
+static struct exchange *exchange_new(struct mcp_transport *t, const struct mcp_outgoing *outgoing)
 {
-    struct mcp_listener *l = &((struct mcp_transport *)owner)->listener;
-    struct str type = fetch_header(head, "content-type");
-    l->streams = head->status == 200 && str_contains_nocase(type, STR_LIT("text/event-stream"));
-    l->refused = !l->streams && head->status < 500 && head->status != 429;
-}
-
-static void on_stream_data(void *owner, struct str bytes)
-{
-    struct mcp_transport *t = owner;
-    struct mcp_listener *l = &t->listener;
-    struct sse_event event;
-    enum sse_result got = SSE_MORE;
-    struct fetch *fetch = l->fetch; /* delivering a message may stop the listener */
-    while (l->streams && l->fetch == fetch && (got = sse_next(&l->sse, &bytes, &event)) == SSE_EVENT) {
-        l->failures = 0;
-        if (str_is(event.type, "message") && event.data.len)
-            mcp_http_deliver(t, 0, event.data);
+    struct exchange *x = calloc(1, sizeof(*x));
+    if (!x)
+        abort();
+    x->transport = t;
+    x->arena = arena_new();
+    x->id = outgoing->id;
+    x->method = arena_dup(x->arena, str_of(outgoing->method ? outgoing->method : "")).at;
+    x->message = arena_dup(x->arena, outgoing->message);
+    set_headers(x, outgoing);
+    sse_init(&x->sse, UPSTREAM_LINE_MAX_BYTES);
+    x->after_s = -1;
+    LIST_INSERT_HEAD(&t->exchanges, x, entry);
+    x->is_reply = !outgoing->method;
+    if (x->is_reply) {
+        TAILQ_INSERT_TAIL(&t->replies, x, reply);
+        t->reply_count++;
     }
-    if (got == SSE_TOO_LONG || (l->fetch == fetch && !l->streams && bytes.len > MCP_HTTP_SESSION_BYTES))
-        mcp_http_listen_stop(t);
+    return x;
 }
 
-static void on_stream_done(void *owner, const struct fetch_end *end)
+/* A reply waits for those before it, and everything for a session that is being renewed. */
+static void exchange_post_if_due(struct exchange *x)
+{
+    const struct mcp_transport *t = x->transport;
+    bool waits = x->is_reply && x != TAILQ_FIRST(&t->replies);
+    if (!waits && !t->renewing && !x->fetch && !timer_is_set(&x->timer))
+        post_now(x);
+}
+
+static void on_next_reply(void *owner)
 {
     struct mcp_transport *t = owner;
-    struct mcp_listener *l = &t->listener;
-    (void)end;
-    l->fetch = NULL;
-    if (l->refused) {
-        mcp_http_listen_stop(t);
+    if (!TAILQ_EMPTY(&t->replies))
+        exchange_post_if_due(TAILQ_FIRST(&t->replies));
+}
+
+static void exchange_free(struct exchange *x)
+{
+    struct mcp_transport *t = x->transport;
+    if (t->delivering == x)
+        t->delivering = NULL;
+    if (t->listener == x)
+        t->listener = NULL;
+    if (x->fetch)
+        fetch_cancel(x->fetch);
+    timer_clear(&x->timer);
+    if (x->is_reply) {
+        TAILQ_REMOVE(&t->replies, x, reply);
+        t->reply_count--;
+        timer_set(&t->next_reply, t->loop, 0, on_next_reply, t);
+    }
+    LIST_REMOVE(x, entry);
+    sse_clear(&x->sse);
+    buf_clear(&x->body);
+    arena_free(x->arena);
+    free(x);
+}
+
+/* Reports that there will be no response, with x->quoted, and frees it. */
+__attribute__((format(printf, 5, 6))) static void fail(struct exchange *x, enum upstream_outcome outcome,
+                                                       const char *code, int64_t after_s, const char *format,
+                                                       ...)
+{
+    struct mcp_transport *t = x->transport;
+    uint64_t id = x->id;
+    bool renews = x->renews;
+    char why[FETCH_WHY_MAX_BYTES], quoted[sizeof(x->quoted)], text[FETCH_WHY_MAX_BYTES];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(why, sizeof(why), format, args);
+    va_end(args);
+    memcpy(quoted, x->quoted, sizeof(quoted));
+    const struct mcp_failure failure = {outcome, code, why, str_of(quoted), after_s};
+    exchange_free(x);
+    if (renews) {
+        snprintf(text, sizeof(text), "its session ended, and a new one could not be begun: %.400s", why);
+        report_later(t, text, quoted);
+    } else if (id) {
+        t->hooks->failed(t->owner, id, &failure);
+    }
+}
+
+static struct str origin(const struct exchange *x)
+{
+    return fetch_origin(str_of(x->transport->url));
+}
+
+static void fail_status(struct exchange *x)
+{
+    struct str from = origin(x);
+    struct arena *arena = arena_new();
+    char code[16];
+    int status = x->status;
+    struct str body = secrets_redact(arena, &x->transport->secrets, buf_view(&x->body));
+    struct str text = http_response_error_message(arena, str_of(x->type), body);
+    snprintf(x->quoted, sizeof(x->quoted), STR_FMT, STR_ARG(str_cut(text, MCP_HTTP_QUOTED_BYTES)));
+    arena_free(arena);
+    snprintf(code, sizeof(code), "http_%d", status);
+    if (http_response_is_transient(status))
+        fail(x, UPSTREAM_TRANSIENT, code, x->after_s, STR_FMT " answered with status %d", STR_ARG(from),
+             status);
+    else if (status == 401 || status == 403)
+        fail(x, UPSTREAM_UNAVAILABLE, code, -1,
+             STR_FMT " denies access (status %d): the operator has to give the upstream "
+                     "credentials, as headers = { Authorization = \"Bearer ${NAME}\" }",
+             STR_ARG(from), status);
+    else if (status >= 300 && status < 400)
+        fail(x, UPSTREAM_UNAVAILABLE, code, -1,
+             STR_FMT " redirects to %s (status %d), which is not followed: set the upstream's url "
+                     "to that address",
+             STR_ARG(from), x->redirect[0] ? x->redirect : "elsewhere", status);
+    else if (status == 404 || status == 405)
+        fail(x, UPSTREAM_REFUSED, code, -1,
+             STR_FMT " answered with status %d: there is no MCP server at this path, check the "
+                     "upstream's url",
+             STR_ARG(from), status);
+    else
+        fail(x, UPSTREAM_REFUSED, code, -1, STR_FMT " answered with status %d", STR_ARG(from), status);
+}
+
+/* ---- the session -------------------------------------------------------------------------------
+ * A session that the server no longer knows (it restarted, or the session expired) is renewed: the first
+ * `initialize` is sent again, then the rejected messages, which certainly did not run; and the tools are
+ * listed again, as the server may have changed. */
+
+static void post(struct mcp_transport *t, uint64_t id, const char *method, struct str message)
+{
+    const struct mcp_outgoing outgoing = {.id = id, .method = method, .message = message};
+    struct exchange *x = exchange_new(t, &outgoing);
+    x->renews = true;
+    post_now(x);
+}
+
+/* Drops what has come of the answer, begins another session and asks again; all others wait. */
+static void ask_in_next_session(struct exchange *x)
+{
+    struct mcp_transport *t = x->transport;
+    if (x->fetch)
+        fetch_cancel(x->fetch);
+    x->fetch = NULL;
+    x->resumes = 0;
+    sse_clear(&x->sse);
+    sse_init(&x->sse, UPSTREAM_LINE_MAX_BYTES);
+    if (x->renewed || !t->initialize.len) {
+        fail(x, UPSTREAM_TRANSIENT, "session_lost", 1, "its session ended, and so did the next one");
+        if (!t->renewing)
+            report_later(t, "its sessions end as soon as they begin", "");
         return;
     }
-    timer_set(&l->timer, t->loop, mcp_http_retry_ms(&l->sse, l->failures), listen_now, t);
-    l->failures += l->failures < MCP_HTTP_RETRY_DOUBLINGS;
+    x->renewed = true;
+    if (t->renewing)
+        return;
+    t->renewing = true;
+    t->session.len = 0;
+    if (t->listener)
+        exchange_free(t->listener);
+    post(t, t->initialize_id, "initialize", buf_view(&t->initialize));
 }
 
-static void listen_now(void *owner)
+/* Of a server that was restarted, or whose session expired, in the words of several SDKs. `rejected`: by an
+ * HTTP status, so that no tool said it. */
+static bool says_session_lost(struct str text, bool rejected)
 {
-    static const struct fetch_hooks hooks = {on_stream_head, on_stream_data, on_stream_done};
-    struct mcp_transport *t = owner;
-    struct mcp_listener *l = &t->listener;
+    static const char *const lost[] = {"not found", "no valid",   "not valid", "invalid",
+                                       "expired",   "unknown",    "missing",   "required",
+                                       "not exist", "terminated", "no longer"};
+    static const char *const begin[] = {"server not initialized", "expect initialize"};
+    text = str_cut(text, SESSION_TEXT_MAX_BYTES);
+    for (size_t i = 0; rejected && i < sizeof(begin) / sizeof(*begin); i++)
+        if (str_contains_nocase(text, str_of(begin[i])))
+            return true;
+    for (size_t i = 0; i < sizeof(lost) / sizeof(*lost); i++)
+        if (str_contains_nocase(text, STR_LIT("session")) && str_contains_nocase(text, str_of(lost[i])))
+            return true;
+    return false;
+}
+
+/* `body`: of an answer to `x`. */
+static bool has_lost_session(const struct exchange *x, struct str body)
+{
+    static const char *const logins[] = {"token", "bearer",  "credential", "log in",
+                                         "login", "sign in", "oauth",      "api key"};
+    const struct mcp_transport *t = x->transport;
+    bool rejected = x->status >= 400, denied = x->status == 401 || x->status == 403;
+    if (t->modern || x->renews || !t->initialize.len || strcmp(x->method, "initialize") == 0 ||
+        x->status >= 500 || (denied && x->challenged))
+        return false;
+    if (t->session.len && (x->status == 404 || x->status == 410))
+        return true;
+    for (size_t i = 0; denied && i < sizeof(logins) / sizeof(*logins); i++)
+        if (str_contains_nocase(str_cut(body, SESSION_TEXT_MAX_BYTES), str_of(logins[i])))
+            return false;
     struct arena *arena = arena_new();
-    sse_restart(&l->sse);
-    struct str last_id = sse_last_id(&l->sse);
-    const struct name_value more[2] = {{STR_LIT("Accept"), STR_LIT("text/event-stream")},
-                                       {STR_LIT("Last-Event-ID"), last_id}};
-    struct fetch_request request =
-        mcp_http_request(t, arena, "GET", (struct name_values){more, last_id.len ? 2 : 1});
-    request.repeatable = true;
-    l->streams = l->refused = false;
-    l->fetch = fetch_start(t->loop, &request, &hooks, t, NULL);
+    struct json message;
+    struct json_error fault;
+    bool small = body.len && body.len <= SESSION_BODY_MAX_BYTES;
+    bool read = small && json_parse(arena, body, NULL, &message, &fault) == OK;
+    const struct json *error = read ? json_get_text(&message, "error") : NULL;
+    bool lost = rejected && says_session_lost(body, true);
+    if (json_is(error, JSON_OBJECT) && json_get_text(error, "code")) {
+        struct str text = json_str(json_get_text(error, "message"));
+        int64_t code = MCP_INVALID_PARAMS;
+        json_int(json_get_text(error, "code"), &code);
+        /* -32602 is about arguments, of which one may be called session. -32001 is also what some SDKs say of
+         * a request that timed out, which may have run. */
+        lost = code != MCP_INVALID_PARAMS && (says_session_lost(text, rejected) ||
+                                              (code == MCP_SESSION_NOT_FOUND && (rejected || !text.len)));
+    }
+    arena_free(arena);
+    return lost;
+}
+
+/* A response to a message with `renews`. */
+static void take_session_response(struct exchange *x, struct str text)
+{
+    struct mcp_transport *t = x->transport;
+    struct mcp_message message = mcp_message_scan(text);
+    if (x->id) { /* initialize */
+        if (message.kind != MCP_MESSAGE_RESPONSE)
+            return; /* a notification before the response */
+        if (!message.result.len) {
+            fail(x, UPSTREAM_TRANSIENT, "session_lost", 1, "it rejects a new session");
+            return;
+        }
+        exchange_free(x);
+        post(t, 0, "notifications/initialized", STR_LIT(INITIALIZED));
+        return;
+    }
+    exchange_free(x);
+    t->renewing = false;
+    struct exchange *next;
+    for (x = LIST_FIRST(&t->exchanges); x; x = next) {
+        next = LIST_NEXT(x, entry);
+        exchange_post_if_due(x);
+    }
+    pass_on(t, 0, STR_LIT(LIST_CHANGED));
+}
+
+static bool is_response_to(const struct exchange *x, const struct mcp_message *message)
+{
+    return x->id && message->kind == MCP_MESSAGE_RESPONSE && mcp_message_own_id(message->id) == x->id;
+}
+
+/* False: the exchange is gone, or waits for another session. */
+static bool deliver(struct exchange *x, struct str text)
+{
+    struct mcp_transport *t = x->transport;
+    struct mcp_message message = mcp_message_scan(text);
+    if (message.kind == MCP_MESSAGE_REQUEST && !x->listens && ++x->requests > MCP_HTTP_REQUESTS_MAX) {
+        /* Each costs us a POST, and a server can put any number of them into one answer. */
+        fail(x, UPSTREAM_TRANSIENT, UPSTREAM_CODE_TOO_MANY_REQUESTS, -1,
+             STR_FMT " put more than %u requests of its own into one answer", STR_ARG(origin(x)),
+             MCP_HTTP_REQUESTS_MAX);
+        return false;
+    }
+    if (is_response_to(x, &message) && message.error.len && !x->renewed && has_lost_session(x, text)) {
+        ask_in_next_session(x);
+        return false;
+    }
+    x->answered |= is_response_to(x, &message);
+    t->delivering = x;
+    if (x->renews)
+        take_session_response(x, text);
+    else
+        pass_on(t, x->id, text);
+    bool lives = t->delivering == x;
+    t->delivering = NULL;
+    return lives;
+}
+
+static void on_linger_over(void *owner)
+{
+    exchange_free(owner);
+}
+
+static void fail_too_large(struct exchange *x)
+{
+    fail(x, UPSTREAM_BROKEN, "too_large", -1, STR_FMT " sends a message of more than %u MiB",
+         STR_ARG(origin(x)), UPSTREAM_LINE_MAX_BYTES >> 20);
+}
+
+/* What has come of an answer may be refused before all of it is there. */
+static bool has_room(struct exchange *x, size_t bytes)
+{
+    if (address_space_for_text(bytes) == bytes)
+        return true;
+    fail(x, UPSTREAM_TRANSIENT, "no_memory", 1,
+         "the gateway's address space (ulimit -v) has no room for an answer of more than %zu bytes", bytes);
+    return false;
+}
+
+static void on_data(void *owner, struct str bytes)
+{
+    struct exchange *x = owner;
+    struct sse_event event;
+    enum sse_result got;
+    if (!x->streams) {
+        if (x->body.len + bytes.len > (x->listens ? MCP_HTTP_SESSION_BYTES : UPSTREAM_LINE_MAX_BYTES))
+            fail_too_large(x);
+        else if (has_room(x, x->body.len + bytes.len))
+            buf_str(&x->body, bytes);
+        return;
+    }
+    while ((got = sse_next(&x->sse, &bytes, &event)) == SSE_EVENT) {
+        x->resumes = 0;
+        if (str_is(event.type, "message") && event.data.len && !deliver(x, event.data))
+            return;
+    }
+    if (got == SSE_TOO_LONG)
+        fail_too_large(x);
+    else if (!has_room(x, x->sse.line.len + x->sse.data.len))
+        return;
+    else if (x->answered && !timer_is_set(&x->timer))
+        timer_set(&x->timer, x->transport->loop, MCP_HTTP_LINGER_MS, on_linger_over, x);
+}
+
+static void on_head(void *owner, const struct fetch_head *head);
+static void on_done(void *owner, const struct fetch_end *end);
+
+static void on_start_failure(void *owner)
+{
+    struct exchange *x = owner;
+    fail(x, UPSTREAM_UNAVAILABLE, "unreachable", -1, "%s", x->failure);
+}
+
+static void begin(struct exchange *x, const struct fetch_request *request)
+{
+    static const struct fetch_hooks hooks = {.head = on_head, .data = on_data, .done = on_done};
+    struct why why = {0};
+    x->streams = false;
+    x->status = 0;
+    x->body.len = 0;
+    x->fetch = fetch_start(x->transport->loop, request, &hooks, x, &why);
+    if (x->fetch)
+        return;
+    snprintf(x->failure, sizeof(x->failure), "%.500s", why.text);
+    timer_set(&x->timer, x->transport->loop, 0, on_start_failure, x);
+}
+
+static void post_now(struct exchange *x)
+{
+    struct arena *arena = arena_new();
+    struct fetch_request request = make_request(x->transport, arena, "POST", x->headers);
+    request.body = x->message;
+    request.has_body = true;
+    request.total_ms = x->id ? 0 : MCP_HTTP_NOTIFICATION_MS;
+    begin(x, &request);
     arena_free(arena);
 }
 
-void mcp_http_listen_start(struct mcp_transport *t)
+static void on_resume(void *owner)
 {
-    if (t->modern || t->listener.on || !t->settings)
-        return;
-    t->listener.on = true;
-    listen_now(t);
+    struct exchange *x = owner;
+    struct arena *arena = arena_new();
+    struct str last_id = sse_last_id(&x->sse);
+    const struct name_value more[] = {{STR_LIT("Accept"), STR_LIT("text/event-stream")},
+                                      {STR_LIT("Last-Event-ID"), last_id}};
+    struct fetch_request request =
+        make_request(x->transport, arena, "GET", (struct name_values){more, last_id.len ? 2 : 1});
+    request.repeatable = true;
+    begin(x, &request);
+    arena_free(arena);
 }
 
-void mcp_http_listen_stop(struct mcp_transport *t)
+/* After what the server asked for, or MCP_HTTP_RETRY_MS, doubled with each attempt without an event. */
+static void resume(struct exchange *x, const char *why)
 {
-    struct mcp_listener *l = &t->listener;
-    if (l->fetch)
-        fetch_cancel(l->fetch);
-    timer_clear(&l->timer);
-    sse_clear(&l->sse);
-    *l = (struct mcp_listener){0};
-    sse_init(&l->sse, UPSTREAM_LINE_MAX_BYTES);
+    bool possible = x->listens || (x->id && !x->transport->modern && sse_last_id(&x->sse).len &&
+                                   x->resumes < MCP_HTTP_RESUMES_MAX);
+    if (!possible) {
+        fail(x, UPSTREAM_TRANSIENT, "broken_off", -1, "%s before it had answered", why);
+        return;
+    }
+    uint32_t ms = (x->sse.retry_ms ? x->sse.retry_ms : MCP_HTTP_RETRY_MS) << x->resumes;
+    timer_set(&x->timer, x->transport->loop, ms < MCP_HTTP_RETRY_MAX_MS ? ms : MCP_HTTP_RETRY_MAX_MS,
+              on_resume, x);
+    x->resumes += x->resumes < MCP_HTTP_RETRY_DOUBLINGS;
+    sse_restart(&x->sse);
+}
+
+/* Opens the GET stream, unless there is one. */
+static void listen_to_server(struct mcp_transport *t)
+{
+    static const struct mcp_outgoing nothing = {.method = ""};
+    if (t->modern || t->listener || !t->settings)
+        return;
+    t->listener = exchange_new(t, &nothing);
+    t->listener->listens = true;
+    on_resume(t->listener);
+}
+
+static void on_head(void *owner, const struct fetch_head *head)
+{
+    struct exchange *x = owner;
+    struct buf *session = &x->transport->session;
+    struct str type = fetch_header(head, "content-type");
+    bool success = head->status >= 200 && head->status < 300;
+    x->status = head->status;
+    x->after_s = head->after_s;
+    x->challenged = fetch_header(head, "www-authenticate").len != 0;
+    snprintf(x->type, sizeof(x->type), STR_FMT, STR_ARG(str_cut(type, sizeof(x->type) - 1)));
+    snprintf(x->redirect, sizeof(x->redirect), STR_FMT,
+             STR_ARG(str_cut(head->redirect, sizeof(x->redirect) - 1)));
+    x->streams = (x->id || x->listens) && success && str_contains_nocase(type, STR_LIT("text/event-stream"));
+    if (!success || strcmp(x->method, "initialize") != 0)
+        return;
+    struct str id = fetch_header(head, "mcp-session-id");
+    session->len = 0;
+    if (id.len <= MCP_HTTP_SESSION_BYTES && fetch_header_is_safe(STR_LIT("x"), id))
+        buf_str(session, id);
+}
+
+/* Success without events: one response, or none if none is due. */
+static void take_body(struct exchange *x)
+{
+    struct str body = str_trim(buf_view(&x->body));
+    bool json = str_contains_nocase(str_of(x->type), STR_LIT("json")) || str_starts(body, "{");
+    struct mcp_transport *t = x->transport;
+    bool initialized = strcmp(x->method, "notifications/initialized") == 0;
+    if (!x->id) {
+        if (x->renews)
+            take_session_response(x, STR_NONE);
+        else
+            exchange_free(x);
+        if (initialized)
+            listen_to_server(t);
+    } else if (!body.len) {
+        fail(x, UPSTREAM_BROKEN, "no_answer", -1, STR_FMT " sent no response (status %d)", STR_ARG(origin(x)),
+             x->status);
+    } else if (!json) {
+        fail(x, UPSTREAM_BROKEN, "invalid_json", -1,
+             STR_FMT " answered with %s instead of JSON: check that the upstream's url is that of "
+                     "an MCP server",
+             STR_ARG(origin(x)), x->type[0] ? x->type : "something");
+    } else if (deliver(x, body)) {
+        /* NOLINTBEGIN(clang-analyzer-unix.Malloc): deliver returned true, so x lives */
+        fail(x, UPSTREAM_BROKEN, "invalid_json", -1, STR_FMT " answered with no JSON-RPC response",
+             STR_ARG(origin(x)));
+        /* NOLINTEND(clang-analyzer-unix.Malloc) */
+    }
+}
+
+static void take_status(struct exchange *x)
+{
+    int status = x->status;
+    struct str body = str_trim(buf_view(&x->body));
+    struct mcp_message message = {0};
+    if (status >= 400)
+        message = mcp_message_scan(body);
+    if (status >= 200 && status < 300) {
+        take_body(x);
+    } else if ((status == 404 || !x->renewed) && has_lost_session(x, body)) {
+        ask_in_next_session(x);
+    } else if (status >= 400 && status != 401 && status != 403 && !http_response_is_transient(status) &&
+               is_response_to(x, &message)) {
+        if (deliver(x, body)) /* a JSON-RPC error with an HTTP status */
+            exchange_free(x); /* NOLINT(clang-analyzer-unix.Malloc): deliver returned true, so x lives */
+    } else if (status == 401 && !x->renewed && reload_headers(x->transport)) {
+        x->renewed = true;
+        post_now(x);
+    } else {
+        fail_status(x);
+    }
+}
+
+static void on_done(void *owner, const struct fetch_end *end)
+{
+    struct exchange *x = owner;
+    bool done = end->how == FETCH_DONE;
+    char why[FETCH_WHY_MAX_BYTES];
+    x->fetch = NULL;
+    snprintf(why, sizeof(why), "%s", done ? "" : end->why);
+    bool refused = x->status && x->status < 500 && x->status != 429; /* a server need not have a GET stream */
+    if (x->answered || (x->listens && !x->streams && refused))
+        exchange_free(x);
+    else if (x->listens)
+        resume(x, why);
+    else if (x->streams)
+        resume(x, done ? "its stream ended" : why);
+    else if (x->resumes && done)
+        fail(x, UPSTREAM_TRANSIENT, "broken_off", x->after_s,
+             STR_FMT " broke its stream off before it had answered, and does not resume it "
+                     "(status %d)",
+             STR_ARG(origin(x)), x->status);
+    else if (x->resumes)
+        resume(x, why);
+    else if (!done)
+        fail(x, http_failures[end->how].outcome, http_failures[end->how].code, -1, "%s", why);
+    else
+        take_status(x);
 }
 
 /* ---- the transport ---------------------------------------------------------------------------- */
@@ -200,7 +730,6 @@ static struct mcp_transport *http_open(struct loop *loop, const struct upstream_
     *t = (struct mcp_transport){
         .loop = loop, .spec = spec, .hooks = hooks, .owner = owner, .settings = arena_new()};
     TAILQ_INIT(&t->replies);
-    sse_init(&t->listener.sse, UPSTREAM_LINE_MAX_BYTES);
     enum err err = secrets_expand(t->settings, spec->url, &t->secrets, &url, &why);
     if (err == OK)
         err = secrets_expand(t->settings, spec->ca_file, NULL, &ca_file, &why);
@@ -208,14 +737,13 @@ static struct mcp_transport *http_open(struct loop *loop, const struct upstream_
         expand_headers(t, t->settings, &t->secrets, &t->headers, &why);
     t->url = arena_dup(t->settings, url).at;
     t->ca_file = ca_file.len ? arena_dup(t->settings, ca_file).at : NULL;
-    mcp_http_report_later(t, why.text, "");
+    report_later(t, why.text, "");
     return t;
 }
 
 /* Everything under way ends without a report. */
 static void drop_all(struct mcp_transport *t)
 {
-    mcp_http_listen_stop(t);
     while (!LIST_EMPTY(&t->exchanges))
         exchange_free(LIST_FIRST(&t->exchanges));
     timer_clear(&t->next_reply);
@@ -242,7 +770,7 @@ static void http_close(struct mcp_transport *t)
     timer_clear(&t->later);
     if (t->session.len && !t->modern) {
         struct arena *arena = arena_new();
-        struct fetch_request request = mcp_http_request(t, arena, "DELETE", (struct name_values){0});
+        struct fetch_request request = make_request(t, arena, "DELETE", (struct name_values){0});
         request.total_ms = MCP_HTTP_CLOSE_MS;
         request.repeatable = true;
         t->closing = fetch_start(t->loop, &request, &hooks, t, NULL);
@@ -251,7 +779,7 @@ static void http_close(struct mcp_transport *t)
     drop_all(t);
     if (!t->closing) {
         clear_settings(t);
-        mcp_http_report_later(t, "it was closed", "");
+        report_later(t, "it was closed", "");
     }
 }
 
@@ -261,7 +789,6 @@ static void http_free(struct mcp_transport *t)
         fetch_cancel(t->closing);
     drop_all(t);
     timer_clear(&t->later);
-    sse_clear(&t->listener.sse);
     buf_clear(&t->session);
     buf_clear(&t->initialize);
     clear_settings(t);
@@ -278,7 +805,7 @@ static void http_send(struct mcp_transport *t, const struct mcp_outgoing *outgoi
         t->initialize_id = outgoing->id;
     }
     if (!outgoing->method && t->reply_count == MCP_HTTP_REPLIES_MAX)
-        mcp_http_report_later(t, "it sends requests faster than it takes our answers to them", "");
+        report_later(t, "it sends requests faster than it takes our answers to them", "");
     else
         exchange_post_if_due(exchange_new(t, outgoing));
 }
