@@ -7,6 +7,8 @@
 #include "base/arena.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "json/build.h"
+#include "json/canonical.h"
 #include "json/parse.h"
 #include "json/write.h"
 #include "upstream/mcp/mcp_client_internal.h"
@@ -28,6 +30,34 @@ answer(const struct mcp_client *client, struct upstream_call *call, enum upstrea
                                 STR_ARG(client->spec->name), upstream_call_service(call), STR_ARG(sentence));
 }
 
+/* Removes the request, whose call gets another end. */
+static struct upstream_call *take_call(struct pending_request *pending)
+{
+    struct upstream_call *call = pending->call;
+    call->answer->reached = pending->sent;
+    call->work = NULL;
+    call->stop = NULL;
+    if (pending->client->stopping)
+        mcp_client_schedule(pending->client);
+    pending_remove(pending);
+    return call;
+}
+
+void mcp_call_end(struct pending_request *pending, enum upstream_outcome outcome, const char *code,
+                  const char *format, ...)
+{
+    const struct mcp_client *client = pending->client;
+    struct upstream_call *call = take_call(pending);
+    va_list args;
+    va_start(args, format);
+    struct str sentence = arena_vprintf(call->arena, format, args);
+    va_end(args);
+    if (outcome == UPSTREAM_UNAVAILABLE || strcmp(code, "unreachable") == 0)
+        call->answer->reached = false;
+    answer(client, call, outcome, code, STR_FMT, STR_ARG(sentence));
+    call->finish(call);
+}
+
 static int64_t restart_after_s(const struct mcp_client *client)
 {
     int64_t left = client->next_us - clock_mono_us();
@@ -43,11 +73,9 @@ static void quote(struct upstream_call *call, struct str quoted)
 
 void mcp_call_crashed(struct pending_request *pending, const char *why, struct str quoted)
 {
-    struct upstream_call *call = mcp_request_end(pending);
-    call->answer->after_s = restart_after_s(pending->client);
-    quote(call, quoted);
-    answer(pending->client, call, UPSTREAM_TRANSIENT, "crashed", "died before it answered (%s)", why);
-    call->finish(call);
+    pending->call->answer->after_s = restart_after_s(pending->client);
+    quote(pending->call, quoted);
+    mcp_call_end(pending, UPSTREAM_TRANSIENT, "crashed", "died before it answered (%s)", why);
 }
 
 /* Why it is down is for the log and status: its last words do not help a model. */
@@ -64,49 +92,204 @@ static enum upstream_call_state answer_unavailable(struct mcp_client *client, st
 
 void mcp_call_unavailable(struct pending_request *pending)
 {
-    struct upstream_call *call = mcp_request_end(pending);
-    answer_unavailable(pending->client, call);
+    struct mcp_client *client = pending->client;
+    struct upstream_call *call = take_call(pending);
+    answer_unavailable(client, call);
     call->finish(call);
 }
 
 void mcp_call_broken(struct pending_request *pending, const char *code, const char *why)
 {
-    struct upstream_call *call = mcp_request_end(pending);
-    answer(pending->client, call, UPSTREAM_BROKEN, code, "sent an unusable answer: %s", why);
-    call->finish(call);
+    mcp_call_end(pending, UPSTREAM_BROKEN, code, "sent an unusable answer: %s", why);
 }
 
 void mcp_call_failed(struct pending_request *pending, const struct mcp_failure *failure)
 {
-    struct mcp_client *client = pending->client;
-    struct upstream_call *call = mcp_request_end(pending);
-    call->answer->after_s = failure->after_s;
-    quote(call, failure->quoted);
+    pending->call->answer->after_s = failure->after_s;
+    quote(pending->call, failure->quoted);
     if (failure->quoted.len)
-        log_event(LOG_WARN, "upstream_error", LOG_STR("upstream", client->spec->name),
+        log_event(LOG_WARN, "upstream_error", LOG_STR("upstream", pending->client->spec->name),
                   LOG_TEXT("code", failure->code), LOG_STR("text", str_cut(failure->quoted, 200)));
-    call->answer->reached =
-        failure->outcome != UPSTREAM_UNAVAILABLE && strcmp(failure->code, "unreachable") != 0;
-    answer(client, call, failure->outcome, failure->code, "gave no usable answer: %s", failure->why);
-    call->finish(call);
+    mcp_call_end(pending, failure->outcome, failure->code, "gave no usable answer: %s", failure->why);
 }
 
 void mcp_call_timed_out(struct pending_request *pending)
 {
-    struct mcp_client *client = pending->client;
-    uint64_t id = pending->id;
     long long ms = (clock_mono_us() - pending->since_us) / 1000;
-    struct upstream_call *call = mcp_request_end(pending);
-    if (call->answer->reached) {
-        mcp_request_abandon(client, id, call->request->caller, "timed out");
-        answer(client, call, UPSTREAM_TRANSIENT, "timeout",
-               "did not answer within %lld ms; the call was cancelled", ms);
-    } else {
-        answer(client, call, UPSTREAM_UNAVAILABLE, "not_up",
-               "did not start within %lld ms; the call was not sent to it", ms);
+    if (!pending->sent) {
+        mcp_call_end(pending, UPSTREAM_UNAVAILABLE, "not_up",
+                     "did not start within %lld ms; the call was not sent to it", ms);
+        return;
     }
-    call->finish(call);
+    mcp_request_abandon(pending, "timed out");
+    mcp_call_end(pending, UPSTREAM_TRANSIENT, "timeout",
+                 "did not answer within %lld ms; the call was cancelled", ms);
 }
+
+/* ---- Elicitation: a server asks the user. A modern server answers the call with
+ * its questions. A legacy server asks while the call runs, but no model can
+ * wait for that: the question becomes the answer and the call is cancelled;
+ * when the client retries with the user's response, the same question gets it.
+ * Responses of earlier rounds travel with the client, in requestState. ---- */
+#define FIELDS_MAX       20u /* of a form, described in words */
+#define CHOICES_MAX      20u
+#define ELICITATIONS_MAX 16u /* of one call, answered ones included */
+#define FIELD_MAX_BYTES  200u
+#define CANCEL           "{\"action\":\"cancel\"}"
+#define URL_REQUIRED     (-32042)
+
+static void write_choices(struct buf *out, const struct json *choices)
+{
+    for (uint32_t i = 0; json_is(choices, JSON_ARRAY) && i < choices->len && i < CHOICES_MAX; i++) {
+        const struct json *value = json_get_text(&choices->items[i], "const");
+        buf_text(out, i ? ", " : ", one of ");
+        json_write(out, value ? value : &choices->items[i]);
+    }
+}
+
+/* size (string, required, one of "s", "m") — which one to send */
+static void write_field(struct buf *out, const struct json *schema, const struct json_member *field)
+{
+    struct str type = str_cut(json_str(json_get_text(&field->value, "type")), FIELD_MAX_BYTES);
+    struct str about = str_cut(json_str(json_get_text(&field->value, "description")), FIELD_MAX_BYTES);
+    buf_printf(out, "\n- " STR_FMT " (" STR_FMT "%s", STR_ARG(str_cut(field->key, FIELD_MAX_BYTES)),
+               STR_ARG(type.len ? type : STR_LIT("any")),
+               json_array_has(json_get_text(schema, "required"), field->key) ? ", required" : "");
+    write_choices(out, json_get_text(&field->value, "enum"));
+    write_choices(out, json_get_text(&field->value, "oneOf"));
+    buf_byte(out, ')');
+    if (about.len)
+        buf_printf(out, " — " STR_FMT, STR_ARG(about));
+}
+
+static void write_question(struct buf *out, const struct json *params)
+{
+    const struct json *schema = json_get_text(params, "requestedSchema");
+    const struct json *fields = json_get_text(schema, "properties");
+    struct str url = json_str(json_get_text(params, "url"));
+    buf_text(out, out->len ? "\n" : "");
+    buf_str(out, str_cut(json_str(json_get_text(params, "message")), MCP_QUOTE_MAX_BYTES / 2));
+    if (url.len) {
+        buf_text(out, "\n- to be opened: ");
+        buf_str(out, str_cut(url, MCP_QUOTE_MAX_BYTES / 4));
+    }
+    for (uint32_t i = 0; json_is(fields, JSON_OBJECT) && i < fields->len && i < FIELDS_MAX; i++)
+        write_field(out, schema, &fields->members[i]);
+}
+
+static void ask_first(struct pending_request *pending, const struct buf *question, const struct json *input)
+{
+    struct upstream_answer *answer = pending->call->answer;
+    answer->question = str_cut(buf_view(question), MCP_QUOTE_MAX_BYTES);
+    answer->input = pending->call->request->can_elicit ? input : NULL;
+    mcp_call_end(pending, UPSTREAM_INPUT_REQUIRED, "input_required", "has a question for the user first");
+}
+
+/* {inputRequests, requestState?} in the arena. */
+static const struct json *make_input(struct arena *arena, const struct json *requests,
+                                     const struct json *state)
+{
+    struct json_member members[2] = {json_member(STR_LIT("inputRequests"), *requests)};
+    struct json *input = arena_alloc(arena, sizeof(*input));
+    if (state)
+        members[1] = json_member(STR_LIT("requestState"), *state);
+    *input = json_object(arena, members, state ? 2 : 1);
+    return input;
+}
+
+/* False: there is no elicitation. */
+static bool elicitation_from_result(struct pending_request *pending, const struct json *result)
+{
+    const struct json *requests = json_get_text(result, "inputRequests");
+    struct buf question = buf_in(pending->call->arena);
+    if (!str_is(json_str(json_get_text(result, "resultType")), "input_required"))
+        return false;
+    if (!json_is(requests, JSON_OBJECT) || !requests->len) {
+        pending->call->answer->after_s = 1;
+        mcp_call_end(pending, UPSTREAM_TRANSIENT, "come_again", "is busy and asks for a retry");
+        return true;
+    }
+    for (uint32_t i = 0; i < requests->len; i++) {
+        const struct json *request = &requests->members[i].value;
+        if (!str_is(json_str(json_get_text(request, "method")), "elicitation/create"))
+            return false;
+        if (question.len < MCP_QUOTE_MAX_BYTES)
+            write_question(&question, json_get_text(request, "params"));
+    }
+    ask_first(pending, &question,
+              make_input(pending->call->arena, requests, json_get_text(result, "requestState")));
+    return true;
+}
+
+/* The user has to open a page before the call can succeed. False: no. */
+static bool elicitation_from_error(struct pending_request *pending, const struct json *error)
+{
+    const struct json *pages = json_get_text(json_get_text(error, "data"), "elicitations");
+    struct buf question = buf_in(pending->call->arena);
+    int64_t code;
+    if (!json_int(json_get_text(error, "code"), &code) || code != URL_REQUIRED ||
+        !json_is(pages, JSON_ARRAY) || !pages->len)
+        return false;
+    for (uint32_t i = 0; i < pages->len && question.len < MCP_QUOTE_MAX_BYTES; i++)
+        write_question(&question, &pages->items[i]);
+    ask_first(pending, &question, NULL);
+    return true;
+}
+
+void mcp_elicitation_request(struct mcp_client *client, uint64_t about, const struct mcp_message *message)
+{
+    static const struct str without[] = {STR("_meta")};
+    struct pending_request *pending = pending_subject(client, about);
+    struct json_error error;
+    struct json params;
+    if (!pending || ++pending->elicitations > ELICITATIONS_MAX) {
+        mcp_client_ignore(client, "an elicitation for no call, for one of several, or one too many",
+                          STR_NONE);
+        mcp_request_respond(client, message->id, "result", STR_LIT(CANCEL));
+        return;
+    }
+    struct arena *arena = pending->call->arena;
+    bool read = mcp_request_read(arena, arena_dup(arena, message->params), &params, &error);
+    if (!read || !str_trim(json_str(json_get_text(&params, "message"))).len) {
+        mcp_request_respond(client, message->id, "error",
+                            read
+                                ? STR_LIT("{\"code\":-32602,\"message\":\"Invalid params: expected a "
+                                          "question to the user in `message`\"}")
+                                : STR_LIT("{\"code\":-32602,\"message\":\"Invalid params: no valid JSON\"}"));
+        return;
+    }
+    struct buf name = buf_in(arena); /* equal questions have equal names, in every round */
+    buf_text(&name, "question-");
+    buf_hex64(&name, json_fingerprint(arena, &params, without, 1).low);
+    const struct upstream_request *request = pending->call->request;
+    const struct json *now = request->input_responses;
+    struct json responses; /* the user's, of earlier rounds and of this one */
+    if (!request->request_state.len ||
+        json_parse(arena, request->request_state, NULL, &responses, &error) != OK ||
+        responses.type != JSON_OBJECT)
+        responses = json_object(arena, NULL, 0);
+    for (uint32_t i = 0; json_is(now, JSON_OBJECT) && i < now->len; i++)
+        responses = json_with(arena, &responses, now->members[i].key, now->members[i].value);
+    const struct json *response = json_get(&responses, buf_view(&name));
+    if (response && json_str(json_get_text(response, "action")).len) {
+        mcp_request_respond(client, message->id, "result", json_to_str(arena, response));
+        return;
+    }
+    mcp_request_respond(client, message->id, "result", STR_LIT(CANCEL));
+    struct buf question = buf_in(arena);
+    write_question(&question, &params);
+    const struct json_member asked[2] = {
+        json_member(STR_LIT("method"), json_string(STR_LIT("elicitation/create"))),
+        json_member(STR_LIT("params"), params)};
+    const struct json_member named = json_member(buf_view(&name), json_object(arena, asked, 2));
+    struct json requests = json_object(arena, &named, 1);
+    struct json state = json_string(json_to_str(arena, &responses));
+    const struct json *input = make_input(arena, &requests, responses.len ? &state : NULL);
+    mcp_request_cancel(client, pending->id, "the user is asked first");
+    ask_first(pending, &question, input);
+}
+
+/* ---- results and errors ---- */
 
 /* NULL: a CallToolResult. */
 static const char *problem_of(const struct json *result)
@@ -139,7 +322,7 @@ static void take_result(struct pending_request *pending, struct str text)
     }
     const struct json *type = json_get_text(result, "resultType");
     bool complete = !type || str_is(json_str(type), "complete");
-    if (!complete && mcp_elicitation_from_result(pending, result))
+    if (!complete && elicitation_from_result(pending, result))
         return;
     const char *problem = "its `resultType` is unknown";
     if (complete && call->request->method)
@@ -150,7 +333,7 @@ static void take_result(struct pending_request *pending, struct str text)
         mcp_call_broken(pending, "no_tool_result", problem);
         return;
     }
-    mcp_request_end(pending);
+    take_call(pending);
     call->answer->outcome = UPSTREAM_RESULT;
     call->answer->result = result;
     call->finish(call);
@@ -190,7 +373,7 @@ static void take_error(struct pending_request *pending, struct str text)
         mcp_call_broken(pending, "invalid_json", parse_error.text);
         return;
     }
-    if (mcp_elicitation_from_error(pending, &error))
+    if (elicitation_from_error(pending, &error))
         return;
     json_int(json_get_text(&error, "code"), &code);
     struct str message = json_str(error.type == JSON_STRING ? &error : json_get_text(&error, "message"));
@@ -206,7 +389,6 @@ static void take_error(struct pending_request *pending, struct str text)
     if ((code == -32602 && !unknown_tool) ||
         (code == -32601 && !str_is(json_str(json_get_text(execution, "taskSupport")), "required")))
         i++;
-    mcp_request_end(pending);
     call->answer->rpc_code = code;
     if (call->request->method) { /* whose errors are the client's to read, without configured secrets */
         const struct json *data = json_get_text(&error, "data");
@@ -216,9 +398,8 @@ static void take_error(struct pending_request *pending, struct str text)
             call->answer->rpc_data = mcp_client_redact(client, call->arena, written);
     }
     call->answer->quoted = str_cut(mcp_client_redact(client, call->arena, message), MCP_QUOTE_MAX_BYTES);
-    answer(client, call, UPSTREAM_REFUSED, known[i].name, "%s (JSON-RPC error %lld)", known[i].sentence,
-           (long long)code);
-    call->finish(call);
+    mcp_call_end(pending, UPSTREAM_REFUSED, known[i].name, "%s (JSON-RPC error %lld)", known[i].sentence,
+                 (long long)code);
 }
 
 static void on_response(struct pending_request *pending, const struct mcp_message *message)
@@ -298,7 +479,7 @@ void mcp_call_send_waiting(struct mcp_client *client)
             send_call(client, pending);
             continue;
         }
-        struct upstream_call *call = mcp_request_end(pending);
+        struct upstream_call *call = take_call(pending);
         answer_blocked(client, call, why);
         call->finish(call);
     }
@@ -307,11 +488,9 @@ void mcp_call_send_waiting(struct mcp_client *client)
 static void stop_call(struct upstream_call *call)
 {
     struct pending_request *pending = call->work;
-    struct mcp_client *client = pending->client;
-    uint64_t id = pending->sent ? pending->id : 0;
-    mcp_request_end(pending);
-    if (id)
-        mcp_request_abandon(client, id, call->request->caller, "cancelled by the client");
+    if (pending->sent)
+        mcp_request_abandon(pending, "cancelled by the client");
+    take_call(pending);
 }
 
 enum upstream_call_state mcp_client_call(struct mcp_client *client, struct upstream_call *call)

@@ -513,7 +513,10 @@ void mcp_client_free(struct mcp_client *client)
         client->kind->free(client->closed_transport);
     mcp_lists_clear(client);
     mcp_subscriptions_free(client);
-    pending_clear(&client->pending);
+    struct pending_request *pending;
+    while ((pending = TAILQ_FIRST(&client->pending.sent)) ||
+           (pending = TAILQ_FIRST(&client->pending.waiting)))
+        pending_remove(pending);
     for (size_t i = 0; i < UPSTREAM_LISTS; i++)
         tool_list_unref(client->lists[i].list);
     arena_free(client->scratch);

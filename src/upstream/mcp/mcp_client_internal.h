@@ -42,27 +42,28 @@ struct pending_request {
     double progress;                       /* the last that was relayed */
     bool has_progress, sent;
     struct rate_limit progress_rate;
-    uint32_t slot, elicitations;
+    uint32_t elicitations;
     struct mcp_list *list; /* whose page it asks for */
     struct mcp_subscription *subscription;
     TAILQ_ENTRY(pending_request) entry;
+    LIST_ENTRY(pending_request) same_bucket;
 };
 
 TAILQ_HEAD(pending_list, pending_request);
 
-/* An id contains the number of its slot: a lookup takes constant time, and an old id is recognised. */
+#define PENDING_BUCKETS 256u /* ids count up: of MCP_CALLS_MAX requests few share one */
+
 struct pending_requests {
-    struct pending_request **slots;
-    uint32_t room, used;
-    uint64_t serial;
-    struct pending_list sent, waiting, free; /* oldest first */
+    LIST_HEAD(, pending_request) by_id[PENDING_BUCKETS];
+    uint32_t count;
+    uint64_t last_id;                  /* no id is reused: a late response matches nothing */
+    struct pending_list sent, waiting; /* oldest first */
 };
 
 void pending_init(struct pending_requests *all);
-void pending_clear(struct pending_requests *all);
 struct pending_request *pending_add(struct mcp_client *client); /* in `waiting`; NULL: MCP_CALLS_MAX */
 void pending_mark_sent(struct pending_request *pending);
-void pending_remove(struct pending_request *pending);
+void pending_remove(struct pending_request *pending);                               /* and frees it */
 struct pending_request *pending_find(const struct mcp_client *client, uint64_t id); /* sent ones only */
 /* The call that a message must be about: `about`, or the only one pending. NULL: unknown. */
 struct pending_request *pending_subject(struct mcp_client *client, uint64_t about);
@@ -169,10 +170,8 @@ struct str mcp_request_error(const struct mcp_client *client, struct arena *aren
 /* NULL: requests are accepted; else why not, as the end of "the server '…', which runs this tool, ". */
 const char *mcp_request_blocked(const struct mcp_client *client);
 void mcp_request_cancel(struct mcp_client *client, uint64_t id, const char *reason);
-/* Cancels a call that was sent, and remembers whose it was. */
-void mcp_request_abandon(struct mcp_client *client, uint64_t id, uint64_t caller, const char *reason);
-/* Removes the request and sets `reached`; the caller fills in the rest and calls its `finish`. */
-struct upstream_call *mcp_request_end(struct pending_request *pending);
+/* Cancels a call that was sent, and remembers whose it was. Its request stays pending. */
+void mcp_request_abandon(struct pending_request *pending, const char *reason);
 
 /* mcp_lists.c */
 void mcp_lists_fetch_tools(struct mcp_client *client);  /* which ends the start */
@@ -182,17 +181,16 @@ void mcp_subscriptions_free(struct mcp_client *client);
 const char *mcp_log_level_name(int level);
 void mcp_notification(struct mcp_client *client, uint64_t about, const struct mcp_message *message);
 
-/* mcp_call.c */
-void mcp_call_send_waiting(struct mcp_client *client);
+/* mcp_call.c: the ends of a call without a result; each removes the request and calls the call's `finish`.
+ * The format continues "the server '…', which runs this tool, ". */
+void mcp_call_end(struct pending_request *pending, enum upstream_outcome outcome, const char *code,
+                  const char *format, ...) __attribute__((format(printf, 4, 5)));
 void mcp_call_timed_out(struct pending_request *pending);
 void mcp_call_crashed(struct pending_request *pending, const char *why, struct str quoted);
 void mcp_call_unavailable(struct pending_request *pending);
 void mcp_call_broken(struct pending_request *pending, const char *code, const char *why);
 void mcp_call_failed(struct pending_request *pending, const struct mcp_failure *failure);
-
-/* mcp_elicitation.c. The last two return false if there is no elicitation. */
+void mcp_call_send_waiting(struct mcp_client *client);
 void mcp_elicitation_request(struct mcp_client *client, uint64_t about, const struct mcp_message *message);
-bool mcp_elicitation_from_result(struct pending_request *pending, const struct json *result);
-bool mcp_elicitation_from_error(struct pending_request *pending, const struct json *error);
 
 #endif

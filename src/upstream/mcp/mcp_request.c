@@ -1,7 +1,5 @@
 /*
  * The messages that the client writes, and the requests that await a response.
- * Slots are reused, and ids count up: id = serial * MCP_CALLS_MAX + slot. A late
- * response finds its slot taken by another id and matches nothing.
  */
 #include "base/arena.h"
 #include "base/clock.h"
@@ -14,7 +12,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define FIRST_ROOM     16u
 #define RESPONSE_NODES 1000000u /* JSON values of one page of tools */
 
 #define MODERN_META                                                                                          \
@@ -28,39 +25,21 @@ void pending_init(struct pending_requests *all)
 {
     TAILQ_INIT(&all->sent);
     TAILQ_INIT(&all->waiting);
-    TAILQ_INIT(&all->free);
-}
-
-void pending_clear(struct pending_requests *all)
-{
-    for (uint32_t i = 0; i < all->used; i++)
-        free(all->slots[i]);
-    free(all->slots);
 }
 
 struct pending_request *pending_add(struct mcp_client *client)
 {
     struct pending_requests *all = &client->pending;
-    struct pending_request *pending = TAILQ_FIRST(&all->free);
-    if (pending) {
-        TAILQ_REMOVE(&all->free, pending, entry);
-    } else {
-        if (all->used == MCP_CALLS_MAX)
-            return NULL;
-        if (all->used == all->room) {
-            all->room = all->room ? all->room * 2 : FIRST_ROOM;
-            all->slots = reallocarray(all->slots, all->room, sizeof(struct pending_request *));
-        }
-        pending = malloc(sizeof(*pending));
-        if (!all->slots || !pending)
-            abort();
-        pending->slot = all->used;
-        all->slots[all->used++] = pending;
-    }
-    *pending = (struct pending_request){.slot = pending->slot,
-                                        .client = client,
-                                        .id = ++all->serial * MCP_CALLS_MAX + pending->slot,
-                                        .since_us = clock_mono_us()};
+    if (all->count == MCP_CALLS_MAX)
+        return NULL;
+    struct pending_request *pending = calloc(1, sizeof(*pending));
+    if (!pending)
+        abort();
+    all->count++;
+    pending->client = client;
+    pending->id = ++all->last_id;
+    pending->since_us = clock_mono_us();
+    LIST_INSERT_HEAD(&all->by_id[pending->id % PENDING_BUCKETS], pending, same_bucket);
     TAILQ_INSERT_TAIL(&all->waiting, pending, entry);
     return pending;
 }
@@ -77,17 +56,18 @@ void pending_remove(struct pending_request *pending)
 {
     struct pending_requests *all = &pending->client->pending;
     TAILQ_REMOVE(pending->sent ? &all->sent : &all->waiting, pending, entry);
-    pending->id = 0;
-    TAILQ_INSERT_HEAD(&all->free, pending, entry);
+    LIST_REMOVE(pending, same_bucket);
+    all->count--;
+    free(pending);
 }
 
 struct pending_request *pending_find(const struct mcp_client *client, uint64_t id)
 {
-    uint32_t slot = (uint32_t)(id % MCP_CALLS_MAX);
-    if (!id || slot >= client->pending.used)
-        return NULL;
-    struct pending_request *pending = client->pending.slots[slot];
-    return pending->id == id && pending->sent ? pending : NULL;
+    struct pending_request *pending;
+    LIST_FOREACH (pending, &client->pending.by_id[id % PENDING_BUCKETS], same_bucket)
+        if (pending->id == id)
+            return pending->sent ? pending : NULL;
+    return NULL;
 }
 
 struct pending_request *pending_subject(struct mcp_client *client, uint64_t about)
@@ -227,17 +207,18 @@ void mcp_request_cancel(struct mcp_client *client, uint64_t id, const char *reas
 }
 
 /* If there is no room, the oldest entry is reused for an unknown caller, which differs from every other. */
-void mcp_request_abandon(struct mcp_client *client, uint64_t id, uint64_t caller, const char *reason)
+void mcp_request_abandon(struct pending_request *pending, const char *reason)
 {
+    struct mcp_client *client = pending->client;
     struct abandoned_call *oldest = client->abandoned;
     int64_t now = clock_mono_us();
     for (struct abandoned_call *call = oldest + 1; call < client->abandoned + MCP_ABANDONED_MAX; call++)
         if (call->until_us < oldest->until_us)
             oldest = call;
     bool taken = oldest->until_us > now;
-    *oldest =
-        (struct abandoned_call){taken ? 0 : id, taken ? 0 : caller, now + (int64_t)MCP_ABANDONED_MS * 1000};
-    mcp_request_cancel(client, id, reason);
+    *oldest = (struct abandoned_call){taken ? 0 : pending->id, taken ? 0 : pending->call->request->caller,
+                                      now + (int64_t)MCP_ABANDONED_MS * 1000};
+    mcp_request_cancel(client, pending->id, reason);
 }
 
 /* ---- reading --------------------------------------------------------------------------- */
@@ -261,16 +242,4 @@ struct str mcp_request_error(const struct mcp_client *client, struct arena *aren
     json_int(json_get_text(&error, "code"), &code);
     struct str text = mcp_client_redact(client, arena, json_str(json_get_text(&error, "message")));
     return arena_printf(arena, "error %lld \"" STR_FMT "\"", (long long)code, STR_ARG(str_cut(text, 200)));
-}
-
-struct upstream_call *mcp_request_end(struct pending_request *pending)
-{
-    struct upstream_call *call = pending->call;
-    call->answer->reached = pending->sent;
-    call->work = NULL;
-    call->stop = NULL;
-    pending_remove(pending);
-    if (pending->client->stopping)
-        mcp_client_schedule(pending->client);
-    return call;
 }
