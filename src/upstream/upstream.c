@@ -39,9 +39,8 @@ void upstream_schedule(struct upstream *u)
 
 /* ---- what its MCP client reports ---- */
 
-static void on_mcp_state(void *owner)
+void upstream_state_changed(struct upstream *u)
 {
-    struct upstream *u = owner;
     if (!u->leaving && !u->base && u->set->hooks.changed)
         u->set->hooks.changed(u->set->owner, u->spec->name);
 }
@@ -52,9 +51,8 @@ static struct tool_list *list_of(const struct upstream *u, enum upstream_list li
     return own ? own : u->last[list];
 }
 
-static void on_mcp_listed(void *owner, enum upstream_list list)
+void upstream_listed(struct upstream *u, enum upstream_list list)
 {
-    struct upstream *u = owner;
     struct tool_list *lists[UPSTREAM_LISTS];
     if (u->leaving || u->base) /* the lists of a user's instance are for that user alone */
         return;
@@ -67,27 +65,22 @@ static void on_mcp_listed(void *owner, enum upstream_list list)
     if (mcp_client_list(u->mcp, UPSTREAM_TOOLS))
         tool_cache_write(u->set->state, u->spec, lists);
     if (list == UPSTREAM_TOOLS)
-        on_mcp_state(u);
+        upstream_state_changed(u);
     else if (u->set->hooks.listed)
         u->set->hooks.listed(u->set->owner, u->spec->name, list);
 }
 
-static void on_mcp_updated(void *owner, struct str uri)
+void upstream_updated(struct upstream *u, struct str uri)
 {
-    struct upstream *u = owner;
     if (!u->leaving && !u->base && u->set->hooks.updated)
         u->set->hooks.updated(u->set->owner, u->spec->name, uri);
 }
 
-static void on_mcp_stopped(void *owner)
+void upstream_stopped(struct upstream *u)
 {
-    struct upstream *u = owner;
     u->stopped = true;
     upstream_schedule(u);
 }
-
-static const struct mcp_client_hooks mcp_client_hooks = {on_mcp_listed, on_mcp_updated, on_mcp_state,
-                                                         on_mcp_stopped};
 
 static void unlink_upstream(struct upstream *u)
 {
@@ -166,7 +159,7 @@ static struct upstream *make(struct upstreams *set, const struct upstream_spec *
     TAILQ_INIT(&u->queue);
     if (spec->kind == UPSTREAM_REST)
         return u;
-    u->mcp = mcp_client_new(set->loop, u->spec, &mcp_client_hooks, u);
+    u->mcp = mcp_client_new(set->loop, u->spec, u);
     mcp_client_set_log_level(u->mcp, set->log_level);
     if (before && before->mcp)
         mcp_client_inherit(u->mcp, before->mcp);

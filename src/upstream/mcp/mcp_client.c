@@ -23,7 +23,6 @@
 #define IGNORED_READ_BYTES  4096u /* of a message, to redact secrets */
 #define IGNORED_SHOWN_BYTES 80u
 
-static const struct mcp_transport_hooks hooks;
 static void on_soon(void *owner);
 static void on_deadline(void *owner);
 
@@ -93,18 +92,46 @@ void mcp_client_start(struct mcp_client *client)
 
 /* ---- the handshake ------------------------------------------------------------------ */
 
-static void keep_server(struct mcp_client *client, const struct json *info)
+/* The response to `initialize`, or to `server/discover`, which follows if that is rejected. Keeps what the
+ * server may be asked for, and lists its tools. Older and unknown versions are treated as LEGACY. */
+static void on_handshake(struct pending_request *pending, const struct mcp_message *message)
 {
+    struct mcp_client *client = pending->client;
+    struct arena *arena = mcp_client_scratch(client);
+    struct json_error error;
+    struct json result;
+    pending_remove(pending);
+    bool read = mcp_request_read(arena, message->result, &result, &error);
+    struct str why = read ? STR_LIT("it answered with a version that has no handshake")
+                          : mcp_request_error(client, arena, message);
+    struct str version = read ? json_str(json_get_text(&result, "protocolVersion")) : STR_NONE;
+    if (!client->modern && (!read || str_is(version, MCP_MODERN))) {
+        snprintf(client->error, sizeof(client->error), STR_FMT,
+                 STR_ARG(str_cut(why, MCP_ERROR_MAX_BYTES / 2)));
+        client->modern = true;
+        if (client->kind->set_version)
+            client->kind->set_version(client->transport, MCP_MODERN, true);
+        mcp_request(client, "server/discover", on_handshake, 0, STR_NONE);
+        return;
+    }
+    if (!read) {
+        mcp_client_fail(client, "it rejects both `initialize` (%s) and `server/discover` (" STR_FMT ")",
+                        client->error, STR_ARG(why));
+        return;
+    }
+    if (client->modern && !json_array_has(json_get_text(&result, "supportedVersions"), STR_LIT(MCP_MODERN))) {
+        mcp_client_fail(client, "it supports no MCP version from " LEGACY " to " MCP_MODERN);
+        return;
+    }
+    const struct json *info =
+        client->modern ? json_get_text(json_get_text(&result, "_meta"), "io.modelcontextprotocol/serverInfo")
+                       : json_get_text(&result, "serverInfo");
     struct str name = json_str(json_get_text(info, "name")),
-               version = json_str(json_get_text(info, "version"));
+               release = json_str(json_get_text(info, "version"));
     snprintf(client->server, sizeof(client->server), STR_FMT "%s" STR_FMT, STR_ARG(str_cut(name, 60)),
-             name.len && version.len ? " " : "", STR_ARG(str_cut(version, 60)));
-}
-
-/* The server has agreed to a version: keeps what it may be asked for, and lists its tools. */
-static void finish_handshake(struct mcp_client *client, struct str version, const struct json *capabilities)
-{
-    const struct json *prompts = json_get_text(capabilities, "prompts"),
+             name.len && release.len ? " " : "", STR_ARG(str_cut(release, 60)));
+    const struct json *capabilities = json_get_text(&result, "capabilities"),
+                      *prompts = json_get_text(capabilities, "prompts"),
                       *resources = json_get_text(capabilities, "resources");
     struct mcp_list *lists = client->lists;
     lists[UPSTREAM_PROMPTS].offered = json_is(prompts, JSON_OBJECT);
@@ -114,6 +141,7 @@ static void finish_handshake(struct mcp_client *client, struct str version, cons
         json_is_true(json_get_text(resources, "listChanged"));
     client->has_subscriptions = json_is_true(json_get_text(resources, "subscribe"));
     client->has_logging = json_is(json_get_text(capabilities, "logging"), JSON_OBJECT);
+    version = client->modern ? STR_LIT(MCP_MODERN) : version.len ? version : STR_LIT(LEGACY);
     snprintf(client->version, sizeof(client->version), STR_FMT,
              STR_ARG(str_cut(version, sizeof(client->version) - 1)));
     if (client->kind->set_version)
@@ -123,65 +151,13 @@ static void finish_handshake(struct mcp_client *client, struct str version, cons
     mcp_lists_fetch_tools(client);
 }
 
-static void on_discovered(struct pending_request *pending, const struct mcp_message *message)
+void mcp_client_opened(struct mcp_client *client)
 {
-    struct mcp_client *client = pending->client;
-    struct arena *arena = mcp_client_scratch(client);
-    struct json_error error;
-    struct json result;
-    pending_remove(pending);
-    if (!mcp_request_read(arena, message->result, &result, &error)) {
-        mcp_client_fail(client, "it rejects both `initialize` (%s) and `server/discover` (" STR_FMT ")",
-                        client->error, STR_ARG(mcp_request_error(client, arena, message)));
-        return;
-    }
-    if (!json_array_has(json_get_text(&result, "supportedVersions"), STR_LIT(MCP_MODERN))) {
-        mcp_client_fail(client, "it supports no MCP version from " LEGACY " to " MCP_MODERN);
-        return;
-    }
-    keep_server(client,
-                json_get(json_get_text(&result, "_meta"), STR_LIT("io.modelcontextprotocol/serverInfo")));
-    finish_handshake(client, STR_LIT(MCP_MODERN), json_get_text(&result, "capabilities"));
-}
-
-static void discover(struct mcp_client *client, struct str why)
-{
-    snprintf(client->error, sizeof(client->error), STR_FMT, STR_ARG(str_cut(why, MCP_ERROR_MAX_BYTES / 2)));
-    client->modern = true;
-    if (client->kind->set_version)
-        client->kind->set_version(client->transport, MCP_MODERN, true);
-    mcp_request(client, "server/discover", on_discovered, 0, STR_NONE);
-}
-
-/* Older and unknown versions are treated as LEGACY. */
-static void on_initialized(struct pending_request *pending, const struct mcp_message *message)
-{
-    struct mcp_client *client = pending->client;
-    struct arena *arena = mcp_client_scratch(client);
-    struct json_error error;
-    struct json result;
-    pending_remove(pending);
-    if (!mcp_request_read(arena, message->result, &result, &error)) {
-        discover(client, mcp_request_error(client, arena, message));
-        return;
-    }
-    struct str version = json_str(json_get_text(&result, "protocolVersion"));
-    if (str_is(version, MCP_MODERN)) {
-        discover(client, STR_LIT("it answered with a version that has no handshake"));
-        return;
-    }
-    keep_server(client, json_get_text(&result, "serverInfo"));
-    finish_handshake(client, version.len ? version : STR_LIT(LEGACY), json_get_text(&result, "capabilities"));
-}
-
-static void on_opened(void *owner)
-{
-    struct mcp_client *client = owner;
     if (!client->transport || client->open)
         return;
     client->open = true;
     client->modern = false;
-    mcp_request(client, "initialize", on_initialized, 0,
+    mcp_request(client, "initialize", on_handshake, 0,
                 STR_LIT("\"protocolVersion\":\"" LEGACY "\",\"capabilities\":{\"elicitation\":{}},"
                         "\"clientInfo\":{\"name\":\"toolgate\",\"version\":\"" TOOLGATE_VERSION "\"}"));
 }
@@ -323,11 +299,11 @@ static void on_soon(void *owner)
         client->kind = client->spec->kind == UPSTREAM_HTTP ? &mcp_transport_http : &mcp_transport_stdio;
         timer_set(&client->start_deadline, client->loop, mcp_client_start_ms(client), on_start_timeout,
                   client);
-        client->transport = client->kind->open(client->loop, client->spec, &hooks, client);
+        client->transport = client->kind->open(client->loop, client->spec, client);
     }
     if (client->reported_state != client->state) {
         client->reported_state = client->state;
-        client->hooks->state(client->owner);
+        upstream_state_changed(client->upstream);
     }
     if (!client->stopping)
         return;
@@ -338,7 +314,7 @@ static void on_soon(void *owner)
         return;
     if (!client->transport) {
         client->state = MCP_STOPPED;
-        client->hooks->stopped(client->owner);
+        upstream_stopped(client->upstream);
     } else if (client->state != MCP_STOPPING) {
         client->ready = false;
         set_state(client, MCP_STOPPING);
@@ -356,21 +332,8 @@ void mcp_client_stop(struct mcp_client *client)
 
 /* ---- messages ------------------------------------------------------------------------------ */
 
-static void take_request(struct mcp_client *client, uint64_t about, const struct mcp_message *message)
+void mcp_client_message(struct mcp_client *client, uint64_t about, struct str text)
 {
-    if (mcp_message_is(message, "ping"))
-        mcp_request_respond(client, message->id, "result", STR_LIT("{}"));
-    else if (mcp_message_is(message, "elicitation/create"))
-        mcp_elicitation_request(client, about, message);
-    else
-        mcp_request_respond(client, message->id, "error",
-                            STR_LIT("{\"code\":-32601,\"message\":\"Method not found: this client only "
-                                    "calls tools; it has no roots and no sampling\"}"));
-}
-
-static void on_message(void *owner, uint64_t about, struct str text)
-{
-    struct mcp_client *client = owner;
     if (!client->transport)
         return;
     struct mcp_message message = mcp_message_scan(text);
@@ -388,7 +351,14 @@ static void on_message(void *owner, uint64_t about, struct str text)
         mcp_client_ignore(client, "a response to no pending request", STR_NONE);
         break;
     case MCP_MESSAGE_REQUEST:
-        take_request(client, about, &message);
+        if (mcp_message_is(&message, "ping"))
+            mcp_request_respond(client, message.id, "result", STR_LIT("{}"));
+        else if (mcp_message_is(&message, "elicitation/create"))
+            mcp_elicitation_request(client, about, &message);
+        else
+            mcp_request_respond(client, message.id, "error",
+                                STR_LIT("{\"code\":-32601,\"message\":\"Method not found: this client only "
+                                        "calls tools; it has no roots and no sampling\"}"));
         break;
     case MCP_MESSAGE_NOTIFICATION:
         mcp_notification(client, about, &message);
@@ -406,9 +376,8 @@ static void on_message(void *owner, uint64_t about, struct str text)
 }
 
 /* Our own request gets the failure as a malformed response, for log and status. */
-static void on_failed(void *owner, uint64_t id, const struct mcp_failure *failure)
+void mcp_client_failed(struct mcp_client *client, uint64_t id, const struct mcp_failure *failure)
 {
-    struct mcp_client *client = owner;
     char problem[MCP_ERROR_MAX_BYTES];
     struct pending_request *pending = NULL;
     if (client->transport)
@@ -429,14 +398,11 @@ static void on_failed(void *owner, uint64_t id, const struct mcp_failure *failur
         pending->on_response(pending, &message);
 }
 
-static void on_closed(void *owner, const char *why, struct str quoted)
+void mcp_client_closed(struct mcp_client *client, const char *why, struct str quoted)
 {
-    struct mcp_client *client = owner;
     if (client->transport)
         fail(client, why, quoted);
 }
-
-static const struct mcp_transport_hooks hooks = {on_opened, on_message, on_failed, on_closed};
 
 /* ---- deadlines of requests --------------------------------------------------------------- */
 
@@ -484,15 +450,14 @@ static void on_deadline(void *owner)
 /* ---- the client ---------------------------------------------------------------------------- */
 
 struct mcp_client *mcp_client_new(struct loop *loop, const struct upstream_spec *spec,
-                                  const struct mcp_client_hooks *client_hooks, void *owner)
+                                  struct upstream *upstream)
 {
     struct mcp_client *client = calloc(1, sizeof(*client));
     if (!client)
         abort();
     client->loop = loop;
     client->spec = spec;
-    client->hooks = client_hooks;
-    client->owner = owner;
+    client->upstream = upstream;
     client->log_level = -1;
     LIST_INIT(&client->subscriptions);
     pending_init(&client->pending);

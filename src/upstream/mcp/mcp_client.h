@@ -21,22 +21,22 @@ struct mcp_client;
 #define MCP_LIST_FRESH_MS    2000u  /* a list of a server that reports no changes */
 #define MCP_LIST_SETTLE_MS   50u    /* from list_changed to the next tools/list */
 
-/* Each fires from the loop's turn, never inside an mcp_client_ function; mcp_client_free is not allowed
- * inside. */
-struct mcp_client_hooks {
-    void (*listed)(void *owner, enum upstream_list list); /* mcp_client_list has changed */
-    void (*updated)(void *owner, struct str uri);         /* a resource has; the URI is the server's text */
-    void (*state)(void *owner);                           /* mcp_client_view has changed */
-    void (*stopped)(void *owner); /* mcp_client_stop is done: no call is left, the process has exited */
-};
+/* What it reports to its upstream (upstream.c): each from the loop's turn, never inside an mcp_client_
+ * function; mcp_client_free is not allowed inside. */
+void upstream_listed(struct upstream *upstream, enum upstream_list list); /* mcp_client_list has changed */
+void upstream_updated(struct upstream *upstream,
+                      struct str uri);                  /* a resource has; it is the server's text */
+void upstream_state_changed(struct upstream *upstream); /* mcp_client_view has changed */
+void upstream_stopped(struct upstream *upstream); /* mcp_client_stop is done: no call, no process is left */
 
 /* Borrows `spec`, whose kind selects the transport. Starts nothing yet. */
 struct mcp_client *mcp_client_new(struct loop *loop, const struct upstream_spec *spec,
-                                  const struct mcp_client_hooks *hooks, void *owner);
+                                  struct upstream *upstream);
 
 /* Starts the server unless it is up or starting; one that waits or is down is retried at once. */
 void mcp_client_start(struct mcp_client *client);
-/* Takes no more calls, waits for the pending ones, then closes the server. `stopped` fires in any case. */
+/* Takes no more calls, waits for the pending ones, then closes the server. upstream_stopped follows in any
+ * case. */
 void mcp_client_stop(struct mcp_client *client);
 /* At once: drops pending calls without its `finish` and kills the process. */
 void mcp_client_free(struct mcp_client *client);

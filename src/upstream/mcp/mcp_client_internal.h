@@ -104,8 +104,7 @@ struct mcp_list {
 struct mcp_client {
     struct loop *loop;
     const struct upstream_spec *spec;
-    const struct mcp_client_hooks *hooks;
-    void *owner;
+    struct upstream *upstream; /* that it reports to */
     const struct mcp_transport_kind *kind;
     struct mcp_transport *transport, *closed_transport; /* the latter is freed in the next turn */
     enum mcp_client_state state, reported_state;

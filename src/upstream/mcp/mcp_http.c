@@ -69,8 +69,7 @@ struct exchange {
 struct mcp_transport {
     struct loop *loop;
     const struct upstream_spec *spec;
-    const struct mcp_transport_hooks *hooks;
-    void *owner;
+    struct mcp_client *client;
     struct arena *settings; /* of the expanded strings; NULL: not open */
     struct secrets secrets;
     const char *url, *ca_file;
@@ -160,9 +159,9 @@ static void on_later(void *owner)
 {
     struct mcp_transport *t = owner;
     if (t->why[0])
-        t->hooks->closed(t->owner, t->why, str_of(t->quoted));
+        mcp_client_closed(t->client, t->why, str_of(t->quoted));
     else
-        t->hooks->opened(t->owner);
+        mcp_client_opened(t->client);
 }
 
 /* `opened` fires in the next turn, or `closed` if there is a `why`; the first report wins. */
@@ -179,7 +178,7 @@ static void report_later(struct mcp_transport *t, const char *why, const char *q
 static void pass_on(struct mcp_transport *t, uint64_t about, struct str text)
 {
     struct arena *scratch = arena_new();
-    t->hooks->message(t->owner, about, secrets_redact(scratch, &t->secrets, text));
+    mcp_client_message(t->client, about, secrets_redact(scratch, &t->secrets, text));
     arena_free(scratch);
 }
 
@@ -302,7 +301,7 @@ __attribute__((format(printf, 5, 6))) static void fail(struct exchange *x, enum 
         snprintf(text, sizeof(text), "its session ended, and a new one could not be begun: %.400s", why);
         report_later(t, text, quoted);
     } else if (id) {
-        t->hooks->failed(t->owner, id, &failure);
+        mcp_client_failed(t->client, id, &failure);
     }
 }
 
@@ -720,15 +719,14 @@ static void on_done(void *owner, const struct fetch_end *end)
 
 /* A failure is reported as `closed`. The URL may hold a key, too; the path of ca_file is no secret. */
 static struct mcp_transport *http_open(struct loop *loop, const struct upstream_spec *spec,
-                                       const struct mcp_transport_hooks *hooks, void *owner)
+                                       struct mcp_client *client)
 {
     struct mcp_transport *t = calloc(1, sizeof(*t));
     struct why why = {0};
     struct str url = STR_NONE, ca_file = STR_NONE;
     if (!t)
         abort();
-    *t = (struct mcp_transport){
-        .loop = loop, .spec = spec, .hooks = hooks, .owner = owner, .settings = arena_new()};
+    *t = (struct mcp_transport){.loop = loop, .spec = spec, .client = client, .settings = arena_new()};
     TAILQ_INIT(&t->replies);
     enum err err = secrets_expand(t->settings, spec->url, &t->secrets, &url, &why);
     if (err == OK)
@@ -758,7 +756,7 @@ static void on_delete_done(void *owner, const struct fetch_end *end)
     (void)end;
     t->closing = NULL;
     clear_settings(t);
-    t->hooks->closed(t->owner, "it was closed", STR_NONE);
+    mcp_client_closed(t->client, "it was closed", STR_NONE);
 }
 
 /* DELETE ends the session; the status of its response does not matter. */

@@ -348,7 +348,7 @@ static void begin_others(struct mcp_client *client)
         /* What an earlier start had, or the server that this one replaces, is gone. */
         tool_list_unref(list->list);
         list->list = NULL;
-        client->hooks->listed(client->owner, (enum upstream_list)i);
+        upstream_listed(client->upstream, (enum upstream_list)i);
     }
 }
 
@@ -373,7 +373,7 @@ static void finish_list(struct mcp_list *list)
     if (changed_again)
         relist_soon(client, which);
     if (differs)
-        client->hooks->listed(client->owner, which);
+        upstream_listed(client->upstream, which);
     if (first)
         begin_others(client);
 }
@@ -501,7 +501,7 @@ static void on_updated(struct mcp_client *client, uint64_t about, const struct j
     struct str uri = json_str(json_get_text(params, "uri"));
     (void)about;
     if (uri.len)
-        client->hooks->updated(client->owner, uri);
+        upstream_updated(client->upstream, uri);
 }
 
 void mcp_notification(struct mcp_client *client, uint64_t about, const struct mcp_message *message)

@@ -31,8 +31,7 @@
 struct mcp_transport {
     struct loop *loop;
     const struct upstream_spec *spec;
-    const struct mcp_transport_hooks *hooks;
-    void *owner;
+    struct mcp_client *client;
     struct arena *arena; /* argv and environment, with their secrets */
     struct secrets secrets;
     struct child *child;           /* NULL: not started, or exited */
@@ -67,7 +66,7 @@ static void report_closed(struct mcp_transport *t)
     snprintf(why, sizeof(why), "%s%s" STR_FMT, t->reason ? t->reason : "", t->reason ? ", " : "",
              STR_ARG(status));
     t->reported_closed = true;
-    t->hooks->closed(t->owner, why, t->closing ? STR_NONE : str_of(t->words));
+    mcp_client_closed(t->client, why, t->closing ? STR_NONE : str_of(t->words));
     arena_free(arena);
 }
 
@@ -127,7 +126,7 @@ static void on_line(void *owner, struct str line)
     struct mcp_transport *t = owner;
     t->words[0] = '\0'; /* what it wrote before an answer is not why it died later */
     t->words_age = 0;
-    t->hooks->message(t->owner, 0, line);
+    mcp_client_message(t->client, 0, line);
 }
 
 static void fail_dropped_line(struct mcp_transport *t, uint64_t id)
@@ -140,7 +139,7 @@ static void fail_dropped_line(struct mcp_transport *t, uint64_t id)
         "the gateway has no memory left for it: its connections together hold more than limits.memory, or "
         "than its address space (ulimit -v) has room for",
         STR_NONE, 1};
-    t->hooks->failed(t->owner, id, t->line_for_memory ? &no_memory : &too_large);
+    mcp_client_failed(t->client, id, t->line_for_memory ? &no_memory : &too_large);
 }
 
 /* Most servers write the id before the result … */
@@ -334,7 +333,7 @@ static void on_spawned(void *owner, int in, int out, int errors)
     if (t->closing)
         end(t, NULL);
     else
-        t->hooks->opened(t->owner);
+        mcp_client_opened(t->client);
 }
 
 /* One that never started has no pipes, which is what report_closed tells apart. */
@@ -355,20 +354,19 @@ static void on_soon(void *owner)
 {
     struct mcp_transport *t = owner;
     if (t->child)
-        t->hooks->opened(t->owner);
+        mcp_client_opened(t->client);
     else if (!t->reported_closed && !t->has_status && !t->spawned)
         report_closed(t);
 }
 
 static struct mcp_transport *stdio_open(struct loop *loop, const struct upstream_spec *spec,
-                                        const struct mcp_transport_hooks *hooks, void *owner)
+                                        struct mcp_client *client)
 {
     static const struct spawned_child_callbacks callbacks = {on_spawned, on_spawned_ended};
     struct mcp_transport *t = calloc(1, sizeof(*t));
     if (!t)
         abort();
-    *t = (struct mcp_transport){
-        .loop = loop, .spec = spec, .hooks = hooks, .owner = owner, .arena = arena_new()};
+    *t = (struct mcp_transport){.loop = loop, .spec = spec, .client = client, .arena = arena_new()};
     if (!spec->spawner.len)
         start_here(t);
     else

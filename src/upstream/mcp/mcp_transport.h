@@ -9,6 +9,7 @@
 #include "upstream/upstream.h"
 
 struct arena;
+struct mcp_client;
 struct mcp_transport;
 
 /* Why a request gets no response. */
@@ -19,18 +20,17 @@ struct mcp_failure {
     int64_t after_s;        /* when to retry; -1: unknown */
 };
 
-/* Each fires from the loop's turn, never inside a function below. */
-struct mcp_transport_hooks {
-    void (*opened)(void *owner); /* messages may be sent */
-    /* One message, valid during the call. `about`: the request in whose stream it came; 0: unknown. */
-    void (*message)(void *owner, uint64_t about, struct str message);
-    /* The request with this id gets no response; the others may. An unknown id is fine; 0: the transport does
-     * not know which request failed, which is clear if only one is pending. */
-    void (*failed)(void *owner, uint64_t id, const struct mcp_failure *failure);
-    /* The last one: the process ended, or could not be started. `why` in our words; `quoted`: the server's
-     * last words, data, may be empty. The transport may be freed afterwards, not inside. */
-    void (*closed)(void *owner, const char *why, struct str quoted);
-};
+/* What a transport reports to its client (mcp_client.c): each from the loop's turn, never inside a function
+ * of the table below. */
+void mcp_client_opened(struct mcp_client *client); /* messages may be sent */
+/* One message, valid during the call. `about`: the request in whose stream it came; 0: unknown. */
+void mcp_client_message(struct mcp_client *client, uint64_t about, struct str message);
+/* The request with this id gets no response; the others may. An unknown id is fine; 0: the transport does
+ * not know which request failed, which is clear if only one is pending. */
+void mcp_client_failed(struct mcp_client *client, uint64_t id, const struct mcp_failure *failure);
+/* The last one: the process ended, or could not be started. `why` in our words; `quoted`: the server's
+ * last words, data, may be empty. The transport may be freed afterwards, not inside. */
+void mcp_client_closed(struct mcp_client *client, const char *why, struct str quoted);
 
 /* Borrowed during `send`. What stands before the message goes into headers where the transport has them and
  * the protocol version wants it there. */
@@ -44,9 +44,9 @@ struct mcp_outgoing {
 };
 
 struct mcp_transport_kind {
-    /* `opened` or `closed` fires later in any case. */
+    /* mcp_client_opened or mcp_client_closed follows in any case. */
     struct mcp_transport *(*open)(struct loop *loop, const struct upstream_spec *spec,
-                                  const struct mcp_transport_hooks *hooks, void *owner);
+                                  struct mcp_client *client);
     void (*send)(struct mcp_transport *transport, const struct mcp_outgoing *outgoing);
     /* Why no request is accepted now, as the end of "the server … "; NULL: requests are accepted. This and
      * the members below it may be NULL. */
@@ -57,8 +57,8 @@ struct mcp_transport_kind {
     struct str (*redact)(const struct mcp_transport *transport, struct arena *arena, struct str text);
     int64_t (*pid)(const struct mcp_transport *transport); /* 0: no process runs */
     /* Never NULL: */
-    void (*close)(struct mcp_transport *transport); /* in order; `closed` fires when it is done */
-    void (*free)(struct mcp_transport *transport);  /* at once; no hook fires any more */
+    void (*close)(struct mcp_transport *transport); /* in order; mcp_client_closed follows */
+    void (*free)(struct mcp_transport *transport);  /* at once; reports nothing any more */
 };
 
 extern const struct mcp_transport_kind mcp_transport_stdio, mcp_transport_http;
