@@ -7,7 +7,7 @@
  * The kernel reads 32 bits of most arguments: each is compared by its low half, or a process could set the
  * other one. Only "is not 0" looks at all bits, which is stricter.
  */
-#include "upstream/confine/confine_internal.h"
+#include "upstream/confine/seccomp.h"
 
 #include "base/arena.h"
 

@@ -17,7 +17,7 @@
 #include <unistd.h>
 
 #include "base/arena.h"
-#include "upstream/confine/confine_internal.h"
+#include "upstream/confine/seccomp.h"
 
 #define ABI_OF_DEBIAN_12 2
 
