@@ -1,7 +1,7 @@
 /*
- * prompts/… , resources/… and completion/complete: lists from what the servers
- * have listed (served.c), the rest from the server that has the prompt or
- * the resource, as it answers. Errors are JSON-RPC errors: no model reads them.
+ * Requests that the server which has the prompt or the resource answers: prompts/get, resources/read,
+ * completion/complete and subscriptions; served.c has the lists. Errors are JSON-RPC errors: no model reads
+ * them.
  */
 #include "server/method_table.h"
 
@@ -16,7 +16,240 @@
 #include "server/served.h"
 #include "server/mcp_keys.h"
 
+#include <stdlib.h>
+
+#define LINES_PER_SECOND   5u /* in the log, about what servers list and answer; further ones are counted */
+#define RESOURCE_STEPS_MAX 4000000u /* of about 1 ns */
+
 #define MCP_RESOURCE_NOT_FOUND (-32002) /* of servers of the legacy era */
+
+/* ---- links: a ring, found by the hash of the URI, which is seeded and has 64 bits: no server can make two
+ * collide ---- */
+
+#define LINKS_FIRST 16u
+
+struct link {
+    uint64_t uri; /* hash; 0: free */
+    char upstream[UPSTREAM_NAME_MAX_BYTES + 1];
+};
+
+struct resource_links {
+    uint32_t room, next; /* `next` is written over, once there are RESOURCE_LINKS_MAX */
+    struct link list[];
+};
+
+static struct link *find_link(const struct resource_links *links, uint64_t uri)
+{
+    for (uint32_t i = 0; links && i < links->room; i++)
+        if (links->list[i].uri == uri)
+            return (struct link *)&links->list[i];
+    return NULL;
+}
+
+static void keep_link(struct resource_links **links, struct str uri, struct str upstream)
+{
+    uint64_t hash = hash_seeded(uri) | 1;
+    struct link *link = find_link(*links, hash);
+    if (!link) {
+        struct resource_links *l = *links;
+        if (!l || (l->next == l->room && l->room < RESOURCE_LINKS_MAX)) {
+            uint32_t before = l ? l->room : 0, room = before ? 2 * before : LINKS_FIRST;
+            l = *links = realloc(l, sizeof(*l) + room * sizeof(l->list[0]));
+            if (!l)
+                abort();
+            memset(l->list + before, 0, (room - before) * sizeof(l->list[0]));
+            l->room = room;
+            l->next = before;
+        }
+        link = &l->list[l->next % l->room];
+        l->next = l->next % l->room + 1;
+    }
+    link->uri = hash;
+    struct str name = str_cut(upstream, UPSTREAM_NAME_MAX_BYTES);
+    memcpy(link->upstream, name.at, name.len);
+    link->upstream[name.len] = '\0';
+}
+
+void resource_links_keep(struct resource_links **links, const struct json *content, struct str upstream)
+{
+    for (uint32_t i = 0; json_is(content, JSON_ARRAY) && i < content->len; i++) {
+        const struct json *block = &content->items[i], *from = block;
+        struct str type = json_str(json_get_text(block, "type"));
+        if (str_is(type, "resource"))
+            from = json_get_text(block, "resource");
+        else if (!str_is(type, "resource_link"))
+            continue;
+        struct str uri = json_str(json_get_text(from, "uri"));
+        if (uri.len)
+            keep_link(links, uri, upstream);
+    }
+}
+
+struct str resource_links_find(const struct resource_links *links, struct str uri)
+{
+    const struct link *link = find_link(links, hash_seeded(uri) | 1);
+    return link ? str_of(link->upstream) : STR_NONE;
+}
+
+void resource_links_free(struct resource_links *links)
+{
+    free(links);
+}
+
+/* ---- owners ---------------------------------------------------------------------- */
+
+static const struct upstream_spec *find_upstream(const struct config *config, struct str name)
+{
+    for (size_t i = 0; i < config->upstream_count; i++)
+        if (str_eq(config->upstreams[i]->name, name))
+            return config->upstreams[i];
+    return NULL;
+}
+
+/* Takes the text before the next expression off, and the expression. */
+static struct str next_part(struct str *template, struct str *expression)
+{
+    const char *open = template->len ? memchr(template->at, '{', template->len) : NULL;
+    size_t before = open ? (size_t)(open - template->at) : template->len;
+    const char *close = open ? memchr(open, '}', template->len - before) : NULL;
+    struct str text = {template->at, close ? before : template->len};
+    *expression = close ? (struct str){open + 1, (size_t)(close - open) - 1} : STR_NONE;
+    *template = close ? str_from(*template, before + expression->len + 2) : STR_NONE;
+    return text;
+}
+
+/* The value of the expression before `text` ends at the first place where `text` stands: each place is looked
+ * at once. The last text must stand at the end. */
+static bool take_value(struct str *uri, struct str expression, struct str text, bool last)
+{
+    size_t at = 0;
+    if (last && text.len <= uri->len && text.len)
+        at = uri->len - text.len;
+    else if (last)
+        at = uri->len;
+    else if (text.len) {
+        const char *found = uri->len ? memmem(uri->at, uri->len, text.at, text.len) : NULL;
+        if (!found)
+            return false;
+        at = (size_t)(found - uri->at);
+    }
+    struct str value = {uri->at, at}, rest = str_from(*uri, at);
+    bool may_be_empty = expression.len && strchr("?&#;", expression.at[0]);
+    bool of_paths =
+        expression.len && (strchr("+#/", expression.at[0]) || expression.at[expression.len - 1] == '*');
+    bool has_slash = value.len && memchr(value.at, '/', value.len);
+    bool fits = (value.len || may_be_empty) && (!has_slash || of_paths) && rest.len >= text.len &&
+                (!text.len || memcmp(rest.at, text.at, text.len) == 0);
+    *uri = str_from(rest, rest.len < text.len ? rest.len : text.len);
+    return fits;
+}
+
+bool resource_template_fits(struct str template, struct str uri, size_t *literal)
+{
+    struct str expression, next, text = next_part(&template, &expression);
+    *literal = text.len;
+    if (uri.len < text.len || (text.len && memcmp(uri.at, text.at, text.len) != 0))
+        return false;
+    uri = str_from(uri, text.len);
+    while (expression.len) {
+        text = next_part(&template, &next);
+        *literal += text.len;
+        if (!take_value(&uri, expression, text, !next.len))
+            return false;
+        expression = next;
+    }
+    return !uri.len;
+}
+
+/* Which server a URI is read from. Only one is asked, so that no server sees the URIs of another:
+ *
+ *   1. the one that lists it
+ *   2. the one with the resource template that fits it; the most exact, if several do
+ *   3. the one whose tool has named it on this connection
+ *   4. the only one that has resources, if there is no other
+ */
+struct resource_search { /* for all URIs of a message */
+    struct client *client;
+    size_t steps;     /* bytes compared so far; beyond RESOURCE_STEPS_MAX, templates are no longer compared */
+    struct str rival; /* of the last URI: another server that has a template for it; empty: none */
+};
+
+/* The server with the most exact template; another one that has a fitting one is the rival. */
+static struct str by_template(struct resource_search *s, struct str uri)
+{
+    struct str owner = STR_NONE;
+    size_t literal, most = 0;
+    size_t count;
+    struct served_item *const *items = served_items(served_now(s->client->server), SERVED_TEMPLATES, &count);
+    for (size_t i = 0; i < count; i++) {
+        const struct served_item *item = items[i];
+        const char *open = item->name.len ? memchr(item->name.at, '{', item->name.len) : NULL;
+        size_t len = open ? (size_t)(open - item->name.at) : item->name.len;
+        /* Most templates differ in what stands before their first expression. */
+        if (uri.len < len || (len && memcmp(uri.at, item->name.at, len) != 0) ||
+            s->steps > RESOURCE_STEPS_MAX)
+            continue;
+        s->steps += item->name.len + uri.len;
+        if (!resource_template_fits(item->name, uri, &literal))
+            continue;
+        bool wins = !owner.len || literal > most;
+        struct str other = wins ? owner : item->upstream;
+        if (other.len && !str_eq(other, wins ? item->upstream : owner))
+            s->rival = other;
+        if (wins) {
+            owner = item->upstream;
+            most = literal;
+        }
+    }
+    return owner;
+}
+
+/* Servers that list neither resources nor templates have none. */
+static struct str only_one(const struct config *config, struct upstreams *upstreams)
+{
+    struct str only = STR_NONE;
+    for (size_t i = 0; i < config->upstream_count; i++) {
+        struct tool_list *list = upstreams_list(upstreams, config->upstreams[i]->name, UPSTREAM_RESOURCES);
+        tool_list_unref(list);
+        if (!list)
+            continue;
+        if (only.len)
+            return STR_NONE;
+        only = config->upstreams[i]->name;
+    }
+    return only;
+}
+
+/* NULL: no server has it, or the peer may not read it, which it does not learn. */
+static const struct upstream_spec *find_owner(struct resource_search *s, struct str uri)
+{
+    struct server *server = s->client->server;
+    const struct config *config = server_config(server);
+    uint64_t held;
+    s->rival = STR_NONE;
+    if (!uri.len || uri.len > SERVED_URI_MAX_BYTES)
+        return NULL;
+    const struct served_item *listed = served_find(served_now(server), SERVED_RESOURCES, uri);
+    struct str name = by_template(s, uri);
+    if (listed) {
+        s->rival = name.len && !str_eq(name, listed->upstream) ? name : STR_NONE;
+        name = listed->upstream;
+    }
+    if (!name.len)
+        name = resource_links_find(s->client->resource_links, uri);
+    if (!name.len)
+        name = only_one(config, server->gate.upstreams);
+    const struct upstream_spec *spec = name.len ? find_upstream(config, name) : NULL;
+    if (!spec || !served_may_read(config, &s->client->peer, spec, uri))
+        return NULL;
+    /* Which of two servers reads it is the operator's to decide. */
+    if (s->rival.len && rate_limit_allow(&server->lists.lines, LINES_PER_SECOND, &held))
+        log_event(LOG_WARN, "resource_of_two", LOG_STR("uri", uri), LOG_STR("read_from", spec->name),
+                  LOG_STR("fits_also", s->rival),
+                  LOG_TEXT("fix", "name in `resources` of each upstream the URIs that are its own"),
+                  LOG_NUM("not_logged", held));
+    return spec;
+}
 
 struct passed { /* a request under way */
     struct target target;
@@ -24,148 +257,7 @@ struct passed { /* a request under way */
     struct upstream_answer answer;
 };
 
-/* ---- the lists ------------------------------------------------------------------ */
-
-static const struct served *served_now(struct server *server)
-{
-    struct server_lists *lists = &server->lists;
-    if (!lists->now)
-        lists->now = served_new(server_config(server), server->gate.upstreams);
-    return lists->now;
-}
-
-/* Once, as long as they are the same. */
-static void log_warnings(struct server_lists *lists, const struct served *served)
-{
-    const struct str *list;
-    size_t more, count = served_warnings(served, &list, &more);
-    uint64_t hash = count;
-    for (size_t i = 0; i < count; i++)
-        hash_add(&hash, hash_stable(list[i]).low);
-    for (size_t i = 0; i < count && hash != lists->warned; i++)
-        log_event(LOG_WARN, "list_warning", LOG_STR("why", list[i]), LOG_NUM("not_logged", more));
-    lists->warned = hash;
-}
-
-/* One list for what several servers, or one of them by several lists, say in a row. */
-static void on_due(void *owner)
-{
-    struct server *server = owner;
-    struct server_lists *lists = &server->lists;
-    struct served *before = lists->now;
-    lists->now = NULL;
-    const struct served *now = served_now(server);
-    if (before && served_hash(before, SERVED_PROMPTS) != served_hash(now, SERVED_PROMPTS))
-        subscriptions_changed(server, LIST_CHANGED_PROMPTS);
-    if (before && (served_hash(before, SERVED_RESOURCES) != served_hash(now, SERVED_RESOURCES) ||
-                   served_hash(before, SERVED_TEMPLATES) != served_hash(now, SERVED_TEMPLATES)))
-        subscriptions_changed(server, LIST_CHANGED_RESOURCES);
-    log_warnings(lists, now);
-    served_free(lists->before);
-    lists->before = before;
-    lists->number++;
-}
-
-void passing_lists_changed(struct server *server)
-{
-    if (server->gate.generation && !server->draining && !timer_is_set(&server->lists.due))
-        timer_set(&server->lists.due, server->loop, PASSING_SETTLE_MS, on_due, server);
-}
-
-void passing_free(struct server *server)
-{
-    timer_clear(&server->lists.due);
-    served_free(server->lists.now);
-    served_free(server->lists.before);
-    server->lists = (struct server_lists){0};
-}
-
-void passing_write_status(struct json_out *out, struct server *server)
-{
-    static const char *const keys[SERVED_KINDS] = {"prompts", "resources", "templates"};
-    const struct served *served = server->gate.generation ? served_now(server) : NULL;
-    const struct str *list;
-    size_t more;
-    if (!served)
-        return;
-    json_field_open(out, "lists", '{');
-    for (size_t i = 0; i < SERVED_KINDS; i++)
-        json_field_int(out, keys[i], (int64_t)served_count(served, (enum served_kind)i));
-    size_t count = served_warnings(served, &list, &more);
-    json_field_strs(out, "warnings", list, count);
-    if (more)
-        json_field_int(out, "more_warnings", (int64_t)more);
-    json_close(out, '}');
-}
-
-/* "3.1000": entry 1000 of the third list. Its pages go on also after a change; the client hears of that
- * by list_changed. */
-static bool read_cursor(struct request *r, const struct served **served, size_t *from)
-{
-    const struct server_lists *lists = &r->client->server->lists;
-    struct str cursor = json_str(json_get_text(r->params, "cursor"));
-    uint64_t numbers[2] = {0, 0};
-    size_t which = 0;
-    for (size_t i = 0; i < cursor.len; i++) {
-        if (cursor.at[i] == '.' && !which)
-            which++;
-        else if (cursor.at[i] < '0' || cursor.at[i] > '9' || numbers[which] > UINT32_MAX)
-            return false;
-        else
-            numbers[which] = numbers[which] * 10 + (uint64_t)(cursor.at[i] - '0');
-    }
-    *from = numbers[1];
-    if (!which || !*from)
-        return false;
-    if (numbers[0] + 1 == lists->number && lists->before)
-        *served = lists->before;
-    return *served && (numbers[0] == lists->number || *served == lists->before);
-}
-
-static enum request_status list(struct request *r, enum served_kind kind)
-{
-    struct server *server = r->client->server;
-    const struct served *served = served_now(server);
-    struct buf items = buf_in(r->arena);
-    size_t from = 0;
-    if (json_get_text(r->params, "cursor") && !read_cursor(r, &served, &from))
-        return reply_error(r, RPC_INVALID_PARAMS,
-                           "params.cursor: expected a nextCursor of this list; if the list has changed twice "
-                           "since, begin again without a cursor");
-    if (!r->modern) /* initialize is optional, so this request also turns on list_changed */
-        r->client->wants_list_changed = true;
-    size_t next = served_write_page(r->arena, served, server_config(server), &r->client->peer, kind, from,
-                                    request_protocol(r), &items);
-    struct json_out *out = reply_open(r);
-    json_field_raw(out, served_member(kind), buf_view(&items));
-    if (next) {
-        uint32_t number = served == server->lists.before ? server->lists.number - 1 : server->lists.number;
-        json_field_str(out, "nextCursor", arena_printf(r->arena, "%u.%zu", number, next));
-    }
-    if (r->modern)
-        json_fields(out, FIELD_NUM("ttlMs", MCP_TTL_MS), FIELD_TEXT("cacheScope", MCP_CACHE_SCOPE));
-    upstreams_refresh(server->gate.upstreams, served_upstream_list(kind));
-    return reply_close(r);
-}
-
-enum request_status passing_prompts_list(struct request *r)
-{
-    return list(r, SERVED_PROMPTS);
-}
-
-enum request_status passing_resources_list(struct request *r)
-{
-    return list(r, SERVED_RESOURCES);
-}
-
-enum request_status passing_templates_list(struct request *r)
-{
-    return list(r, SERVED_TEMPLATES);
-}
-
 /* ---- requests that a server answers ---------------------------------------------- */
-
-#define LINES_PER_SECOND 5u /* in the log, about what servers list and answer; further ones are counted */
 
 /* What gateway { result = … } does to prompts and resources: secrets are masked and hidden characters
  * removed, as in results of tools; text that reads like an order to a model is reported in `_meta` and in the
@@ -378,44 +470,11 @@ static const struct served_item *find_prompt(struct request *r, struct str name)
     return NULL;
 }
 
-static struct resource_search search_for(struct client *client)
-{
-    struct server *server = client->server;
-    return (struct resource_search){.served = served_now(server),
-                                    .config = server_config(server),
-                                    .peer = &client->peer,
-                                    .links = client->resource_links,
-                                    .upstreams = server->gate.upstreams};
-}
-
-/* Which of two servers reads it is the operator's to decide. */
-static void log_rival(struct server *server, const struct upstream_spec *spec,
-                      const struct resource_search *search, struct str uri)
-{
-    uint64_t held;
-    if (search->rival.len && rate_limit_allow(&server->lists.lines, LINES_PER_SECOND, &held))
-        log_event(LOG_WARN, "resource_of_two", LOG_STR("uri", uri), LOG_STR("read_from", spec->name),
-                  LOG_STR("fits_also", search->rival),
-                  LOG_TEXT("fix", "name in `resources` of each upstream the URIs that are its own"),
-                  LOG_NUM("not_logged", held));
-}
-
-/* NULL: nobody has it, or the peer may not read it. */
-static const struct upstream_spec *owner_of(struct client *client, struct resource_search *search,
-                                            struct str uri)
-{
-    bool fits = uri.len && uri.len <= SERVED_URI_MAX_BYTES;
-    const struct upstream_spec *spec = fits ? resource_owner(search, uri) : NULL;
-    if (spec)
-        log_rival(client->server, spec, search, uri);
-    return spec;
-}
-
 /* NULL: an error is the reply, the same for a resource that does not exist and one that is not allowed. */
 static const struct upstream_spec *find_resource(struct request *r, struct str uri)
 {
-    struct resource_search search = search_for(r->client);
-    const struct upstream_spec *spec = owner_of(r->client, &search, uri);
+    struct resource_search search = {.client = r->client};
+    const struct upstream_spec *spec = find_owner(&search, uri);
     if (!spec)
         reply_not_found(
             r,
@@ -455,7 +514,7 @@ enum request_status passing_resources_read(struct request *r)
 static enum request_status complete_template(struct request *r, const struct served_item *item)
 {
     const struct config *config = server_config(r->client->server);
-    const struct upstream_spec *spec = resource_upstream(config, item->upstream);
+    const struct upstream_spec *spec = find_upstream(config, item->upstream);
     if (spec && served_may_read_all(config, &r->client->peer, spec, item->name))
         return pass(r, item->upstream, item->name, r->params);
     struct json_out *out = reply_open(r);
@@ -517,10 +576,10 @@ void passing_watch_all(struct request *r, struct subscription *by, const struct 
 {
     if (!json_is(uris, JSON_ARRAY))
         return;
-    struct resource_search search = search_for(r->client);
+    struct resource_search search = {.client = r->client};
     for (uint32_t i = 0; i < uris->len && i < WATCHED_RESOURCES_MAX; i++) {
         struct str uri = json_str(&uris->items[i]);
-        const struct upstream_spec *spec = owner_of(r->client, &search, uri);
+        const struct upstream_spec *spec = find_owner(&search, uri);
         if (spec)
             subscriptions_watch(r->client, by, spec->name, uri);
     }

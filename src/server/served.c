@@ -1,33 +1,52 @@
-/* Two passes over the prompts, since a name that two servers use is prefixed for both; one over the rest. */
+/*
+ * What the MCP servers behind the gate list besides tools, as one list for clients: prompts/list,
+ * resources/list and resources/templates/list. Two passes over the prompts, since a name that two servers use
+ * is prefixed for both; one over the rest.
+ */
 #include "server/served.h"
 
 #include "base/arena.h"
 #include "base/buf.h"
 #include "base/hash.h"
+#include "base/log.h"
 #include "base/map.h"
 #include "base/printable.h"
 #include "catalog/definition.h"
 #include "catalog/import.h"
-#include "catalog/mcp_version.h"
 #include "json/build.h"
 #include "json/write.h"
+#include "server/mcp_keys.h"
+#include "server/method_table.h"
 
 #include <stdarg.h>
 #include <stdlib.h>
+
+static const struct kind {
+    enum upstream_list list; /* what upstreams call it */
+    const char *noun, *name_member;
+    const char *member;    /* of the reply */
+    const char *in_status; /* its count */
+} kinds[SERVED_KINDS] = {
+    [SERVED_PROMPTS] = {UPSTREAM_PROMPTS, "prompt", "name", "prompts", "prompts"},
+    [SERVED_RESOURCES] = {UPSTREAM_RESOURCES, "resource", "uri", "resources", "resources"},
+    [SERVED_TEMPLATES] = {UPSTREAM_TEMPLATES, "resource template", "uriTemplate", "resourceTemplates",
+                          "templates"},
+};
 
 struct list {
     struct served_item **items;
     size_t count, room;
     struct map *by_name;
-    uint64_t hash;
+    uint64_t hash; /* equal for equal lists */
 };
 
+/* Immutable. */
 struct served {
     struct arena *arena;
     struct list lists[SERVED_KINDS];
     struct tool_list **held; /* whose definitions the items borrow */
     size_t held_count;
-    struct str warnings[SERVED_WARNINGS_MAX];
+    struct str warnings[SERVED_WARNINGS_MAX]; /* what was left out or hidden, for the operator */
     size_t warning_count, more_warnings;
 };
 
@@ -42,19 +61,6 @@ struct building {
     struct upstreams *upstreams;
     struct map *uses;
 };
-
-enum upstream_list served_upstream_list(enum served_kind kind)
-{
-    static const enum upstream_list lists[SERVED_KINDS] = {
-        [SERVED_PROMPTS] = UPSTREAM_PROMPTS,
-        [SERVED_RESOURCES] = UPSTREAM_RESOURCES,
-        [SERVED_TEMPLATES] = UPSTREAM_TEMPLATES,
-    };
-    return lists[kind];
-}
-
-static const char *const nouns[SERVED_KINDS] = {"prompt", "resource", "resource template"};
-static const char *const name_members[SERVED_KINDS] = {"name", "uri", "uriTemplate"};
 
 __attribute__((format(printf, 2, 3))) static void warn(struct served *served, const char *format, ...)
 {
@@ -72,8 +78,8 @@ static void leave_out(struct served *served, const struct upstream_spec *spec, e
                       struct str name, const char *why)
 {
     struct str shown = printable_line(served->arena, str_cut(name, SERVED_NAME_MAX_BYTES));
-    warn(served, "upstream " STR_FMT ": %s '" STR_FMT "' is left out: %s", STR_ARG(spec->name), nouns[kind],
-         STR_ARG(shown), why);
+    warn(served, "upstream " STR_FMT ": %s '" STR_FMT "' is left out: %s", STR_ARG(spec->name),
+         kinds[kind].noun, STR_ARG(shown), why);
 }
 
 /* ---- who may have what -------------------------------------------------------- */
@@ -217,7 +223,7 @@ static void add_one(struct building *b, const struct upstream_spec *spec, enum s
                     const struct json *definition)
 {
     struct served *served = b->served;
-    struct str name = json_str(json_get_text(definition, name_members[kind]));
+    struct str name = json_str(json_get_text(definition, kinds[kind].name_member));
     /* The globs of `resources` are for URIs: which a template gives, only a request shows. */
     bool selected = kind == SERVED_TEMPLATES ? !spec->resources.given || spec->resources.count
                     : kind == SERVED_PROMPTS ? fits_any(&spec->prompts, name)
@@ -254,8 +260,7 @@ static void each_definition(struct building *b, enum served_kind kind,
         /* With per_user, the daemon's own instance has the resources of the daemon's user: they are nobody
          * else's. */
         bool for_all = spec->kind != UPSTREAM_REST && (!spec->per_user || kind != SERVED_RESOURCES);
-        struct tool_list *list =
-            for_all ? upstreams_list(b->upstreams, spec->name, served_upstream_list(kind)) : NULL;
+        struct tool_list *list = for_all ? upstreams_list(b->upstreams, spec->name, kinds[kind].list) : NULL;
         if (!list)
             continue;
         served->held[served->held_count++] = list;
@@ -265,7 +270,8 @@ static void each_definition(struct building *b, enum served_kind kind,
     }
 }
 
-struct served *served_new(const struct config *config, struct upstreams *upstreams)
+/* Takes the lists that are known now. */
+static struct served *make(const struct config *config, struct upstreams *upstreams)
 {
     struct arena *arena = arena_new();
     struct served *served = ARENA_NEW(arena, struct served);
@@ -281,7 +287,7 @@ struct served *served_new(const struct config *config, struct upstreams *upstrea
     return served;
 }
 
-void served_free(struct served *served)
+static void release(struct served *served)
 {
     if (!served)
         return;
@@ -292,16 +298,20 @@ void served_free(struct served *served)
     arena_free(served->arena);
 }
 
-/* ---- reading ------------------------------------------------------------------- */
+/* ---- reading ---- */
 
-size_t served_count(const struct served *served, enum served_kind kind)
+const struct served *served_now(struct server *server)
 {
-    return served->lists[kind].count;
+    struct server_lists *lists = &server->lists;
+    if (!lists->now)
+        lists->now = make(server_config(server), server->gate.upstreams);
+    return lists->now;
 }
 
-const struct served_item *served_at(const struct served *served, enum served_kind kind, size_t i)
+struct served_item *const *served_items(const struct served *served, enum served_kind kind, size_t *count)
 {
-    return served->lists[kind].items[i];
+    *count = served->lists[kind].count;
+    return served->lists[kind].items;
 }
 
 const struct served_item *served_find(const struct served *served, enum served_kind kind, struct str name)
@@ -309,25 +319,63 @@ const struct served_item *served_find(const struct served *served, enum served_k
     return map_get(served->lists[kind].by_name, name);
 }
 
-uint64_t served_hash(const struct served *served, enum served_kind kind)
+/* ---- changes: one new list for what several servers, or one of them by several lists, send in a row ---- */
+
+static void on_due(void *owner)
 {
-    return served->lists[kind].hash;
+    struct server *server = owner;
+    struct server_lists *lists = &server->lists;
+    struct served *before = lists->now;
+    bool changed[SERVED_KINDS];
+    lists->now = NULL;
+    const struct served *now = served_now(server);
+    for (size_t i = 0; i < SERVED_KINDS; i++)
+        changed[i] = before && before->lists[i].hash != now->lists[i].hash;
+    if (changed[SERVED_PROMPTS])
+        subscriptions_changed(server, LIST_CHANGED_PROMPTS);
+    if (changed[SERVED_RESOURCES] || changed[SERVED_TEMPLATES])
+        subscriptions_changed(server, LIST_CHANGED_RESOURCES);
+    uint64_t hash = now->warning_count; /* warnings are logged once, as long as they are the same */
+    for (size_t i = 0; i < now->warning_count; i++)
+        hash_add(&hash, hash_stable(now->warnings[i]).low);
+    for (size_t i = 0; i < now->warning_count && hash != lists->warned; i++)
+        log_event(LOG_WARN, "list_warning", LOG_STR("why", now->warnings[i]),
+                  LOG_NUM("not_logged", now->more_warnings));
+    lists->warned = hash;
+    release(lists->before);
+    lists->before = before;
+    lists->number++;
 }
 
-size_t served_warnings(const struct served *served, const struct str **list, size_t *more)
+void passing_lists_changed(struct server *server)
 {
-    *list = served->warnings;
-    *more = served->more_warnings;
-    return served->warning_count;
+    if (server->gate.generation && !server->draining && !timer_is_set(&server->lists.due))
+        timer_set(&server->lists.due, server->loop, PASSING_SETTLE_MS, on_due, server);
 }
 
-/* ---- a page, as a client reads it --------------------------------------------------- */
-
-const char *served_member(enum served_kind kind)
+void passing_free(struct server *server)
 {
-    static const char *const members[SERVED_KINDS] = {"prompts", "resources", "resourceTemplates"};
-    return members[kind];
+    timer_clear(&server->lists.due);
+    release(server->lists.now);
+    release(server->lists.before);
+    server->lists = (struct server_lists){0};
 }
+
+void passing_write_status(struct json_out *out, struct server *server)
+{
+    const struct served *served = server->gate.generation ? served_now(server) : NULL;
+    if (!served)
+        return;
+    json_field_open(out, "lists", '{');
+    for (size_t i = 0; i < SERVED_KINDS; i++)
+        json_field_int(out, kinds[i].in_status, (int64_t)served->lists[i].count);
+    json_field_strs(out, "warnings", served->warnings, served->warning_count);
+    if (served->more_warnings)
+        json_field_int(out, "more_warnings", (int64_t)served->more_warnings);
+    json_close(out, '}');
+}
+
+/* ---- the lists' methods ---- */
 
 /* SDKs demand a `name` of resources and of templates, and take null for no member; then they drop the list.
  */
@@ -346,221 +394,88 @@ static const struct json *repaired(struct arena *arena, enum served_kind kind, c
     return json_keep(arena, json_with(arena, &now, STR_LIT("name"), json_string(item->name)));
 }
 
-size_t served_write_page(struct arena *arena, const struct served *served, const struct config *config,
-                         const struct peer *peer, enum served_kind kind, size_t from, struct str protocol,
-                         struct buf *out)
+/* A page as its client reads it: what it may have, under published names, without hidden characters. Returns
+ * where the next page begins; 0: this was the last page. */
+static size_t put_page(struct request *r, const struct served *served, enum served_kind kind, size_t from)
 {
-    size_t count = served_count(served, kind), start = out->len, written = 0, i = from;
-    struct json_out page = json_out(out);
-    json_open(&page, '[');
-    for (; i < count && written < SERVED_PAGE_MAX && out->len - start < SERVED_PAGE_MAX_BYTES; i++) {
-        const struct served_item *item = served_at(served, kind, i);
+    const struct config *config = server_config(r->client->server);
+    struct json_out *out = &r->out;
+    const struct list *list = &served->lists[kind];
+    size_t start = out->buf->len, written = 0, i = from;
+    json_field_open(out, kinds[kind].member, '[');
+    for (; i < list->count && written < SERVED_PAGE_MAX && out->buf->len - start < SERVED_PAGE_MAX_BYTES;
+         i++) {
+        const struct served_item *item = list->items[i];
         struct hidden_text hidden;
-        if (!served_is_for(config, peer, kind, item))
+        if (!served_is_for(config, &r->client->peer, kind, item))
             continue;
-        const struct json *clean = hidden_text_strip(arena, item->definition, &hidden);
-        json_put(&page, mcp_version_definition(arena, protocol, repaired(arena, kind, item, clean)));
+        const struct json *clean = hidden_text_strip(r->arena, item->definition, &hidden);
+        json_put(out, mcp_version_definition(r->arena, request_protocol(r),
+                                             repaired(r->arena, kind, item, clean)));
         written++;
     }
-    json_close(&page, ']');
-    return i < count ? i : 0;
+    json_close(out, ']');
+    return i < list->count ? i : 0;
 }
 
-/* ---- links: a ring, found by the hash of the URI, which is seeded and has 64 bits: no server can make two
- * collide ---- */
-
-#define LINKS_FIRST 16u
-
-struct link {
-    uint64_t uri; /* hash; 0: free */
-    char upstream[UPSTREAM_NAME_MAX_BYTES + 1];
-};
-
-struct resource_links {
-    uint32_t room, next; /* `next` is written over, once there are RESOURCE_LINKS_MAX */
-    struct link list[];
-};
-
-static struct link *find_link(const struct resource_links *links, uint64_t uri)
+/* "3.1000": entry 1000 of the third list. Its pages go on also after a change; the client hears of that
+ * by list_changed. */
+static bool read_cursor(struct request *r, const struct served **served, size_t *from)
 {
-    for (uint32_t i = 0; links && i < links->room; i++)
-        if (links->list[i].uri == uri)
-            return (struct link *)&links->list[i];
-    return NULL;
-}
-
-static void keep_link(struct resource_links **links, struct str uri, struct str upstream)
-{
-    uint64_t hash = hash_seeded(uri) | 1;
-    struct link *link = find_link(*links, hash);
-    if (!link) {
-        struct resource_links *l = *links;
-        if (!l || (l->next == l->room && l->room < RESOURCE_LINKS_MAX)) {
-            uint32_t before = l ? l->room : 0, room = before ? 2 * before : LINKS_FIRST;
-            l = *links = realloc(l, sizeof(*l) + room * sizeof(l->list[0]));
-            if (!l)
-                abort();
-            memset(l->list + before, 0, (room - before) * sizeof(l->list[0]));
-            l->room = room;
-            l->next = before;
-        }
-        link = &l->list[l->next % l->room];
-        l->next = l->next % l->room + 1;
-    }
-    link->uri = hash;
-    struct str name = str_cut(upstream, UPSTREAM_NAME_MAX_BYTES);
-    memcpy(link->upstream, name.at, name.len);
-    link->upstream[name.len] = '\0';
-}
-
-void resource_links_keep(struct resource_links **links, const struct json *content, struct str upstream)
-{
-    for (uint32_t i = 0; json_is(content, JSON_ARRAY) && i < content->len; i++) {
-        const struct json *block = &content->items[i], *from = block;
-        struct str type = json_str(json_get_text(block, "type"));
-        if (str_is(type, "resource"))
-            from = json_get_text(block, "resource");
-        else if (!str_is(type, "resource_link"))
-            continue;
-        struct str uri = json_str(json_get_text(from, "uri"));
-        if (uri.len)
-            keep_link(links, uri, upstream);
-    }
-}
-
-struct str resource_links_find(const struct resource_links *links, struct str uri)
-{
-    const struct link *link = find_link(links, hash_seeded(uri) | 1);
-    return link ? str_of(link->upstream) : STR_NONE;
-}
-
-void resource_links_free(struct resource_links *links)
-{
-    free(links);
-}
-
-/* ---- owners ---------------------------------------------------------------------- */
-
-const struct upstream_spec *resource_upstream(const struct config *config, struct str name)
-{
-    for (size_t i = 0; i < config->upstream_count; i++)
-        if (str_eq(config->upstreams[i]->name, name))
-            return config->upstreams[i];
-    return NULL;
-}
-
-/* Takes the text before the next expression off, and the expression. */
-static struct str next_part(struct str *template, struct str *expression)
-{
-    const char *open = template->len ? memchr(template->at, '{', template->len) : NULL;
-    size_t before = open ? (size_t)(open - template->at) : template->len;
-    const char *close = open ? memchr(open, '}', template->len - before) : NULL;
-    struct str text = {template->at, close ? before : template->len};
-    *expression = close ? (struct str){open + 1, (size_t)(close - open) - 1} : STR_NONE;
-    *template = close ? str_from(*template, before + expression->len + 2) : STR_NONE;
-    return text;
-}
-
-/* The value of the expression before `text` ends at the first place where `text` stands: each place is looked
- * at once. The last text must stand at the end. */
-static bool take_value(struct str *uri, struct str expression, struct str text, bool last)
-{
-    size_t at = 0;
-    if (last && text.len <= uri->len && text.len)
-        at = uri->len - text.len;
-    else if (last)
-        at = uri->len;
-    else if (text.len) {
-        const char *found = uri->len ? memmem(uri->at, uri->len, text.at, text.len) : NULL;
-        if (!found)
+    const struct server_lists *lists = &r->client->server->lists;
+    struct str cursor = json_str(json_get_text(r->params, "cursor"));
+    uint64_t numbers[2] = {0, 0};
+    size_t which = 0;
+    for (size_t i = 0; i < cursor.len; i++) {
+        if (cursor.at[i] == '.' && !which)
+            which++;
+        else if (cursor.at[i] < '0' || cursor.at[i] > '9' || numbers[which] > UINT32_MAX)
             return false;
-        at = (size_t)(found - uri->at);
+        else
+            numbers[which] = numbers[which] * 10 + (uint64_t)(cursor.at[i] - '0');
     }
-    struct str value = {uri->at, at}, rest = str_from(*uri, at);
-    bool may_be_empty = expression.len && strchr("?&#;", expression.at[0]);
-    bool of_paths =
-        expression.len && (strchr("+#/", expression.at[0]) || expression.at[expression.len - 1] == '*');
-    bool has_slash = value.len && memchr(value.at, '/', value.len);
-    bool fits = (value.len || may_be_empty) && (!has_slash || of_paths) && rest.len >= text.len &&
-                (!text.len || memcmp(rest.at, text.at, text.len) == 0);
-    *uri = str_from(rest, rest.len < text.len ? rest.len : text.len);
-    return fits;
-}
-
-bool resource_template_fits(struct str template, struct str uri, size_t *literal)
-{
-    struct str expression, next, text = next_part(&template, &expression);
-    *literal = text.len;
-    if (uri.len < text.len || (text.len && memcmp(uri.at, text.at, text.len) != 0))
+    *from = numbers[1];
+    if (!which || !*from)
         return false;
-    uri = str_from(uri, text.len);
-    while (expression.len) {
-        text = next_part(&template, &next);
-        *literal += text.len;
-        if (!take_value(&uri, expression, text, !next.len))
-            return false;
-        expression = next;
-    }
-    return !uri.len;
+    if (numbers[0] + 1 == lists->number && lists->before)
+        *served = lists->before;
+    return *served && (numbers[0] == lists->number || *served == lists->before);
 }
 
-/* The server with the most exact template; another one that has a fitting one is the rival. */
-static struct str by_template(struct resource_search *s, struct str uri)
+static enum request_status reply_list(struct request *r, enum served_kind kind)
 {
-    struct str owner = STR_NONE;
-    size_t literal, most = 0;
-    for (size_t i = 0; i < served_count(s->served, SERVED_TEMPLATES); i++) {
-        const struct served_item *item = served_at(s->served, SERVED_TEMPLATES, i);
-        const char *open = item->name.len ? memchr(item->name.at, '{', item->name.len) : NULL;
-        size_t len = open ? (size_t)(open - item->name.at) : item->name.len;
-        /* Most templates differ in what stands before their first expression. */
-        if (uri.len < len || (len && memcmp(uri.at, item->name.at, len) != 0) ||
-            s->steps > RESOURCE_STEPS_MAX)
-            continue;
-        s->steps += item->name.len + uri.len;
-        if (!resource_template_fits(item->name, uri, &literal))
-            continue;
-        bool wins = !owner.len || literal > most;
-        struct str other = wins ? owner : item->upstream;
-        if (other.len && !str_eq(other, wins ? item->upstream : owner))
-            s->rival = other;
-        if (wins) {
-            owner = item->upstream;
-            most = literal;
-        }
+    struct server *server = r->client->server;
+    const struct served *served = served_now(server);
+    size_t from = 0;
+    if (json_get_text(r->params, "cursor") && !read_cursor(r, &served, &from))
+        return reply_error(r, RPC_INVALID_PARAMS,
+                           "params.cursor: expected a nextCursor of this list; if the list has changed twice "
+                           "since, begin again without a cursor");
+    if (!r->modern) /* initialize is optional, so this request also turns on list_changed */
+        r->client->wants_list_changed = true;
+    struct json_out *out = reply_open(r);
+    size_t next = put_page(r, served, kind, from);
+    if (next) {
+        uint32_t number = served == server->lists.before ? server->lists.number - 1 : server->lists.number;
+        json_field_str(out, "nextCursor", arena_printf(r->arena, "%u.%zu", number, next));
     }
-    return owner;
+    if (r->modern)
+        json_fields(out, FIELD_NUM("ttlMs", MCP_TTL_MS), FIELD_TEXT("cacheScope", MCP_CACHE_SCOPE));
+    upstreams_refresh(server->gate.upstreams, kinds[kind].list);
+    return reply_close(r);
 }
 
-/* Servers that list neither resources nor templates have none. */
-static struct str only_one(const struct config *config, struct upstreams *upstreams)
+enum request_status passing_prompts_list(struct request *r)
 {
-    struct str only = STR_NONE;
-    for (size_t i = 0; i < config->upstream_count; i++) {
-        struct tool_list *list = upstreams_list(upstreams, config->upstreams[i]->name, UPSTREAM_RESOURCES);
-        tool_list_unref(list);
-        if (!list)
-            continue;
-        if (only.len)
-            return STR_NONE;
-        only = config->upstreams[i]->name;
-    }
-    return only;
+    return reply_list(r, SERVED_PROMPTS);
 }
 
-const struct upstream_spec *resource_owner(struct resource_search *s, struct str uri)
+enum request_status passing_resources_list(struct request *r)
 {
-    const struct served_item *listed = served_find(s->served, SERVED_RESOURCES, uri);
-    s->rival = STR_NONE;
-    struct str name = by_template(s, uri);
-    if (listed) {
-        s->rival = name.len && !str_eq(name, listed->upstream) ? name : STR_NONE;
-        name = listed->upstream;
-    }
-    if (!name.len)
-        name = resource_links_find(s->links, uri);
-    if (!name.len)
-        name = only_one(s->config, s->upstreams);
-    const struct upstream_spec *spec = name.len ? resource_upstream(s->config, name) : NULL;
-    return spec && served_may_read(s->config, s->peer, spec, uri) ? spec : NULL;
+    return reply_list(r, SERVED_RESOURCES);
+}
+
+enum request_status passing_templates_list(struct request *r)
+{
+    return reply_list(r, SERVED_TEMPLATES);
 }

@@ -1,8 +1,6 @@
 /*
- * What the MCP servers behind the gate list besides tools, as one list for
- * clients: prompts, resources and resource templates. A snapshot is immutable
- * and reference-counted: a client that is in the middle of its pages goes on
- * with the one that it began with.
+ * What the MCP servers behind the gate list besides tools, as one list for clients: prompts, resources and
+ * resource templates. A client that is in the middle of its pages goes on with the list that it began with.
  *
  *   only a has prompt review          review               the server's own name
  *   a and b have review               a__review, b__review
@@ -16,10 +14,9 @@
 #include "policy/peer.h"
 #include "upstream/upstream.h"
 
-struct arena;
-struct buf;
 struct resource_links; /* NULL: none so far */
 struct served;
+struct server;
 
 #define SERVED_MAX            10000u /* entries of one list, of all servers together */
 #define SERVED_URI_MAX_BYTES  8192u
@@ -38,22 +35,11 @@ struct served_item {
     bool renamed;
 };
 
-/* What upstreams call it. */
-enum upstream_list served_upstream_list(enum served_kind kind);
-
-/* Takes the lists that are known now. */
-struct served *served_new(const struct config *config, struct upstreams *upstreams);
-void served_free(struct served *served); /* NULL is fine */
-
-size_t served_count(const struct served *served, enum served_kind kind);
-const struct served_item *served_at(const struct served *served, enum served_kind kind, size_t i);
+/* The list of now; valid until the loop's next turn. */
+const struct served *served_now(struct server *server);
+struct served_item *const *served_items(const struct served *served, enum served_kind kind, size_t *count);
 /* By its published name, its URI or its template; or NULL. */
 const struct served_item *served_find(const struct served *served, enum served_kind kind, struct str name);
-/* Equal for equal lists. */
-uint64_t served_hash(const struct served *served, enum served_kind kind);
-
-/* What was left out or hidden, in sentences for the operator; then how many are not listed. */
-size_t served_warnings(const struct served *served, const struct str **list, size_t *more);
 
 /* A prompt or resource that a peer may not have does not exist for it. A template exists for those who may
  * read anything: which URI it gives, only a request shows. */
@@ -67,25 +53,7 @@ bool served_may_read_all(const struct config *config, const struct peer *peer,
 bool served_may_read(const struct config *config, const struct peer *peer, const struct upstream_spec *spec,
                      struct str uri);
 
-/* The member of the reply: "prompts", "resources", "resourceTemplates". */
-const char *served_member(enum served_kind kind);
-
-/* A page as a client reads it: what the client may have, under its published names, without hidden
- * characters, and with what would make an SDK refuse the whole list repaired. Appends an array with the
- * entries from `from` on, without what came after `protocol` (mcp_version.h). Returns where the next page
- * begins; 0: this was the last page. */
-size_t served_write_page(struct arena *arena, const struct served *served, const struct config *config,
-                         const struct peer *peer, enum served_kind kind, size_t from, struct str protocol,
-                         struct buf *out);
-
-/*
- * Which server a URI is read from. Only one is asked, so that no server hears of the URIs of another:
- *
- *   1. the one that lists it
- *   2. the one with the resource template that fits it; the most exact, if several do
- *   3. the one whose tool has named it on this connection
- *   4. the only one that has resources, if there is no other
- */
+/* ---- passing_methods.c ---- */
 
 /* The resources that tools' results have named on one connection (resource_link, or an embedded resource): a
  * client reads them later, although no list has them. The newest are kept. */
@@ -98,26 +66,6 @@ void resource_links_keep(struct resource_links **links, const struct json *conte
 struct str resource_links_find(const struct resource_links *links, struct str uri);
 
 void resource_links_free(struct resource_links *links); /* NULL is fine */
-
-#define RESOURCE_STEPS_MAX                                                                                   \
-    4000000u /* bytes of URIs and templates that one message has compared, of about 1 ns */
-
-/* All borrowed. One search serves all URIs of a message. */
-struct resource_search {
-    const struct served *served;
-    const struct config *config;
-    const struct peer *peer;
-    const struct resource_links *links;
-    struct upstreams *upstreams;
-    size_t steps;     /* zeroed at first; beyond RESOURCE_STEPS_MAX, templates are no longer compared */
-    struct str rival; /* of the last URI: another server that has a template for it; empty: none */
-};
-
-/* NULL: none of them; or the peer may not read it, which it does not learn. */
-const struct upstream_spec *resource_owner(struct resource_search *search, struct str uri);
-
-/* The configured upstream, or NULL. */
-const struct upstream_spec *resource_upstream(const struct config *config, struct str name);
 
 /* Whether an RFC 6570 template can give this URI: its literal text in this order, with something in the place
  * of each expression; only "{+x}", "{/x*}" and the like stand for text with a '/'. `literal`: bytes of its
