@@ -21,12 +21,6 @@
 #define QUESTION_STATE "toolgate/ask/" /* and its id: the requestState of such a reply */
 #define TEXT_MAX_BYTES 4096u           /* of one notifications/message */
 
-static enum err refuse(struct request *r, const char *message)
-{
-    reply_error(r, RPC_INVALID_PARAMS, "%s", message);
-    return ERR_PARSE;
-}
-
 static enum err read_call(struct request *r, enum call_mode mode, struct call_request *c)
 {
     struct client *client = r->client;
@@ -51,11 +45,9 @@ static enum err read_call(struct request *r, enum call_mode mode, struct call_re
         .label = param_label(r->meta, GATE_CALL_KEY),
         .ext = param_label(r->meta, GATE_EXT_KEY),
     };
-    if (!json_is(name, JSON_STRING) && (name || mode != CALL_REPORT)) {
-        reply_error(r, RPC_INVALID_PARAMS, "params.name: expected a string, the tool's name, got %s",
-                    param_kind(name));
-        return ERR_PARSE;
-    }
+    if (!json_is(name, JSON_STRING) && (name || mode != CALL_REPORT))
+        return reply_refuse(r, RPC_INVALID_PARAMS, "params.name: expected a string, the tool's name, got %s",
+                            param_kind(name));
     enum err err = param_session(r, &c->session);
     if (!err)
         err = param_goal(r, r->meta, "params._meta.", GATE_GOAL_KEY, &c->goal);
@@ -74,8 +66,7 @@ static enum err read_call(struct request *r, enum call_mode mode, struct call_re
 static enum err refuse_report(struct request *r, struct str why)
 {
     problems_note(r->client, PROBLEM_REPORT_UNPLACED, why);
-    reply_error(r, RPC_INVALID_PARAMS, STR_FMT, STR_ARG(why));
-    return ERR_PARSE;
+    return reply_refuse(r, RPC_INVALID_PARAMS, STR_FMT, STR_ARG(why));
 }
 
 /* {coverage, facts?, follow_up?} beside a result or an error, as toolgate/schemas describes it: what a judge
@@ -92,14 +83,17 @@ static enum err read_coverage(struct request *r, struct call_request *c)
     if (!coverage && from == r->params && !facts && !follow_up)
         return OK;
     if (!STR_IS_ONE_OF(json_str(coverage), names))
-        return refuse(r,
-                      "params.coverage: expected SATISFIED, NEEDS_MORE_TOOLS, NEED_USER_INPUT or FAILED, or "
-                      "an object {coverage, facts?, follow_up?}");
+        return reply_refuse(
+            r, RPC_INVALID_PARAMS,
+            "params.coverage: expected SATISFIED, NEEDS_MORE_TOOLS, NEED_USER_INPUT or FAILED, or "
+            "an object {coverage, facts?, follow_up?}");
     if (facts && !json_is(facts, JSON_OBJECT))
-        return refuse(r, "params.facts: expected an object, what is known so far by name");
+        return reply_refuse(r, RPC_INVALID_PARAMS,
+                            "params.facts: expected an object, what is known so far by name");
     if (follow_up && (!json_is(json_get_text(follow_up, "tool"), JSON_STRING) ||
                       !json_is(json_get_text(follow_up, "args"), JSON_OBJECT)))
-        return refuse(r, "params.follow_up: expected an object {\"tool\":\"…\",\"args\":{…}}");
+        return reply_refuse(r, RPC_INVALID_PARAMS,
+                            "params.follow_up: expected an object {\"tool\":\"…\",\"args\":{…}}");
     c->coverage = json_str(coverage);
     c->judged_facts = facts;
     c->judged_follow_up = follow_up;
@@ -128,29 +122,33 @@ static enum err read_report(struct request *r, struct call_request *c)
                          param_kind(id)));
     struct why why __attribute__((uninitialized)); /* filled in if it is read */
     enum err err = call_read_id(&r->client->server->gate, r->arena, json_str(id), c, &why);
-    if (err == ERR_UNAVAILABLE) {
-        reply_error(r, RPC_UNAVAILABLE, "params.callId: %s", why.text);
-        return err;
-    }
+    if (err == ERR_UNAVAILABLE)
+        return reply_refuse(r, RPC_UNAVAILABLE, "params.callId: %s", why.text);
     if (err != OK)
         return refuse_report(r, arena_printf(r->arena, "params.callId: %s", why.text));
     unreported_clear(r->client);
     if (!c->result == !error)
-        return refuse(r, "params: expected either result (the tool's) or error {message, transient?, retry?, "
-                         "cancelled?}");
+        return reply_refuse(
+            r, RPC_INVALID_PARAMS,
+            "params: expected either result (the tool's) or error {message, transient?, retry?, "
+            "cancelled?}");
     if (cancelled && !json_is(cancelled, JSON_BOOL))
-        return refuse(r, "params.error.cancelled: expected true, if the tool's run was stopped");
+        return reply_refuse(r, RPC_INVALID_PARAMS,
+                            "params.error.cancelled: expected true, if the tool's run was stopped");
     c->error_cancelled = json_is_true(cancelled);
     if (json_is(retry, JSON_STRING) && retry->len && !message)
         message = retry;
     if (error && !c->error_cancelled &&
         (!json_is(message, JSON_STRING) || (transient && !json_is(transient, JSON_BOOL))))
-        return refuse(r, "params.error: expected an object {\"message\":\"…\",\"transient\":false}");
+        return reply_refuse(r, RPC_INVALID_PARAMS,
+                            "params.error: expected an object {\"message\":\"…\",\"transient\":false}");
     if (retry && !json_is(retry, JSON_BOOL) && !json_str(retry).len)
-        return refuse(r, "params.error.retry: expected true, or what the model should do better");
+        return reply_refuse(r, RPC_INVALID_PARAMS,
+                            "params.error.retry: expected true, or what the model should do better");
     if (retry && !(json_is(retry, JSON_BOOL) && !retry->truth) && json_is_true(transient))
-        return refuse(r,
-                      "params.error: expected either retry (other arguments) or transient (the same later)");
+        return reply_refuse(
+            r, RPC_INVALID_PARAMS,
+            "params.error: expected either retry (other arguments) or transient (the same later)");
     c->has_error = error != NULL;
     c->error_message = json_str(retry).len ? json_str(retry) : json_str(message);
     c->error_retry = json_is_true(retry) || json_str(retry).len;
@@ -166,13 +164,11 @@ static enum err read_elicitation(struct request *r, struct call_request *call)
     if (!r->modern)
         return OK;
     call->supports_elicitation = mcp_has_form_elicitation(json_get_text(r->meta, MCP_CAPABILITIES_KEY));
-    if (responses && !json_is(responses, JSON_OBJECT)) {
-        reply_error(
+    if (responses && !json_is(responses, JSON_OBJECT))
+        return reply_refuse(
             r, RPC_INVALID_PARAMS,
             "params.inputResponses: expected an object with an answer for each key of inputRequests, got %s",
             param_kind(responses));
-        return ERR_PARSE;
-    }
     call->asks = call->supports_elicitation ? CALL_ASKS_REPLY : CALL_ASKS_NOBODY;
     call->input_responses = responses;
     enum err err = param_string(r, r->params, "params.", "requestState", &call->request_state);

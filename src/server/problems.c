@@ -127,16 +127,14 @@ void gate_keys_notice(struct request *r, enum problem_kind kind, struct str text
         r->notices[r->notice_count++] = text;
 }
 
-/* False after an error reply. */
-static bool note(struct request *r, enum problem_kind kind, struct str text)
+static enum err note(struct request *r, enum problem_kind kind, struct str text)
 {
     if (!str_starts(r->method_name, "toolgate/")) {
         gate_keys_notice(r, kind, text);
-        return true;
+        return OK;
     }
     problems_note(r->client, kind, text);
-    reply_error(r, RPC_INVALID_PARAMS, STR_FMT, STR_ARG(text));
-    return false;
+    return reply_refuse(r, RPC_INVALID_PARAMS, STR_FMT, STR_ARG(text));
 }
 
 /* ---- traceparent, tracestate and baggage, which MCP reserves for OpenTelemetry (SEP-414) ---- */
@@ -184,75 +182,64 @@ static struct str last_word(struct str key)
     return key;
 }
 
-static bool note_unknown(struct request *r, struct str key)
+static enum err check_meta_key(struct request *r, const struct json_member *member)
 {
-    struct str names[KEY_COUNT];
-    for (size_t i = 0; i < KEY_COUNT; i++)
-        names[i] = keys[i].key;
-    struct str word = last_word(key);
-    const struct gate_key *same = find(word);
-    struct str close = same ? same->key : suggest_closest(word, names, KEY_COUNT);
-    struct str text =
-        arena_printf(r->arena, "params._meta: '" STR_FMT "' is no key of toolgate and has no effect",
-                     STR_ARG(str_cut(key, KEY_SHOWN_BYTES)));
-    if (close.len)
-        text = arena_printf(r->arena, STR_FMT ": did you mean '" GATE_KEY_PREFIX STR_FMT "'?", STR_ARG(text),
-                            STR_ARG(close));
-    return note(r, PROBLEM_UNKNOWN_KEY, text);
-}
-
-static bool check_meta_key(struct request *r, const struct json_member *member)
-{
-    struct str prefix = STR_LIT(GATE_KEY_PREFIX);
-    if (!str_starts(member->key, GATE_KEY_PREFIX))
-        return take_trace_key(r, member) || !str_contains_nocase(member->key, STR_LIT("toolgate")) ||
-               note_unknown(r, member->key);
-    const struct gate_key *key = find(str_from(member->key, prefix.len));
-    if (!key)
-        return note_unknown(r, member->key);
+    struct str name = member->key;
+    bool ours = str_starts(name, GATE_KEY_PREFIX);
+    if (!ours && (take_trace_key(r, member) || !str_contains_nocase(name, STR_LIT("toolgate"))))
+        return OK;
+    const struct gate_key *key = ours ? find(str_from(name, sizeof(GATE_KEY_PREFIX) - 1)) : NULL;
+    if (!key) {
+        struct str names[KEY_COUNT], word = last_word(name);
+        for (size_t i = 0; i < KEY_COUNT; i++)
+            names[i] = keys[i].key;
+        struct str close = find(word) ? word : suggest_closest(word, names, KEY_COUNT);
+        struct str text =
+            arena_printf(r->arena, "params._meta: '" STR_FMT "' is no key of toolgate and has no effect",
+                         STR_ARG(str_cut(name, KEY_SHOWN_BYTES)));
+        if (close.len)
+            text = arena_printf(r->arena, STR_FMT ": did you mean '" GATE_KEY_PREFIX STR_FMT "'?",
+                                STR_ARG(text), STR_ARG(close));
+        return note(r, PROBLEM_UNKNOWN_KEY, text);
+    }
     if (key->types && !(key->types & 1u << member->value.type))
         return note(r, PROBLEM_WRONG_TYPE,
                     arena_printf(r->arena, "params._meta." STR_FMT " has no effect: expected %s, got %s",
-                                 STR_ARG(member->key),
+                                 STR_ARG(name),
                                  key->types == LABEL ? "a string or a number" : "true or false",
                                  param_kind(&member->value)));
-    bool is_empty = json_is(&member->value, JSON_STRING) && !member->value.len;
-    if (is_empty && str_is(member->key, GATE_SESSION_KEY))
+    if (json_is(&member->value, JSON_STRING) && !member->value.len && str_is(name, GATE_SESSION_KEY))
         return note(
             r, PROBLEM_EMPTY_SESSION,
             STR_LIT("params._meta." GATE_SESSION_KEY
                     ": is empty, so the call has no session; name the conversation, or leave the key out"));
-    return true;
+    return OK;
 }
 
-/* "session" or "dev.toolgate/session" among the parameters, where nobody reads it. */
-static bool check_param(struct request *r, struct str name)
+enum err gate_keys_check(struct request *r)
 {
-    bool prefixed = str_starts(name, GATE_KEY_PREFIX);
-    const struct gate_key *key = find(prefixed ? last_word(name) : name);
-    bool takes_it =
-        key && !prefixed && (key->anywhere || (key->param_of && str_is(r->method_name, key->param_of)));
-    if (!key || takes_it)
-        return true;
-    return note(r, PROBLEM_MISPLACED_KEY,
-                arena_printf(r->arena,
-                             "params." STR_FMT
-                             " has no effect: send it in params._meta as '" GATE_KEY_PREFIX STR_FMT "'",
-                             STR_ARG(name), STR_ARG(key->key)));
-}
-
-bool gate_keys_check(struct request *r)
-{
-    for (uint32_t i = 0; r->meta && i < r->meta->len; i++)
-        if (!check_meta_key(r, &r->meta->members[i]))
-            return false;
+    enum err err = OK;
+    for (uint32_t i = 0; r->meta && i < r->meta->len && !err; i++)
+        err = check_meta_key(r, &r->meta->members[i]);
     struct trace_context *context = r->trace_context;
-    if (context && context->values[TRACE_STATE].len && !context->values[TRACE_PARENT].len) {
+    if (!err && context && context->values[TRACE_STATE].len && !context->values[TRACE_PARENT].len) {
         context->values[TRACE_STATE] = STR_NONE;
         note_dropped(r, TRACE_STATE, "has no valid traceparent beside it");
     }
-    for (uint32_t i = 0; r->params && i < r->params->len; i++)
-        if (!check_param(r, r->params->members[i].key))
-            return false;
-    return true;
+    /* "session" or "dev.toolgate/session" among the parameters, where nothing reads it. */
+    for (uint32_t i = 0; r->params && i < r->params->len && !err; i++) {
+        struct str name = r->params->members[i].key;
+        bool prefixed = str_starts(name, GATE_KEY_PREFIX);
+        const struct gate_key *key = find(prefixed ? last_word(name) : name);
+        bool takes_it =
+            key && !prefixed && (key->anywhere || (key->param_of && str_is(r->method_name, key->param_of)));
+        if (key && !takes_it)
+            err =
+                note(r, PROBLEM_MISPLACED_KEY,
+                     arena_printf(r->arena,
+                                  "params." STR_FMT
+                                  " has no effect: send it in params._meta as '" GATE_KEY_PREFIX STR_FMT "'",
+                                  STR_ARG(name), STR_ARG(key->key)));
+    }
+    return err;
 }

@@ -5,6 +5,7 @@
 #ifndef TOOLGATE_SERVER_PROBLEMS_H
 #define TOOLGATE_SERVER_PROBLEMS_H
 
+#include "base/err.h"
 #include "base/rate_limit.h"
 #include "base/str.h"
 
@@ -70,9 +71,9 @@ void unreported_clear(struct client *client);
 #define GATE_NOTICES_MAX 4u /* of a request; further mistakes show once these are corrected */
 
 /* Looks for unknown keys, keys beside _meta and an empty session. For a method of toolgate/, which a program
- * calls, the first is an error: replies and returns false. Else they become request->notices: an error would
- * end a model's run. */
-bool gate_keys_check(struct request *request);
+ * calls, the first is an error: replies and returns ERR_PARSE. Else they become request->notices: an error
+ * would end a model's run. */
+enum err gate_keys_check(struct request *request);
 
 /* Adds to request->notices, whatever the method; the text lives in the request's arena. */
 void gate_keys_notice(struct request *request, enum problem_kind kind, struct str text);

@@ -84,6 +84,10 @@ enum request_status reply_error(struct request *request, enum rpc_error error, c
 enum request_status reply_error_data(struct request *request, enum rpc_error error, struct str message,
                                      struct str data);
 
+/* For a step that reads a request: returns ERR_PARSE. */
+enum err reply_refuse(struct request *request, enum rpc_error error, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
 /* An upstream's own error, for a request that was passed on to it. */
 enum request_status reply_upstream_error(struct request *request, int64_t code, struct str message,
                                          struct str data);
@@ -109,7 +113,7 @@ void reply_notification(struct client *client, const char *method, struct str pa
  * NULL: the client has not asked for it. */
 upstream_progress *reply_progress_begin(struct request *request);
 
-/* ---- params.c: these reply with -32602 and return ERR_PARSE if a value has the wrong type ---- */
+/* ---- members of params: these reply with -32602 and return ERR_PARSE if a value has the wrong type ---- */
 
 /* Absent: STR_NONE. `path`: of the object, for the error. */
 enum err param_string(struct request *request, const struct json *object, const char *path, const char *key,

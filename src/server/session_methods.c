@@ -154,10 +154,9 @@ static enum err check_tool(struct request *r, struct str name)
         if (client_may_call(r->client, g->tools[i]->name))
             names[count++] = g->tools[i]->name;
     struct str closest = suggest_ranked(name, names, count, best) ? names[best[0]] : STR_NONE;
-    reply_error(r, RPC_NOT_FOUND, "nothing was reset: there is no tool '" STR_FMT "'%s" STR_FMT "%s",
-                STR_ARG(str_cut(name, 128)), closest.len ? "; did you mean '" : "", STR_ARG(closest),
-                closest.len ? "'?" : " here");
-    return ERR_NOT_FOUND;
+    return reply_refuse(r, RPC_NOT_FOUND, "nothing was reset: there is no tool '" STR_FMT "'%s" STR_FMT "%s",
+                        STR_ARG(str_cut(name, 128)), closest.len ? "; did you mean '" : "", STR_ARG(closest),
+                        closest.len ? "'?" : " here");
 }
 
 /* Users see their own sessions; root and the daemon's user see another's with {"uid":1000}. */
@@ -168,10 +167,9 @@ static enum err read_owner(struct request *r, struct peer *owner)
     *owner = r->client->peer;
     if (!uid)
         return OK;
-    if (!json_int(uid, &n) || n < 0 || n > UINT32_MAX) {
-        reply_error(r, RPC_INVALID_PARAMS, "params.uid: expected a user's number, got %s", param_kind(uid));
-        return ERR_PARSE;
-    }
+    if (!json_int(uid, &n) || n < 0 || n > UINT32_MAX)
+        return reply_refuse(r, RPC_INVALID_PARAMS, "params.uid: expected a user's number, got %s",
+                            param_kind(uid));
     if ((uid_t)n == owner->uid)
         return OK;
     if (param_require_operator(r, "params.uid"))
