@@ -1,4 +1,4 @@
--- toolgate connect: an MCP client's stdio server. src/cli/connect runs it.
+-- toolgate connect: an MCP client's stdio server. src/cli/connect.c runs it.
 return command {
   name = "connect", operands = "[SOCKET]", most = 1, summary = "connect an MCP client's stdio to the daemon",
   about = [[
@@ -17,4 +17,5 @@ Ends when stdin ends.]],
              words = "the session of each request that has none; auto: a new one for this process" },
     number { name = "wait", argument = "SECONDS", words = "how long a request waits while no daemon answers (default 30)" },
   },
+  run = cli.bridge,
 }

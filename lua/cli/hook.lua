@@ -19,7 +19,14 @@ local KINDS = { PreToolUse = "before", PostToolUse = "after", PostToolUseFailure
                 UserPromptSubmit = "prompt", PreCompact = "compacted", SessionStart = "nothing" }
 local IS_CALL = { before = true, after = true, failed = true }
 
-local options -- of this hook
+local options, client -- of this hook
+
+-- The members of the result, decoded and as JSON; or nil, why, and what is wrong, as of client:answer.
+local function call(method, params)
+  local sent, why, wrong = client:ask(method, params)
+  if not sent then return nil, why, wrong end
+  return client:answer "members"
+end
 
 -- ---- the event ----
 
@@ -91,10 +98,10 @@ local function meta(e)
 end
 
 -- A tool without a policy is known by its hook. The daemon keeps what its files say of one that has a policy. True; or nil,
--- why, and what is wrong, as of hook.call.
+-- why, and what is wrong, as of call.
 local function declare(e)
-  local told, why, wrong = hook.call("toolgate/register", '{"tools":[{"name":' .. quote(e.tool)
-                                                          .. ',"inputSchema":{"type":"object"}}]}')
+  local told, why, wrong = call("toolgate/register", '{"tools":[{"name":' .. quote(e.tool)
+                                                     .. ',"inputSchema":{"type":"object"}}]}')
   if told or type(wrong) == "number" then return true end -- what it refuses here, it refuses to check, too
   return nil, why, wrong
 end
@@ -102,7 +109,7 @@ end
 local function check(e)
   -- The assistant puts the question to its user itself.
   local asks = e.client ~= "codex" and ',"asks":true' or ""
-  return hook.call("toolgate/check", '{"name":' .. quote(e.tool) .. ',"arguments":' .. e.input .. asks .. "," .. meta(e)
+  return call("toolgate/check", '{"name":' .. quote(e.tool) .. ',"arguments":' .. e.input .. asks .. "," .. meta(e)
                                      .. "}")
 end
 
@@ -112,12 +119,12 @@ local function report(e, call_id, result)
   else
     result = '"result":' .. result
   end
-  return hook.call("toolgate/report", '{"callId":' .. quote(call_id) .. "," .. result .. "}")
+  return call("toolgate/report", '{"callId":' .. quote(call_id) .. "," .. result .. "}")
 end
 
 -- A person's words begin a turn. A compaction begins none: the model has forgotten what it had read.
 local function tell_turn(e)
-  return hook.call("toolgate/turn", "{" .. (e.kind == "compacted" and '"compacted":true' or '"by":"person"')
+  return call("toolgate/turn", "{" .. (e.kind == "compacted" and '"compacted":true' or '"by":"person"')
                                     .. optional("goal", cli.cut(e.prompt, GOAL_BYTES)) .. "," .. meta(e) .. "}")
 end
 
@@ -142,7 +149,7 @@ end
 
 -- The daemon is not there, or has not judged the event. Never for --on-unavailable: what listens there is no daemon, or
 -- takes no call of a hook; and a call that the model made too large or too deep to be checked is not allowed. `wrong` is
--- hook.call's.
+-- call's.
 local function answer_failure(e, why, wrong)
   local decision, refused = options["on-unavailable"], type(wrong) == "number"
   cli.warn(why)
@@ -205,7 +212,8 @@ local function on_event(e)
     if call_id == "" then return 0 end -- no check was made, or it refused
   end
   hook.late(unavailable(e, options["on-unavailable"], "no answer within 1.5 s: the daemon hangs or is stopped"))
-  local connected, why, wrong = hook.connect(options.socket)
+  local connected, why, wrong = cli.client(options.socket)
+  client = connected
   if connected and IS_CALL[kind] then connected, why, wrong = declare(e) end
   if not connected then return answer_failure(e, why, wrong) end
   if kind == "before" then return on_before(e) end

@@ -1,7 +1,6 @@
 -- What a command declares, and what comes of it: parsing, --help and completion. `command { … }` takes name, operands,
 -- summary, about, exits, example, options (each made by one of the words below), least and most operands, and `run`, which
--- gets a table of the options' values with the operands as its list, and returns the exit code (nothing: 0). Without `run`
--- C gets that table, and runs the command when this state is gone.
+-- gets a table of the options' values with the operands as its list, and returns the exit code (nothing: 0).
 -- The file returns how a command is run: by its name and its arguments.
 
 function flag(o) o.is_flag = true return o end
@@ -160,7 +159,7 @@ end
 return function(name, words)
   local c = require(name)
   local o = parse(c, words)
-  if o then return not c.run and o or c.run(o) or 0 end
+  if o then return c.run(o) or 0 end
   require "help".print(c)
   return 0
 end

@@ -1,4 +1,4 @@
--- toolgate serve: the daemon; with --check it only loads everything. src/cli/cmd_serve.c runs it.
+-- toolgate serve: the daemon; with --check it only loads everything. src/cli/lua_local.c runs it.
 return command {
   name = "serve", summary = "run the daemon",
   about = [[
@@ -20,4 +20,5 @@ it serves ./policies.]],
     flag { name = "check", words = "load everything, run the examples, print the errors, exit" },
     flag { name = "no-watch", words = "load changed files only on SIGHUP and `toolgate reload`" },
   },
+  run = cli.serve,
 }

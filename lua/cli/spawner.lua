@@ -18,4 +18,5 @@ it root and its own user); only root may write to it. When the daemon ends, so d
            words = "where daemons ask (default /run/toolgate/spawner.sock)" },
     flag { name = "check", words = "check the file, then end" },
   },
+  run = cli.spawner,
 }

@@ -44,12 +44,12 @@ end
 
 -- Reads one answer. False: there is no connection any more.
 local function receive(top)
-  local answer, why, is_refused = top.client:answer()
+  local answer, why, wrong = top.client:answer "raw"
   if top.asked == "toolgate/status" and answer then
     top.next.status, top.next.at_us = answer, cli.mono_us()
     return ask(top, "toolgate/sessions", '{"loops":true,"limit":8}')
   end
-  if top.asked == "toolgate/sessions" and (answer or is_refused) then -- refused: there are none to show
+  if top.asked == "toolgate/sessions" and (answer or type(wrong) == "number") then -- refused: there are none to show
     top.next.sessions = answer
     complete(top)
     return true

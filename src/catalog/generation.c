@@ -573,10 +573,11 @@ enum err generation_build_end(struct generation_build *b, struct generation **ou
     return complete ? OK : ERR_CONFIG;
 }
 
-enum err generation_build(struct config *config, uint64_t number, struct generation **out,
+enum err generation_build(struct config *config, uint64_t number,
+                          const struct generation_build_options *options, struct generation **out,
                           struct generation_report *report)
 {
-    struct generation_build *b = generation_build_begin(config, number, NULL, report);
+    struct generation_build *b = generation_build_begin(config, number, options, report);
     while (generation_build_step(b))
         continue;
     return generation_build_end(b, out);

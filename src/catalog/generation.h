@@ -112,14 +112,14 @@ struct generation_build_options {
     bool tools_changed; /* only an upstream's list has changed; see import.h */
 };
 
-/* Builds a generation without running its examples. Takes over `config`. On failure the report holds all
- * errors. */
-enum err generation_build(struct config *config, uint64_t number, struct generation **out,
+/* Builds a generation without running its examples. Takes over `config`; `options` may be NULL. On failure
+ * `*out` is NULL and the report holds all errors. */
+enum err generation_build(struct config *config, uint64_t number,
+                          const struct generation_build_options *options, struct generation **out,
                           struct generation_report *report);
 
 /* The same in steps of one file, definition or tool, for a daemon that serves between them: step until it
- * returns false, then end, which frees the build; an end before the last step gives it up. `options` may be
- * NULL. */
+ * returns false, then end, which frees the build; an end before the last step gives it up. */
 struct generation_build *generation_build_begin(struct config *config, uint64_t number,
                                                 const struct generation_build_options *options,
                                                 struct generation_report *report);

@@ -3,7 +3,6 @@
 
 #include "base/suggest.h"
 #include "base/version.h"
-#include "cli/lua_command.h"
 #include "cli/term.h"
 
 #include <errno.h>
@@ -71,14 +70,6 @@ static int run_arguments(const struct command_table *table, int argc, char **arg
         return CLI_OK;
     }
     return run_command(table, name, argc - 1, argv + 1);
-}
-
-const char *command_given(char *const *given, const char *name, size_t nth)
-{
-    for (; *given; given += 2)
-        if (strcmp(given[0], name) == 0 && !nth--)
-            return given[1];
-    return NULL;
 }
 
 /* A standard descriptor that is closed would be the number of the next file or socket: the log would go into

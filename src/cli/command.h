@@ -14,15 +14,9 @@ enum cli_exit {
     CLI_ERROR = 2 /* there is no answer: usage, a file that does not load, no daemon */
 };
 
-/* Runs a command that is declared in Lua, with what it was given: see command_given. Returns the exit code.
- */
-typedef int command_start(char *const *given);
-extern command_start serve_start, connect_start, spawner_start; /* cmd_NAME.c */
-
 struct command {
     const char *name, *summary; /* "check"; NULL: its file in lua/cli has it */
     int (*run)(const struct command *command, int argc, char **argv);
-    command_start *start; /* NULL: its file in lua/cli runs it */
 };
 
 struct command_table {
@@ -38,10 +32,14 @@ const struct command_table *command_table(void);
  * exit code. Output that could not be written to stdout is an error. */
 int command_main(const struct command_table *table, int argc, char **argv);
 
-/* What command_start gets: the name of an option, its value, another name, …, NULL. An operand has the name
- * "", a flag the value "true". Returns the value of the `nth` option of that name, from 0; NULL: there are no
- * more.
+/* ---- commands that are declared in lua/cli: a file each, which declares name, options and text once, and
+ * runs them. Their state is an operator's, with Lua's own libraries; policies run elsewhere (sandbox/). ----
  */
-const char *command_given(char *const *given, const char *name, size_t nth);
+
+/* The `run` of such a row. */
+int lua_command_run(const struct command *command, int argc, char **argv);
+
+/* The line for --help, out of the command's file. */
+struct str lua_command_summary(const char *name);
 
 #endif

@@ -24,7 +24,6 @@ struct daemon_client {
     int64_t last_id, error_code;
     struct buf in;
     size_t taken;        /* bytes of the line that was returned last */
-    bool used;           /* it has sent a line */
     unsigned timeout_ms; /* for the reply to the request that was sent last */
     char path[sizeof(((struct sockaddr_un *)0)->sun_path)];
 };
@@ -126,31 +125,6 @@ static enum err send_all(const struct daemon_client *client, struct str bytes, s
     return OK;
 }
 
-/* The daemon that accepted the connection stops, and has not read the line, as its newline comes last: the
- * daemon that takes its place gets it. */
-static enum err send_again(struct daemon_client *client, struct str bytes, struct why *why)
-{
-    int fd = daemon_client_socket(client->path, why);
-    if (fd < 0)
-        return ERR_UNAVAILABLE;
-    close(client->fd);
-    client->fd = fd;
-    return send_all(client, bytes, why);
-}
-
-enum err daemon_client_send(struct daemon_client *client, struct str line, struct why *why)
-{
-    struct buf out = {0};
-    buf_str(&out, line);
-    buf_byte(&out, '\n');
-    enum err err = send_all(client, buf_view(&out), why);
-    if (err == ERR_CLOSED && !client->used)
-        err = send_again(client, buf_view(&out), why);
-    client->used = true;
-    buf_clear(&out);
-    return err;
-}
-
 static enum err read_more(struct daemon_client *client, int64_t until_us, struct why *why)
 {
     struct pollfd wait = {.fd = client->fd, .events = POLLIN};
@@ -171,7 +145,8 @@ static enum err read_more(struct daemon_client *client, int64_t until_us, struct
     return OK;
 }
 
-enum err daemon_client_read(struct daemon_client *client, struct str *line, struct why *why)
+/* The next line, without its newline; valid until the next read. */
+static enum err read_line(struct daemon_client *client, struct str *line, struct why *why)
 {
     int64_t until = clock_mono_us() + (int64_t)client->timeout_ms * 1000;
     buf_drop(&client->in, client->taken);
@@ -212,7 +187,18 @@ enum err daemon_client_ask(struct daemon_client *client, const char *method, str
     json_field_text(&out, "method", method);
     json_field_raw(&out, "params", params);
     json_close(&out, '}');
-    enum err err = daemon_client_send(client, buf_view(&line), why);
+    buf_byte(&line, '\n');
+    enum err err = send_all(client, buf_view(&line), why);
+    /* The daemon that accepted the connection stops, and has not read the line, as its newline comes last:
+     * the daemon that takes its place gets it. */
+    int fd = err == ERR_CLOSED && client->last_id == 1 ? daemon_client_socket(client->path, why) : -1;
+    if (err == ERR_CLOSED && client->last_id == 1 && fd < 0)
+        err = ERR_UNAVAILABLE;
+    if (fd >= 0) {
+        close(client->fd);
+        client->fd = fd;
+        err = send_all(client, buf_view(&line), why);
+    }
     buf_clear(&line);
     return err;
 }
@@ -226,7 +212,7 @@ enum err daemon_client_answer(struct daemon_client *client, struct arena *arena,
     int64_t id;
     do {
         struct str line = STR_NONE;
-        enum err err = daemon_client_read(client, &line, why);
+        enum err err = read_line(client, &line, why);
         if (err != OK)
             return err;
         if (json_parse(arena, arena_dup(arena, line), &limits, &message, &fault) != OK && !fault.soft)
@@ -251,20 +237,15 @@ int64_t daemon_client_error_code(const struct daemon_client *client)
     return client->error_code;
 }
 
-enum err daemon_client_call(struct daemon_client *client, struct arena *arena, const char *method,
-                            struct str params, struct json *result, struct why *why)
-{
-    enum err err = daemon_client_ask(client, method, params, why);
-    return err == OK ? daemon_client_answer(client, arena, result, why) : err;
-}
-
 enum err daemon_client_once(const char *path, struct arena *arena, const char *method, struct str params,
                             struct json *result, struct why *why)
 {
     struct daemon_client *client;
     enum err err = daemon_client_connect(path, &client, why);
     if (err == OK)
-        err = daemon_client_call(client, arena, method, params, result, why);
+        err = daemon_client_ask(client, method, params, why);
+    if (err == OK)
+        err = daemon_client_answer(client, arena, result, why);
     daemon_client_close(client);
     return err;
 }

@@ -1,4 +1,4 @@
-/* A connection to the daemon: sends and reads lines, or whole requests. Blocking, with a deadline. */
+/* A connection to the daemon, for requests one after the other. Blocking, with a deadline. */
 #ifndef TOOLGATE_CLI_DAEMON_CLIENT_H
 #define TOOLGATE_CLI_DAEMON_CLIENT_H
 
@@ -24,32 +24,21 @@ int daemon_client_socket(const char *path, struct why *why);
 enum err daemon_client_connect(const char *path, struct daemon_client **out, struct why *why);
 void daemon_client_close(struct daemon_client *client);
 
-/* The line without its newline. */
-enum err daemon_client_send(struct daemon_client *client, struct str line, struct why *why);
-
-/* The next line, without its newline; valid until the next read. */
-enum err daemon_client_read(struct daemon_client *client, struct str *line, struct why *why);
-
 /* Readable: a line has begun to arrive. */
 int daemon_client_descriptor(const struct daemon_client *client);
 
-/*
- * One request. `params`: an object as JSON. Skips notifications that arrive
- * before the reply. `result` lives in the arena. A JSON-RPC error is ERR_PARSE
- * with the daemon's message; ERR_CONFIG: what listens there is no daemon.
- */
-enum err daemon_client_call(struct daemon_client *client, struct arena *arena, const char *method,
-                            struct str params, struct json *result, struct why *why);
-
-/* A connection for one request, likewise; `path` NULL: the default socket. */
-enum err daemon_client_once(const char *path, struct arena *arena, const char *method, struct str params,
-                            struct json *result, struct why *why);
-
-/* The same in two steps, for a caller that waits for other things meanwhile. */
+/* Sends a request. `params`: an object as JSON. */
 enum err daemon_client_ask(struct daemon_client *client, const char *method, struct str params,
                            struct why *why);
+
+/* Its answer; notifications that come before it are skipped. `result` lives in the arena. A JSON-RPC error is
+ * ERR_PARSE with the daemon's message; ERR_CONFIG: what listens there is no daemon. */
 enum err daemon_client_answer(struct daemon_client *client, struct arena *arena, struct json *result,
                               struct why *why);
+
+/* Both, on a connection of its own; `path` NULL: the default socket. */
+enum err daemon_client_once(const char *path, struct arena *arena, const char *method, struct str params,
+                            struct json *result, struct why *why);
 
 /* The code of the JSON-RPC error that came last; 0: none. */
 int64_t daemon_client_error_code(const struct daemon_client *client);

@@ -1,14 +1,23 @@
-/* The run that prepares what the checks look at, and the checks that are C. */
+/* The run of `toolgate lint` (lua/cli/lint.lua): loads everything, prepares what the checks look at, and
+ * gives findings and subjects to Lua. */
 #include "cli/lint.h"
 
 #include "base/arena.h"
+#include "base/clock.h"
+#include "base/printable.h"
 #include "catalog/catalog.h"
+#include "catalog/import.h"
+#include "catalog/provider_formats.h"
+#include "catalog/shadow.h"
+#include "cli/lua_cli.h"
 #include "gate/examples.h"
 #include "gate/verdict.h"
 #include "json/build.h"
 #include "json/parse.h"
 #include "policy/policy_set.h"
 #include "policy/source_location.h"
+#include "result/order_text.h"
+#include "sandbox/lua_json.h"
 
 #include <glob.h>
 #include <stdarg.h>
@@ -17,37 +26,34 @@
 
 #define LINT_SHOWN_MAX_NODES 50000000u /* of all definitions together */
 
-static const struct {
-    const char *code;
-    lint_check *check;
-    bool of_tool;
-} checks[] = {{"contradiction", lint_contradictions, false},
-              {"rule", lint_rule_conflicts, false},
-              {"untried-rule", lint_untried_rules, false},
-              {"untried-hook", lint_untried_hooks, false},
-              {"no-examples", lint_no_examples, false},
-              {"unjudged", lint_unused_result, false},
-              {"twice", lint_duplicate_example, false},
-              {"off", lint_mode_off, false},
-              {"argument", lint_argument_paths, false},
-              {"result", lint_result_paths, false},
-              {"todo", lint_todo, false},
-              {"no-hint", lint_no_hint, false},
-              {"no-effects", lint_no_effects, false},
-              {"hints", lint_hints, true},
-              {"again", lint_retry_not_idempotent, false},
-              {"left-option", lint_left_option, false}};
+/* The arguments of run(), of which the last two are functions that are called. */
+enum { OPTIONS = 1, PLACE, FOUND, SUBJECT };
+
+/* ---- findings ---- */
+
+/* `theirs`: it is about a definition that a server or a program published, not about a policy. */
+static void add_finding(lua_State *L, struct str file, int line, const char *code, struct str sentence,
+                        bool theirs)
+{
+    lua_pushvalue(L, FOUND);
+    lua_newtable(L);
+    lua_cli_set_str(L, "file", file);
+    lua_cli_set_number(L, "line", line);
+    lua_cli_set(L, "code", code);
+    lua_cli_set_str(L, "sentence", sentence);
+    lua_cli_set_bool(L, "theirs", theirs);
+    lua_call(L, 1, 0);
+}
 
 void lint_report(struct lint_context *c, int line, const char *format, ...)
 {
     bool theirs = c->of_tool && c->tool && c->tool->definition && !c->policy;
-    struct lint_finding f = {.line = theirs ? 0 : line, .code = c->code, .theirs = theirs};
-    f.file = c->policy ? c->policy->file : c->tool ? c->tool->origin : STR_NONE;
+    struct str file = c->policy ? c->policy->file : c->tool ? c->tool->origin : STR_NONE;
     va_list args;
     va_start(args, format);
-    f.sentence = arena_vprintf(c->arena, format, args);
+    struct str sentence = arena_vprintf(c->arena, format, args);
     va_end(args);
-    c->visitor->found(c->visitor->owner, &f);
+    add_finding(c->L, file, theirs ? 0 : line, c->code, sentence, theirs);
 }
 
 int lint_tool_line(const struct lint_context *c)
@@ -62,17 +68,17 @@ int lint_schema_line(const struct lint_context *c)
 }
 
 /* The warnings of a build name a file of definitions, or the upstream that sent them. */
-static bool is_about_definitions(const struct generation *generation, const struct lint_finding *f)
+static bool is_about_definitions(const struct generation *generation, struct str file, struct str sentence)
 {
     for (size_t i = 0; generation && i < generation->config.tools.count; i++)
-        if (str_is(f->file, generation->config.tools.list[i]))
+        if (str_is(file, generation->config.tools.list[i]))
             return true;
-    return str_starts(f->file, "upstream ") || str_starts(f->sentence, "upstream ");
+    return str_starts(file, "upstream ") || str_starts(sentence, "upstream ");
 }
 
 /* Splits "file:12: message" or "file: message"; a message alone has no place. `warns`: it is a warning of a
  * build, of `generation` if that was built. */
-static void add_message(const struct lint_visitor *visitor, const char *code, struct str text, bool warns,
+static void add_message(lua_State *L, const char *code, struct str text, bool warns,
                         const struct generation *generation)
 {
     const char *colon = text.len ? memmem(text.at, text.len, ": ", 2) : NULL;
@@ -91,10 +97,102 @@ static void add_message(const struct lint_visitor *visitor, const char *code, st
         file.len = end - 1;
     else
         line = 0;
-    struct lint_finding f = {.file = file, .line = line, .code = code, .sentence = text};
-    f.theirs = warns && is_about_definitions(generation, &f);
-    visitor->found(visitor->owner, &f);
+    add_finding(L, file, line, code, text, warns && is_about_definitions(generation, file, text));
 }
+
+/* ---- subjects, for the checks in Lua ---- */
+
+/* Its name, as its server calls it, too; a definition in a file names its server before the separator, if at
+ * all. */
+static void push_named(lua_State *L, const struct tool *tool)
+{
+    struct str name = tool->name, server = tool->origin, own = name;
+    const char *separator = memmem(name.at, name.len, IMPORT_SEPARATOR, strlen(IMPORT_SEPARATOR));
+    if (separator) {
+        server = (struct str){name.at, (size_t)(separator - name.at)};
+        own = str_from(name, server.len + strlen(IMPORT_SEPARATOR));
+    }
+    lua_newtable(L);
+    lua_cli_set_str(L, "name", name);
+    lua_cli_set_str(L, "server", tool->target.upstream.len ? tool->target.upstream : server);
+    lua_cli_set_str(L, "own_name", tool->target.tool.len ? tool->target.tool : own);
+    lua_cli_set_bool(L, "described", tool_is_described(tool));
+}
+
+static void push_generation(lua_State *L, const struct lint_context *c)
+{
+    const struct policy_set *policies = c->generation->policies;
+    int overlays = 0;
+    lua_newtable(L);
+    lua_cli_set_bool(L, "only_policies", c->only_policies);
+    lua_newtable(L);
+    for (size_t i = 0; i < c->generation->tool_count; i++) {
+        push_named(L, c->generation->tools[i]);
+        lua_rawseti(L, -2, (int)i + 1);
+    }
+    lua_setfield(L, -2, "tools");
+    lua_newtable(L);
+    for (size_t i = 0; i < policy_set_count(policies); i++) {
+        const struct policy *policy = policy_set_at(policies, i);
+        int over = 0;
+        if (!policy_is_overlay(policy))
+            continue;
+        lua_newtable(L);
+        lua_cli_set_str(L, "file", policy->file);
+        lua_cli_set_bool(L, "has_examples", policy->example_count);
+        lua_newtable(L);
+        for (size_t t = 0; t < c->generation->tool_count; t++)
+            if (tool_has_overlay(c->generation->tools[t], policy)) {
+                lua_cli_push_str(L, c->generation->tools[t]->name);
+                lua_rawseti(L, -2, ++over);
+            }
+        lua_setfield(L, -2, "over");
+        lua_rawseti(L, -2, ++overlays);
+    }
+    lua_setfield(L, -2, "overlays");
+}
+
+static void push_tool(lua_State *L, const struct lint_context *c)
+{
+    const struct tool *tool = c->tool;
+    const struct policy *p = c->policy;
+    const struct json *shown = json_get_text(c->shown, "inputSchema");
+    struct json closed;
+    struct why why;
+    push_named(L, tool);
+    lua_cli_set_str(L, "file", c->policy ? c->policy->file : tool->origin);
+    lua_cli_set_str(L, "origin", tool->origin);
+    lua_cli_set_str(L, "description", tool->description);
+    lua_cli_set_number(L, "tool_line", lint_tool_line(c));
+    lua_cli_set_number(L, "schema_line", lint_schema_line(c));
+    /* A policy answers for the schema that it writes itself, and for words that it adds to a description. */
+    bool adds_words = p && (p->description.len || p->use_when.len || p->avoid_when.len);
+    lua_newtable(L);
+    lua_cli_set_bool(L, "schema", tool->definition && !(p && p->schema));
+    lua_cli_set_bool(L, "description", tool->definition && !adds_words);
+    lua_cli_set_bool(L, "tool", tool->definition && !p);
+    lua_setfield(L, -2, "theirs");
+    lua_json_push(L, tool->definition, LUA_JSON_SPEC);
+    lua_setfield(L, -2, "definition");
+    lua_json_push(L, tool->input, LUA_JSON_SPEC);
+    lua_setfield(L, -2, "input");
+    lua_json_push(L, c->shown, LUA_JSON_SPEC);
+    lua_setfield(L, -2, "shown");
+    if (shown && openai_strict_schema(c->arena, shown, &closed, NULL, &why) != OK)
+        lua_cli_set(L, "not_strict", why.text);
+}
+
+static void give_subject(const struct lint_context *c)
+{
+    lua_pushvalue(c->L, SUBJECT);
+    if (c->tool)
+        push_tool(c->L, c);
+    else
+        push_generation(c->L, c);
+    lua_call(c->L, 1, 0);
+}
+
+/* ---- the run ---- */
 
 struct run_list {
     struct arena *arena;
@@ -156,19 +254,14 @@ static void check_tool(struct lint_context c, const struct tool *tool, const str
         while (first + c.run_count < runs->count && runs->policies[first + c.run_count] == c.policy)
             c.run_count++;
     }
-    for (size_t i = 0; i < sizeof(checks) / sizeof(checks[0]); i++) {
-        c.code = checks[i].code;
-        c.of_tool = checks[i].of_tool;
-        checks[i].check(&c);
-    }
-    c.visitor->subject(c.visitor->owner, &c);
+    lint_check_tool(&c);
+    give_subject(&c);
 }
 
-static void check_generation(const struct lint_visitor *visitor, struct generation *generation,
-                             bool only_policies)
+static void check_generation(lua_State *L, struct generation *generation, bool only_policies)
 {
     struct lint_context c = {
-        .visitor = visitor, .arena = arena_new(), .generation = generation, .only_policies = only_policies};
+        .L = L, .arena = arena_new(), .generation = generation, .only_policies = only_policies};
     struct coverage *coverage = coverage_new();
     struct run_list runs = {.arena = c.arena};
     struct generation_report failed;
@@ -184,35 +277,24 @@ static void check_generation(const struct lint_visitor *visitor, struct generati
     examples_run(generation, &failed, &options);
     coverage_end(coverage, policies);
     for (size_t i = 0; i < failed.error_count; i++)
-        add_message(visitor, "example", failed.errors[i], false, NULL);
-    visitor->subject(visitor->owner, &c);
+        add_message(L, "example", failed.errors[i], false, NULL);
+    give_subject(&c);
     for (size_t i = 0; i < generation->tool_count; i++) {
         const struct tool *tool = generation->tools[i];
         if (tool->policy || !only_policies)
             check_tool(c, tool, &shown, coverage, &runs);
     }
+    struct shadow_expiry *expired; /* of policies for one tool, too, and of the defaults */
+    size_t count = only_policies ? 0 : shadow_expired(generation, clock_wall_ms(), c.arena, &expired);
     c.code = "shadow-expired";
-    if (!only_policies)
-        lint_shadow_expired(&c);
+    for (size_t i = 0; i < count; i++) {
+        struct str file = expired[i].policy ? STR_NONE : expired[i].file;
+        c.policy = expired[i].policy;
+        lint_report(&c, 0, STR_FMT "%s" STR_FMT, STR_ARG(file), file.len ? ": " : "",
+                    STR_ARG(expired[i].sentence));
+    }
     coverage_free(coverage);
     arena_free(c.arena);
-}
-
-/* NULL if it does not load. *folder: the policies that the configuration names, in `arena`. */
-static struct generation *build(const struct config_sources *sources, struct arena *arena,
-                                const char **folder, struct generation_report *report)
-{
-    struct config config;
-    struct generation *generation = NULL;
-    struct why why;
-    if (config_load(sources, &config, &why) != OK) {
-        generation_report_error(report, "%s", why.text);
-        config_free(&config);
-        return NULL;
-    }
-    *folder = config.policies ? arena_dup(arena, str_of(config.policies)).at : NULL;
-    generation_build(&config, 1, &generation, report);
-    return generation;
 }
 
 static bool ends_in(const char *text, const char *end)
@@ -222,8 +304,8 @@ static bool ends_in(const char *text, const char *end)
 }
 
 /* One invalid file prevents all others from loading, so each is checked alone. */
-static bool check_files(const struct lint_visitor *visitor, const struct config_sources *sources,
-                        struct arena *arena, const char *folder)
+static bool check_files(lua_State *L, const struct config_sources *sources, struct arena *arena,
+                        const char *folder)
 {
     char pattern[4096];
     glob_t found = {0};
@@ -233,47 +315,82 @@ static bool check_files(const struct lint_visitor *visitor, const struct config_
     for (size_t i = 0; i < count; i++) {
         struct config_sources alone = *sources;
         struct generation_report report;
-        const char *unused;
         generation_report_init(&report, arena);
         alone.policies = found.gl_pathv[i];
         bool spec = ends_in(alone.policies, "_spec.lua");
-        struct generation *generation = spec ? NULL : build(&alone, arena, &unused, &report);
+        struct generation *generation = spec ? NULL : lua_cli_build(&alone, NULL, &report, NULL);
         if (generation)
-            check_generation(visitor, generation, true);
+            check_generation(L, generation, true);
         generation_unref(generation);
     }
     globfree(&found);
     return count > 0;
 }
 
-bool lint_run(const struct config_sources *sources, const struct lint_visitor *visitor)
+/* run(options, place, found, subject): calls found(finding) for each, subject(generation) for each that
+ * loads, and subject(tool) for each of its tools. Files that do not load become findings, and the others are
+ * checked one by one. `place`: a folder or file of policies in place of the options'; nil: none. False:
+ * nothing could be checked; the findings give the reason. */
+static int run(lua_State *L)
 {
     struct arena *arena = arena_new();
+    lua_settop(L, SUBJECT);
+    struct config_sources sources = lua_cli_sources(L, arena);
+    log_open(LOG_WARN, LOG_FORMAT_TEXT, NULL, NULL);
+    if (lua_isstring(L, PLACE))
+        sources.policies = lua_tostring(L, PLACE);
     struct generation_report report;
     const char *folder = NULL;
     generation_report_init(&report, arena);
-    struct generation *generation = build(sources, arena, &folder, &report);
+    struct generation *generation = lua_cli_build(&sources, NULL, &report, &folder);
     bool checked = generation != NULL;
     for (size_t i = 0; i < report.error_count; i++)
         for (struct str rest = report.errors[i]; rest.len;) { /* one string may have several lines */
             const char *end = memchr(rest.at, '\n', rest.len);
             size_t len = end ? (size_t)(end - rest.at) : rest.len;
-            add_message(visitor, "load", (struct str){rest.at, len}, false, NULL);
+            add_message(L, "load", (struct str){rest.at, len}, false, NULL);
             rest = str_from(rest, len + 1);
         }
     /* Neither well nor odd: there is nothing to check, and the only warning says so. */
     bool nothing = generation && generation_serves_nothing(generation, arena).len;
     for (size_t i = 0; i < report.warning_count; i++)
-        add_message(visitor, nothing ? "load" : "odd", report.warnings[i], true, generation);
+        add_message(L, nothing ? "load" : "odd", report.warnings[i], true, generation);
     if (nothing)
         checked = false;
     else if (generation)
-        check_generation(visitor, generation, false);
+        check_generation(L, generation, false);
     else if (folder && ends_in(folder, ".lua"))
         checked = true;
     else if (folder)
-        checked = check_files(visitor, sources, arena, folder);
+        checked = check_files(L, &sources, arena, folder);
     generation_unref(generation);
     arena_free(arena);
-    return checked;
+    lua_pushboolean(L, checked);
+    return 1;
+}
+
+/* order(text): where it gives the first order to the model; nil: nowhere. */
+static int order(lua_State *L)
+{
+    size_t at, len;
+    struct str name;
+    if (!order_text_find(lua_cli_str(L, 1), 0, &at, &len, &name))
+        return 0;
+    lua_pushinteger(L, (lua_Integer)at + 1);
+    return 1;
+}
+
+/* hides(text): whether it has hidden characters. */
+static int hides(lua_State *L)
+{
+    lua_pushboolean(L, printable_count_hidden(lua_cli_str(L, 1)) > 0);
+    return 1;
+}
+
+int lua_lint(lua_State *L)
+{
+    static const luaL_Reg functions[] = {{"run", run}, {"order", order}, {"hides", hides}, {0}};
+    lua_newtable(L);
+    luaL_register(L, NULL, functions);
+    return 1;
 }

@@ -11,14 +11,7 @@
 #include "policy/coverage.h"
 #include "policy/source_location.h"
 
-/* Its texts are borrowed. */
-struct lint_finding {
-    struct str file;
-    int line; /* 0: unknown, or the file has no lines */
-    const char *code;
-    struct str sentence;
-    bool theirs; /* about a definition that a server or a program published, not about a policy */
-};
+#include <lua.h>
 
 struct lint_example_run {
     const struct policy_example *example;
@@ -27,7 +20,7 @@ struct lint_example_run {
 
 /* One tool, or (tool NULL) the whole generation. */
 struct lint_context {
-    const struct lint_visitor *visitor;
+    lua_State *L;
     struct arena *arena;
     const char *code; /* of the current check */
     bool of_tool; /* that check is about a tool: without a policy, its definition is somebody else's affair */
@@ -43,32 +36,16 @@ struct lint_context {
     size_t run_count;
 };
 
-struct lint_visitor {
-    void (*found)(void *owner, const struct lint_finding *finding);
-    /* Each generation that loads, then each of its tools. */
-    void (*subject)(void *owner, const struct lint_context *context);
-    void *owner;
-};
-
-/* Loads the sources and checks everything in them. Files that do not load become findings, and the others are
- * checked one by one. Returns false if nothing could be checked; the findings give the reason. */
-bool lint_run(const struct config_sources *sources, const struct lint_visitor *visitor);
+/* The finding's file is the policy's, or the origin of the tool's definition if the finding is about that.
+ * `line` 0: unknown, or the file has no lines. */
+void lint_report(struct lint_context *c, int line, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
 
 /* The line of the policy's `schema` field, or of its `tool`; 0 without a policy. */
 int lint_schema_line(const struct lint_context *c);
 int lint_tool_line(const struct lint_context *c);
 
-/* ---- for the checks: lint_checks.c, lint_paths.c ---- */
-
-/* The finding's file is the policy's, or the origin of the tool's definition if the finding is about that. */
-void lint_report(struct lint_context *c, int line, const char *format, ...)
-    __attribute__((format(printf, 3, 4)));
-
-typedef void lint_check(struct lint_context *c);
-
-lint_check lint_rule_conflicts, lint_untried_rules, lint_untried_hooks, lint_no_examples, lint_unused_result,
-    lint_duplicate_example, lint_mode_off, lint_contradictions, lint_todo, lint_no_hint, lint_no_effects,
-    lint_hints, lint_retry_not_idempotent, lint_shadow_expired;
-lint_check lint_argument_paths, lint_result_paths, lint_left_option;
+/* lint_checks.c: all checks of a tool. */
+void lint_check_tool(struct lint_context *c);
 
 #endif

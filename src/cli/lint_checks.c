@@ -1,13 +1,16 @@
-/* Rules and examples: rules that conflict, code that no example reaches, examples that check nothing. And
- * what a policy leaves unsaid: hints, effects, an end of mode shadow. */
+/* Rules and examples: rules that conflict, code that no example reaches, examples that check nothing. What a
+ * policy leaves unsaid: hints, effects. Paths in a policy that its schema does not have; a schema with
+ * references or branches is not checked. And options of exec that stay without their argument. */
 #include "cli/lint.h"
 
 #include "base/arena.h"
-#include "base/clock.h"
+#include "base/suggest.h"
 #include "catalog/definition.h"
-#include "catalog/shadow.h"
+#include "upstream/exec/exec.h"
 
 #include <ctype.h>
+
+#define PATH_NAMES_MAX 256u
 
 static void report_conflict(void *owner, bool certain, int line, struct str sentence)
 {
@@ -15,13 +18,13 @@ static void report_conflict(void *owner, bool certain, int line, struct str sent
     lint_report(owner, line, STR_FMT, STR_ARG(sentence));
 }
 
-void lint_rule_conflicts(struct lint_context *c)
+static void check_rule_conflicts(struct lint_context *c)
 {
     if (c->policy)
         policy_rule_conflicts(c->policy, c->tool->input, c->arena, report_conflict, c);
 }
 
-void lint_untried_rules(struct lint_context *c)
+static void check_untried_rules(struct lint_context *c)
 {
     for (size_t i = 0; c->coverage && c->coverage->examples && i < c->coverage->rule_count; i++)
         if (!c->coverage->rules[i].hits)
@@ -31,7 +34,7 @@ void lint_untried_rules(struct lint_context *c)
                         STR_ARG(str_cut(c->coverage->rules[i].words, 100)));
 }
 
-void lint_no_examples(struct lint_context *c)
+static void check_no_examples(struct lint_context *c)
 {
     const struct policy *p = c->policy;
     if (!p || p->example_count || p->mode == POLICY_OFF)
@@ -45,7 +48,7 @@ void lint_no_examples(struct lint_context *c)
 }
 
 /* Without prepare: an example is a call, and prepare runs for tools/list. */
-void lint_untried_hooks(struct lint_context *c)
+static void check_untried_hooks(struct lint_context *c)
 {
     static const struct {
         const char *name;
@@ -66,7 +69,7 @@ void lint_untried_hooks(struct lint_context *c)
         }
 }
 
-void lint_unused_result(struct lint_context *c)
+static void check_unused_result(struct lint_context *c)
 {
     for (size_t i = 0; i < c->run_count; i++) {
         const struct policy_example *e = c->runs[i].example;
@@ -91,7 +94,7 @@ static bool same_call(const struct policy_example *a, const struct policy_exampl
            str_eq(a->called, b->called) && a->turn == b->turn;
 }
 
-void lint_duplicate_example(struct lint_context *c)
+static void check_duplicate_example(struct lint_context *c)
 {
     const struct policy *p = c->policy;
     for (size_t i = 0; p && i < p->example_count; i++)
@@ -106,7 +109,7 @@ void lint_duplicate_example(struct lint_context *c)
         }
 }
 
-void lint_mode_off(struct lint_context *c)
+static void check_mode_off(struct lint_context *c)
 {
     if (c->policy && c->policy->example_count && c->tool->mode == POLICY_OFF)
         lint_report(c, location_of_field(c->tokens, NULL, STR_LIT("mode")),
@@ -117,7 +120,7 @@ void lint_mode_off(struct lint_context *c)
 }
 
 /* Those of a published schema are warnings about its tool, unless a policy wants it kept as it is. */
-void lint_contradictions(struct lint_context *c)
+static void check_contradictions(struct lint_context *c)
 {
     if (!c->policy || c->tool->contradictory)
         return;
@@ -126,7 +129,7 @@ void lint_contradictions(struct lint_context *c)
                     STR_ARG(c->tool->contradictions[i].path), STR_ARG(c->tool->contradictions[i].message));
 }
 
-void lint_no_hint(struct lint_context *c)
+static void check_no_hint(struct lint_context *c)
 {
     for (size_t i = 0; c->policy && i < c->policy->rule_count; i++)
         if (policy_rule_lacks_hint(c->policy, i))
@@ -136,7 +139,7 @@ void lint_no_hint(struct lint_context *c)
 }
 
 /* Lines with "TODO:", as toolgate new writes it. */
-void lint_todo(struct lint_context *c)
+static void check_todo(struct lint_context *c)
 {
     int line = 1;
     for (struct str rest = c->source; rest.len; line++) {
@@ -150,7 +153,7 @@ void lint_todo(struct lint_context *c)
     }
 }
 
-void lint_no_effects(struct lint_context *c)
+static void check_no_effects(struct lint_context *c)
 {
     bool guessed = c->tool->effects_from == EFFECTS_FROM_NAME;
     if (!c->policy || !tool_is_described(c->tool) || (c->tool->effects != EFFECTS_UNDECLARED && !guessed))
@@ -171,7 +174,7 @@ static bool has_hint(const struct tool *tool, const char *name)
 }
 
 /* Hints that cannot both be right, or that the name or the policy denies. */
-void lint_hints(struct lint_context *c)
+static void check_hints(struct lint_context *c)
 {
     const struct tool *tool = c->tool;
     bool reads = has_hint(tool, "readOnlyHint"), destroys = has_hint(tool, "destructiveHint");
@@ -195,7 +198,7 @@ void lint_hints(struct lint_context *c)
 }
 
 /* Only a failure that cannot have reached the tool is safe to retry if the tool is not idempotent. */
-void lint_retry_not_idempotent(struct lint_context *c)
+static void check_retry_not_idempotent(struct lint_context *c)
 {
     const struct tool *tool = c->tool;
     if (!c->policy || !c->policy->retry_given || !tool->retry.times || tool->idempotent ||
@@ -209,16 +212,184 @@ void lint_retry_not_idempotent(struct lint_context *c)
                 STR_ARG(tool->name));
 }
 
-/* Of policies for one tool, too, and of the defaults. */
-void lint_shadow_expired(struct lint_context *c)
+/* ---- paths ---- */
+
+enum lookup { FOUND, UNKNOWN, MISSING };
+
+static bool is_plain(const struct json *schema)
 {
-    struct shadow_expiry *list;
-    size_t count = shadow_expired(c->generation, clock_wall_ms(), c->arena, &list);
-    for (size_t i = 0; i < count; i++) {
-        struct str file = list[i].policy ? STR_NONE : list[i].file;
-        c->policy = list[i].policy;
-        lint_report(c, 0, STR_FMT "%s" STR_FMT, STR_ARG(file), file.len ? ": " : "",
-                    STR_ARG(list[i].sentence));
+    static const char *const branching[] = {"$ref", "$dynamicRef",       "anyOf",           "oneOf", "allOf",
+                                            "if",   "patternProperties", "dependentSchemas"};
+    for (size_t i = 0; i < sizeof(branching) / sizeof(branching[0]); i++)
+        if (json_get_text(schema, branching[i]))
+            return false;
+    return json_is(schema, JSON_OBJECT);
+}
+
+/* Moves `*schema` to the property. */
+static enum lookup enter_property(const struct json **schema, struct str name, struct str *closest)
+{
+    const struct json *properties = json_get_text(*schema, "properties");
+    const struct json *others = json_get_text(*schema, "additionalProperties"), *found;
+    if (!is_plain(*schema) || !json_is(properties, JSON_OBJECT) || !properties->len)
+        return UNKNOWN;
+    found = json_get(properties, name);
+    if (!found && json_is(others, JSON_OBJECT))
+        found = others;
+    if (!found) {
+        struct str names[PATH_NAMES_MAX];
+        uint32_t count = 0;
+        for (; count < properties->len && count < PATH_NAMES_MAX; count++)
+            names[count] = properties->members[count].key;
+        *closest = suggest_closest(name, names, count);
+        return MISSING;
     }
-    c->policy = NULL;
+    *schema = found;
+    return FOUND;
+}
+
+/* "events[].id" */
+static enum lookup find_path(const struct json *schema, struct str path, struct str *closest)
+{
+    enum lookup lookup = FOUND;
+    *closest = STR_NONE;
+    while (path.len && lookup == FOUND) {
+        size_t n = 0;
+        while (n < path.len && path.at[n] != '.' && path.at[n] != '[')
+            n++;
+        if (n)
+            lookup = enter_property(&schema, (struct str){path.at, n}, closest);
+        path = str_from(path, n);
+        while (lookup == FOUND && str_starts(path, "[]")) {
+            const struct json *items = json_get_text(schema, "items");
+            lookup = is_plain(schema) && json_is(items, JSON_OBJECT) ? FOUND : UNKNOWN;
+            schema = items;
+            path = str_from(path, 2);
+        }
+        if (path.len && path.at[0] != '.' && lookup == FOUND)
+            return UNKNOWN;
+        path = str_from(path, path.len ? 1 : 0);
+    }
+    return lookup;
+}
+
+static void check_path(struct lint_context *c, const struct json *schema, const char *parent,
+                       const char *field, struct str path, const char *which)
+{
+    struct str closest;
+    if (!schema || find_path(schema, path, &closest) != MISSING)
+        return;
+    int line = location_of_field(c->tokens, parent, str_of(field));
+    const char *dot = parent ? "." : "";
+    if (closest.len)
+        lint_report(c, line,
+                    "'%s%s%s' names '" STR_FMT "', which the %s does not have (did you mean '" STR_FMT "'?)",
+                    parent ? parent : "", dot, field, STR_ARG(path), which, STR_ARG(closest));
+    else
+        lint_report(c, line,
+                    "'%s%s%s' names '" STR_FMT
+                    "', which the %s does not have: add it there, or remove it here",
+                    parent ? parent : "", dot, field, STR_ARG(path), which);
+}
+
+static void check_argument_paths(struct lint_context *c)
+{
+    const struct policy *p = c->policy;
+    for (size_t i = 0; p && i < p->id_count; i++)
+        check_path(c, c->tool->input, NULL, "ids", p->ids[i].path, "schema");
+    for (size_t i = 0; p && i < p->volatile_count; i++)
+        check_path(c, c->tool->input, "loop", "volatile", p->volatiles[i], "schema");
+}
+
+/* Only real paths: in redact, keep and drop a single name means a field at any depth. */
+static void check_paths(struct lint_context *c, const char *parent, const char *field, const struct str *list,
+                        size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (memchr(list[i].at, '.', list[i].len) || memchr(list[i].at, '[', list[i].len))
+            check_path(c, c->tool->output, parent, field, list[i], "output schema");
+}
+
+static void check_result_paths(struct lint_context *c)
+{
+    const struct policy *p = c->policy;
+    for (size_t i = 0; p && i < p->gives_id_count; i++)
+        check_path(c, c->tool->output, NULL, "gives_ids", p->gives_ids[i], "output schema");
+    if (!p)
+        return;
+    check_paths(c, "loop", "volatile_result", p->volatile_results, p->volatile_result_count);
+    check_paths(c, NULL, "redact", p->redact, p->redact_count);
+    check_paths(c, "compact", "keep", p->compact.keep, p->compact.keep_count);
+    check_paths(c, "compact", "drop", p->compact.drop, p->compact.drop_count);
+}
+
+/* The optional argument that the word names, without which exec omits it, or STR_NONE. */
+static struct str optional_argument(const struct json *schema, struct str word)
+{
+    struct exec_piece piece;
+    while (exec_argv_next_piece(&word, &piece))
+        if (piece.kind == EXEC_PIECE_ARGUMENT &&
+            !json_array_has(json_get_text(schema, "required"), piece.text))
+            return piece.text;
+    return STR_NONE;
+}
+
+/* "--max-count" and "max_count"; of other options it is unknown whether they take a value. */
+static bool is_named_after(struct str option, struct str name)
+{
+    bool same = option.len == name.len + 2 && str_starts(option, "--");
+    for (size_t i = 0; same && i < name.len; i++)
+        same = option.at[i + 2] == name.at[i] || (option.at[i + 2] == '-' && name.at[i] == '_');
+    return same;
+}
+
+/* "--limit", "{limit}" outside a group. */
+static void check_left_option(struct lint_context *c)
+{
+    const struct exec_spec *exec = c->policy ? c->policy->exec : NULL;
+    const struct json *schema = c->policy ? c->policy->schema : NULL;
+    if (!exec || !schema)
+        return;
+    for (size_t i = 1; i < exec->word_count; i++) {
+        const struct exec_word *option = &exec->words[i - 1], *word = &exec->words[i];
+        if (option->group || word->group)
+            continue;
+        struct str name = optional_argument(schema, word->text);
+        if (name.len && is_named_after(option->text, name))
+            lint_report(c, lint_tool_line(c),
+                        "exec: without the argument '" STR_FMT "', the option '" STR_FMT
+                        "' takes the next word as its value: put both into a group, { \"" STR_FMT
+                        "\", \"{" STR_FMT "}\" }",
+                        STR_ARG(name), STR_ARG(option->text), STR_ARG(option->text), STR_ARG(name));
+    }
+}
+
+static const struct {
+    const char *code;
+    void (*check)(struct lint_context *c);
+    bool of_tool;
+} checks[] = {{"contradiction", check_contradictions, false},
+              {"rule", check_rule_conflicts, false},
+              {"untried-rule", check_untried_rules, false},
+              {"untried-hook", check_untried_hooks, false},
+              {"no-examples", check_no_examples, false},
+              {"unjudged", check_unused_result, false},
+              {"twice", check_duplicate_example, false},
+              {"off", check_mode_off, false},
+              {"argument", check_argument_paths, false},
+              {"result", check_result_paths, false},
+              {"todo", check_todo, false},
+              {"no-hint", check_no_hint, false},
+              {"no-effects", check_no_effects, false},
+              {"hints", check_hints, true},
+              {"again", check_retry_not_idempotent, false},
+              {"left-option", check_left_option, false}};
+
+void lint_check_tool(struct lint_context *c)
+{
+    for (size_t i = 0; i < sizeof(checks) / sizeof(checks[0]); i++) {
+        c->code = checks[i].code;
+        c->of_tool = checks[i].of_tool;
+        checks[i].check(c);
+    }
 }

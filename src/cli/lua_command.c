@@ -1,5 +1,5 @@
 /* What lua/cli gets from C, as the table `cli`: requests to the daemon, text for a terminal, users, JSON. */
-#include "cli/lua_command.h"
+#include "cli/lua_cli.h"
 
 #include "base/arena.h"
 #include "base/clock.h"
@@ -8,7 +8,6 @@
 #include "base/suggest.h"
 #include "base/version.h"
 #include "cli/daemon_client.h"
-#include "cli/lua_cli.h"
 #include "cli/term.h"
 #include "policy/config.h"
 #include "json/build.h"
@@ -54,16 +53,21 @@ struct str lua_cli_str(lua_State *L, int at)
     return text;
 }
 
+void lua_cli_push_str(lua_State *L, struct str text)
+{
+    lua_pushlstring(L, text.len ? text.at : "", text.len);
+}
+
 int lua_cli_push_buf(lua_State *L, struct buf *text)
 {
-    lua_pushlstring(L, text->len ? text->at : "", text->len);
+    lua_cli_push_str(L, buf_view(text));
     buf_clear(text);
     return 1;
 }
 
 void lua_cli_set_str(lua_State *L, const char *name, struct str text)
 {
-    lua_pushlstring(L, text.len ? text.at : "", text.len);
+    lua_cli_push_str(L, text);
     lua_setfield(L, -2, name);
 }
 
@@ -129,7 +133,8 @@ static struct json printable_copy(struct arena *arena, const struct json *value)
     return json_object(arena, members, value->len);
 }
 
-void lua_cli_push_parts(lua_State *L, const struct json *value)
+/* A table with the JSON of each member or item. */
+static void push_parts(lua_State *L, const struct json *value)
 {
     lua_newtable(L);
     for (uint32_t i = 0; i < json_child_count(value); i++) {
@@ -137,30 +142,65 @@ void lua_cli_push_parts(lua_State *L, const struct json *value)
         if (value->type == JSON_ARRAY)
             lua_pushinteger(L, (lua_Integer)i + 1);
         else
-            lua_pushlstring(L, value->members[i].key.at, value->members[i].key.len);
+            lua_cli_push_str(L, value->members[i].key);
         json_write(&text, json_child(value, i));
         lua_cli_push_buf(L, &text);
         lua_rawset(L, -3);
     }
 }
 
-/* cli.rpc(socket, method, params, form): the answer, its texts as a terminal may show them. `params` is a
- * table, or JSON. In the form "raw" the answer has its own texts, and the whole follows as a line of JSON;
- * "exact": likewise, with each null and number as it was written. "parts": its own texts, and the JSON of
- * each member follows as it was sent; "shown parts": likewise, of the answer that may be shown. Without an
- * answer the command ends. */
+void lua_cli_push_answer(lua_State *L, const struct json *value)
+{
+    lua_json_push(L, value, LUA_JSON_ANSWER);
+    push_parts(L, value);
+}
+
+int lua_cli_push_members(lua_State *L, const struct json *object)
+{
+    lua_newtable(L);
+    for (uint32_t i = 0; json_is(object, JSON_OBJECT) && i < object->len; i++) {
+        const struct json *value = json_get(object, object->members[i].key); /* of equal names the last */
+        if (json_is(value, JSON_STRING)) {
+            lua_cli_push_str(L, object->members[i].key);
+            lua_cli_push_str(L, json_str(value));
+            lua_rawset(L, -3);
+        }
+    }
+    push_parts(L, object);
+    return 2;
+}
+
+/* The forms of an answer: its texts as a terminal may show them; "raw": its own texts, and the whole follows
+ * as a line of JSON; "exact": likewise, with each null and number as it was written; "parts": its own texts,
+ * and the JSON of each member follows as it was sent; "shown parts": likewise, of the answer that may be
+ * shown; "members": see lua_cli_push_members. Returns how many values it has pushed. */
+static int push_answer(lua_State *L, struct arena *arena, const struct json *answer, int form_at)
+{
+    enum { SHOWN, SHOWN_PARTS, RAW, EXACT, PARTS, MEMBERS };
+    static const char *const forms[] = {"shown", "shown parts", "raw", "exact", "parts", "members", NULL};
+    int form = luaL_checkoption(L, form_at, "shown", forms), top = lua_gettop(L);
+    struct json shown;
+    if (form == MEMBERS)
+        return lua_cli_push_members(L, answer);
+    if (form == SHOWN || form == SHOWN_PARTS) {
+        shown = printable_copy(arena, answer);
+        answer = &shown;
+    }
+    lua_json_push(L, answer, form == EXACT ? LUA_JSON_EXACT : LUA_JSON_ANSWER);
+    if (form == PARTS || form == SHOWN_PARTS)
+        push_parts(L, answer);
+    if (form == RAW) {
+        struct buf line = {0};
+        printable_write_json(&line, json_to_str(arena, answer));
+        lua_cli_push_buf(L, &line);
+    }
+    return lua_gettop(L) - top;
+}
+
+/* cli.rpc(socket, method, params, form): the answer. `params` is a table, or JSON. Without an answer the
+ * command ends. */
 static int rpc(lua_State *L)
 {
-    static const struct {
-        enum lua_json_form form;
-        bool shown, parts, whole;
-    } how[] = {{.form = LUA_JSON_ANSWER, .shown = true},
-               {.form = LUA_JSON_ANSWER, .shown = true, .parts = true},
-               {.form = LUA_JSON_ANSWER, .whole = true},
-               {.form = LUA_JSON_EXACT},
-               {.form = LUA_JSON_ANSWER, .parts = true}};
-    static const char *const forms[] = {"shown", "shown parts", "raw", "exact", "parts", NULL};
-    int form = luaL_checkoption(L, 4, "shown", forms);
     struct arena *arena = arena_new();
     struct str params = STR_LIT("{}");
     struct json answer;
@@ -175,19 +215,9 @@ static int rpc(lua_State *L)
         term_error(running->name, "%s", why.text);
         return lua_cli_end(L);
     }
-    if (how[form].shown)
-        answer = printable_copy(arena, &answer);
-    int top = lua_gettop(L);
-    lua_json_push(L, &answer, how[form].form);
-    if (how[form].parts)
-        lua_cli_push_parts(L, &answer);
-    if (how[form].whole) {
-        struct buf shown = {0};
-        printable_write_json(&shown, json_to_str(arena, &answer));
-        lua_cli_push_buf(L, &shown);
-    }
+    int pushed = push_answer(L, arena, &answer, 4);
     arena_free(arena);
-    return lua_gettop(L) - top;
+    return pushed;
 }
 
 /* cli.ask(socket, method, seconds): the answer, exactly; or nil, and why there is none. After so many seconds
@@ -204,6 +234,78 @@ static int ask(lua_State *L)
     lua_pushstring(L, err == OK ? NULL : why.text);
     arena_free(arena);
     return 2;
+}
+
+#define CLIENT "toolgate.client"
+
+static struct daemon_client **check_client(lua_State *L)
+{
+    return luaL_checkudata(L, 1, CLIENT);
+}
+
+/* Pushes nil, why, and what is wrong: the code of the daemon's error; true: it is no daemon, or forbidden;
+ * false: it does not answer. */
+static int fail_client(lua_State *L, const struct daemon_client *client, enum err err, const struct why *why)
+{
+    lua_cli_fail(L, why->text);
+    if (err == ERR_PARSE)
+        lua_pushnumber(L, (lua_Number)daemon_client_error_code(client));
+    else
+        lua_pushboolean(L, err == ERR_CONFIG);
+    return 3;
+}
+
+/* client:close(), once or several times. */
+static int client_close(lua_State *L)
+{
+    struct daemon_client **client = check_client(L);
+    daemon_client_close(*client);
+    *client = NULL;
+    return 0;
+}
+
+/* client:ask(method, params): true, or a failure. `params`: JSON. */
+static int client_ask(lua_State *L)
+{
+    struct why why;
+    struct daemon_client *client = *check_client(L);
+    enum err err =
+        daemon_client_ask(client, luaL_checkstring(L, 2), str_of(luaL_optstring(L, 3, "{}")), &why);
+    lua_pushboolean(L, true);
+    return err == OK ? 1 : fail_client(L, client, err, &why);
+}
+
+/* client:answer(form): the answer, or a failure. */
+static int client_answer(lua_State *L)
+{
+    struct why why;
+    struct json answer;
+    struct arena *arena = arena_new();
+    struct daemon_client *client = *check_client(L);
+    enum err err = daemon_client_answer(client, arena, &answer, &why);
+    int pushed = err == OK ? push_answer(L, arena, &answer, 2) : fail_client(L, client, err, &why);
+    arena_free(arena);
+    return pushed;
+}
+
+/* client:descriptor(): readable when an answer has begun to arrive. */
+static int client_descriptor(lua_State *L)
+{
+    lua_pushinteger(L, daemon_client_descriptor(*check_client(L)));
+    return 1;
+}
+
+/* cli.client(socket): a connection to the daemon, which is asked in two steps, as a command may wait for
+ * other things in between; or a failure. */
+static int client_connect(lua_State *L)
+{
+    static const luaL_Reg methods[] = {{"close", client_close},   {"ask", client_ask},
+                                       {"answer", client_answer}, {"descriptor", client_descriptor},
+                                       {"__gc", client_close},    {0}};
+    struct why why;
+    struct daemon_client **client = lua_cli_object(L, sizeof(struct daemon_client *), CLIENT, methods);
+    enum err err = daemon_client_connect(luaL_optstring(L, 1, NULL), client, &why);
+    return err == OK ? 1 : fail_client(L, NULL, err, &why);
 }
 
 /* cli.default_socket(): that of a command that names none. */
@@ -312,8 +414,7 @@ static int parse(lua_State *L)
         json_parse(arena, lua_cli_str(L, 1), lua_toboolean(L, 2) ? &many : NULL, &value, &fault) == OK;
     if (parsed || fault.soft) {
         struct buf text = {0};
-        lua_json_push(L, &value, LUA_JSON_ANSWER);
-        lua_cli_push_parts(L, &value);
+        lua_cli_push_answer(L, &value);
         json_write(&text, &value);
         lua_cli_push_buf(L, &text);
     } else {
@@ -421,6 +522,51 @@ static int read_stdin(lua_State *L)
     return good ? 1 : lua_cli_end(L);
 }
 
+/* ---- a command's options ----------------------------------------------------------- */
+
+const char *lua_cli_option(lua_State *L, const char *name)
+{
+    lua_getfield(L, 1, name);
+    const char *text = lua_tostring(L, -1);
+    lua_pop(L, 1);
+    return text;
+}
+
+bool lua_cli_flag(lua_State *L, const char *name)
+{
+    lua_getfield(L, 1, name);
+    bool given = lua_toboolean(L, -1);
+    lua_pop(L, 1);
+    return given;
+}
+
+const char **lua_cli_list(lua_State *L, const char *name, struct arena *arena, size_t *count)
+{
+    if (name)
+        lua_getfield(L, 1, name);
+    else
+        lua_pushvalue(L, 1);
+    *count = lua_istable(L, -1) ? lua_objlen(L, -1) : 0;
+    const char **list = ARENA_ARRAY(arena, const char *, *count + 1);
+    for (size_t i = 0; i < *count; i++) {
+        lua_rawgeti(L, -1, (int)i + 1);
+        list[i] = lua_tostring(L, -1);
+        lua_pop(L, 1);
+    }
+    lua_pop(L, 1);
+    return list;
+}
+
+struct config_sources lua_cli_sources(lua_State *L, struct arena *arena)
+{
+    luaL_checktype(L, 1, LUA_TTABLE);
+    struct config_sources sources = {
+        .file = lua_cli_option(L, "config"), .policies = lua_cli_option(L, "policies"), .offline = true};
+    sources.tools = lua_cli_list(L, "tools", arena, &sources.tools_count);
+    sources.mcp_configs = lua_cli_list(L, "mcp-config", arena, &sources.mcp_config_count);
+    return sources;
+}
+
 /* ---- what other commands are ------------------------------------------------------- */
 
 /* cli.commands(): the names of all. */
@@ -522,6 +668,7 @@ static int load_file(lua_State *L)
 static const luaL_Reg functions[] = {
     {"rpc", rpc},
     {"ask", ask},
+    {"client", client_connect},
     {"default_socket", default_socket},
     {"line", line},
     {"lines", lines},
@@ -543,6 +690,9 @@ static const luaL_Reg functions[] = {
     {"fields", fields},
     {"config_keys", config_keys},
     {"embedded", embedded},
+    {"serve", lua_serve},
+    {"bridge", lua_connect},
+    {"spawner", lua_spawner},
     {"replay", lua_replay},
     {"hook", lua_hook},
     {"lint", lua_lint},
@@ -611,46 +761,9 @@ static int run_file(lua_State *L)
     return 1;
 }
 
-static void add_given(lua_State *L, struct arena *arena, char **pair, const char *name)
-{
-    struct str value = str_of(lua_isboolean(L, -1) ? "true" : lua_tostring(L, -1));
-    pair[0] = (char *)arena_dup(arena, str_of(name)).at;
-    pair[1] = (char *)arena_dup(arena, value).at;
-}
-
-/* The table on top as command_given reads it. */
-static char **copy_given(lua_State *L, struct arena *arena)
-{
-    size_t count = lua_objlen(L, -1), most = 0;
-    for (lua_pushnil(L); lua_next(L, -2); lua_pop(L, 1))
-        most += lua_istable(L, -1) ? lua_objlen(L, -1) : 1;
-    char **given = ARENA_ARRAY(arena, char *, 2 * most + 1), **next = given;
-    for (size_t i = 1; i <= count; i++, next += 2) {
-        lua_rawgeti(L, -1, (int)i);
-        add_given(L, arena, next, "");
-        lua_pop(L, 1);
-    }
-    for (lua_pushnil(L); lua_next(L, -2); lua_pop(L, 1)) {
-        size_t values = lua_istable(L, -1) ? lua_objlen(L, -1) : 0;
-        for (size_t i = 1; i <= values; i++, next += 2) {
-            lua_rawgeti(L, -1, (int)i);
-            add_given(L, arena, next, lua_tostring(L, -3));
-            lua_pop(L, 1);
-        }
-        if (!lua_istable(L, -1) && lua_type(L, -2) == LUA_TSTRING) {
-            add_given(L, arena, next, lua_tostring(L, -2));
-            next += 2;
-        }
-    }
-    *next = NULL;
-    return given;
-}
-
 int lua_command_run(const struct command *command, int argc, char **argv)
 {
     lua_State *L = luaL_newstate();
-    struct arena *arena = NULL;
-    char **given = NULL;
     int status = CLI_ERROR;
     running = command;
     (void)argc;
@@ -661,17 +774,10 @@ int lua_command_run(const struct command *command, int argc, char **argv)
     lua_pushcfunction(L, run_file);
     lua_pushlightuserdata(L, argv + 1);
     lua_pcall(L, 1, 1, 0);
-    if (lua_istable(L, -1)) {
-        arena = arena_new();
-        given = copy_given(L, arena);
-    } else if (lua_type(L, -1) == LUA_TNUMBER) {
+    if (lua_type(L, -1) == LUA_TNUMBER)
         status = (int)lua_tointeger(L, -1);
-    } else {
+    else
         term_error(command->name, "%s", lua_tostring(L, -1));
-    }
     lua_close(L);
-    if (given)
-        status = command->start(given);
-    arena_free(arena);
     return status;
 }

@@ -10,7 +10,6 @@
 #include "base/buf.h"
 #include "base/hash.h"
 #include "base/suggest.h"
-#include "cli/daemon_client.h"
 #include "cli/term.h"
 #include "json/parse.h"
 #include "json/write.h"
@@ -214,27 +213,6 @@ static int random_name(lua_State *L)
 
 /* ---- JSON: what a model sent is passed on byte for byte, so it never becomes a table of Lua ---- */
 
-/* Two tables: the members that are texts, decoded; and each member as JSON. */
-static int push_members(lua_State *L, struct arena *arena, const struct json *object)
-{
-    lua_newtable(L);
-    lua_newtable(L);
-    for (uint32_t i = 0; json_is(object, JSON_OBJECT) && i < object->len; i++) {
-        struct str key = object->members[i].key;
-        const struct json *value = json_get(object, key); /* of equal names the one that counts */
-        struct str text = json_to_str(arena, value);
-        lua_pushlstring(L, key.at, key.len);
-        lua_pushlstring(L, text.at, text.len);
-        lua_rawset(L, -3);
-        if (!json_is(value, JSON_STRING))
-            continue;
-        lua_pushlstring(L, key.at, key.len);
-        lua_pushlstring(L, value->text, value->len);
-        lua_rawset(L, -4);
-    }
-    return 2;
-}
-
 /* Words in place of a result, so that another result is another one. */
 static struct str unread_words(struct arena *arena, struct str bytes)
 {
@@ -293,7 +271,7 @@ static int event(lua_State *L)
         if (rest.len)
             read = json_parse(arena, rest, NULL, &value, &ignored) == OK || ignored.soft;
         if (read)
-            pushed = push_members(L, arena, &value);
+            pushed = lua_cli_push_members(L, &value);
         else
             term_error("hook", "stdin: %s", fault.text);
     }
@@ -319,46 +297,6 @@ static int misspells(lua_State *L)
     return 1;
 }
 
-/* ---- the daemon ---- */
-
-static struct daemon_client *client; /* of this hook; its end closes it */
-
-/* nil, why, and what is wrong: the code of the daemon's error; true: it is no daemon, or forbidden; false: it
- * does not answer. */
-static int push_failure(lua_State *L, enum err err, const struct why *why)
-{
-    lua_cli_fail(L, why->text);
-    if (err == ERR_PARSE)
-        lua_pushnumber(L, (lua_Number)daemon_client_error_code(client));
-    else
-        lua_pushboolean(L, err == ERR_CONFIG);
-    return 3;
-}
-
-/* connect(socket): true, or a failure. */
-static int connect_daemon(lua_State *L)
-{
-    struct why why;
-    enum err err = daemon_client_connect(luaL_optstring(L, 1, NULL), &client, &why);
-    if (err != OK)
-        return push_failure(L, err, &why);
-    lua_pushboolean(L, true);
-    return 1;
-}
-
-/* call(method, params as JSON): the members of the result, or a failure. */
-static int call(lua_State *L)
-{
-    struct arena *arena = arena_new();
-    struct json result;
-    struct why why;
-    enum err err =
-        daemon_client_call(client, arena, luaL_checkstring(L, 1), lua_cli_str(L, 2), &result, &why);
-    int pushed = err == OK ? push_members(L, arena, &result) : push_failure(L, err, &why);
-    arena_free(arena);
-    return pushed;
-}
-
 /* program(): the path of this one. */
 static int program(lua_State *L)
 {
@@ -371,20 +309,10 @@ static int program(lua_State *L)
 int lua_hook(lua_State *L)
 {
     static const luaL_Reg functions[] = {
-        {"begin", begin},
-        {"late", late},
-        {"say", say},
-        {"keep", keep},
-        {"kept", kept},
-        {"sweep", sweep},
-        {"random", random_name},
-        {"event", event},
-        {"unread", unread},
-        {"misspells", misspells},
-        {"connect", connect_daemon},
-        {"call", call},
-        {"program", program},
-        {0},
+        {"begin", begin},         {"late", late},       {"say", say},
+        {"keep", keep},           {"kept", kept},       {"sweep", sweep},
+        {"random", random_name},  {"event", event},     {"unread", unread},
+        {"misspells", misspells}, {"program", program}, {0},
     };
     lua_newtable(L);
     luaL_register(L, NULL, functions);

@@ -1,5 +1,5 @@
-/* What lua/cli gets of the files that a daemon would load, loaded in this process: the options of a command
- * name them, as the table that options.lua makes. */
+/* The files that a daemon would load, loaded in this process: by the daemon itself, and for commands that
+ * need none. The options of a command name them, as the table that options.lua makes. */
 #include "cli/lua_cli.h"
 
 #include "base/arena.h"
@@ -17,63 +17,85 @@
 #include "json/write.h"
 #include "ledger/redis_address.h"
 #include "policy/policy_set.h"
+#include "server/server.h"
 #include "policy/source_location.h"
 #include "sandbox/lua_json.h"
 #include "upstream/process.h"
 #include "upstream/secrets.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <unistd.h>
 
 #define POLICY_MAX_BYTES 1048576u /* of a file whose tool's name is looked for */
 
-const char *lua_local_text(lua_State *L, const char *option)
+/* ---- loading ------------------------------------------------------------------------- */
+
+static void print_line(const char *level, struct str text)
 {
-    lua_getfield(L, 1, option);
-    const char *text = lua_tostring(L, -1);
-    lua_pop(L, 1);
-    return text;
+    fprintf(stderr, "%s: ", level);
+    term_print_lines(stderr, text);
+    fputc('\n', stderr);
 }
 
-bool lua_local_flag(lua_State *L, const char *option)
+void lua_cli_print_report(const struct generation_report *report)
 {
-    lua_getfield(L, 1, option);
-    bool given = lua_toboolean(L, -1);
-    lua_pop(L, 1);
-    return given;
+    for (size_t i = 0; i < report->error_count; i++)
+        print_line("error", report->errors[i]);
+    for (size_t i = 0; i < report->warning_count; i++)
+        print_line("warning", report->warnings[i]);
 }
 
-void lua_local_list(lua_State *L, const char *option, struct cli_list *out)
+bool lua_cli_report_expired(const struct generation *generation, struct generation_report *report)
 {
-    lua_getfield(L, 1, option);
-    size_t count = lua_istable(L, -1) ? lua_objlen(L, -1) : 0;
-    for (out->count = 0; out->count < count && out->count < OPTIONS_LIST_MAX; out->count++) {
-        lua_rawgeti(L, -1, (int)out->count + 1);
-        out->items[out->count] = lua_tostring(L, -1);
-        lua_pop(L, 1);
+    struct shadow_expiry *list;
+    size_t count = shadow_expired(generation, clock_wall_ms(), report->arena, &list);
+    for (size_t i = 0; i < count; i++)
+        generation_report_error(report, STR_FMT ": " STR_FMT, STR_ARG(list[i].file),
+                                STR_ARG(list[i].sentence));
+    return count > 0;
+}
+
+struct generation *lua_cli_build(const struct config_sources *sources,
+                                 const struct generation_build_options *options,
+                                 struct generation_report *report, const char **folder)
+{
+    struct config config;
+    struct generation *generation = NULL;
+    struct why why;
+    if (config_load(sources, &config, &why) != OK) {
+        generation_report_error(report, "%s", why.text);
+        config_free(&config);
+        return NULL;
     }
-    lua_pop(L, 1);
+    if (folder && config.policies)
+        *folder = arena_dup(report->arena, str_of(config.policies)).at;
+    generation_build(&config, 1, options, &generation, report);
+    return generation;
 }
 
-void lua_local_read(lua_State *L, struct local_options *out)
+/* Of the command's options, with examples. Warnings go to stderr; an error ends the command. */
+static struct generation *load(lua_State *L, struct peer *peer)
 {
-    luaL_checktype(L, 1, LUA_TTABLE);
-    out->config = lua_local_text(L, "config");
-    out->policies = lua_local_text(L, "policies");
-    lua_local_list(L, "tools", &out->tools);
-    lua_local_list(L, "mcp-config", &out->mcp_configs);
-}
-
-const char **lua_local_operands(lua_State *L, struct arena *arena, size_t *count)
-{
-    *count = lua_objlen(L, 1);
-    const char **operands = ARENA_ARRAY(arena, const char *, *count + 1);
-    for (size_t i = 0; i < *count; i++) {
-        lua_rawgeti(L, 1, (int)i + 1);
-        operands[i] = lua_tostring(L, -1);
-        lua_pop(L, 1);
+    struct arena *arena = arena_new();
+    struct generation_report report;
+    struct generation *generation;
+    struct config_sources sources = lua_cli_sources(L, arena);
+    log_open(LOG_WARN, LOG_FORMAT_TEXT, NULL, NULL); /* decisions go to stdout, not to the log */
+    generation_report_init(&report, arena);
+    peer_init(peer, getuid(), getgid(), getpid());
+    bool loaded = generation_load(&sources, 1, &generation, &report) == OK;
+    struct str nothing = loaded ? generation_serves_nothing(generation, arena) : STR_NONE;
+    if (!loaded) {
+        lua_cli_print_report(&report);
+        term_error(lua_cli_command()->name, "nothing was loaded: fix the errors above");
+    } else if (nothing.len) {
+        fprintf(stderr, "warning: " STR_FMT "\n", STR_ARG(nothing));
     }
-    return operands;
+    arena_free(arena);
+    if (!loaded)
+        lua_cli_end(L);
+    return generation;
 }
 
 /* Pushes an answer of this process, its parts, and the whole as a line of JSON. False after an error on
@@ -89,8 +111,7 @@ static bool push_answer(lua_State *L, struct arena *arena, struct str text, uint
         term_error(lua_cli_command()->name, "%s: %s", too_large, fault.text);
         return false;
     }
-    lua_json_push(L, &answer, LUA_JSON_ANSWER);
-    lua_cli_push_parts(L, &answer);
+    lua_cli_push_answer(L, &answer);
     printable_write_json(&shown, text);
     lua_cli_push_buf(L, &shown);
     return true;
@@ -100,13 +121,9 @@ static bool push_answer(lua_State *L, struct arena *arena, struct str text, uint
  */
 static int local_tools(lua_State *L)
 {
-    struct local_options options = {0};
-    lua_local_read(L, &options);
-    struct generation *generation = local_generation_load(lua_cli_command(), &options);
-    if (!generation)
-        return lua_cli_end(L);
-    struct arena *arena = arena_new();
     struct peer peer;
+    struct generation *generation = load(L, &peer);
+    struct arena *arena = arena_new();
     struct buf tools = buf_in(arena), places = buf_in(arena), guessed = buf_in(arena), guards = buf_in(arena),
                text = buf_in(arena);
     struct json_out out = json_out(&text);
@@ -116,7 +133,6 @@ static int local_tools(lua_State *L)
                                       .places = &places,
                                       .guessed = &guessed,
                                       .guards = &guards};
-    local_peer(&peer);
     provider_format_named(lua_cli_str(L, 2), &request.provider.format);
     catalog_write(arena, generation, &request, &tools);
     json_open(&out, '{');
@@ -144,15 +160,11 @@ static const char *call_field(lua_State *L, const char *name)
  * { name, arguments, context, goal, turn, trace }, of which arguments and context are JSON. */
 static int local_check(lua_State *L)
 {
-    struct local_options options = {0};
-    lua_local_read(L, &options);
-    struct gate gate = {.generation = local_generation_load(lua_cli_command(), &options)};
     struct peer peer;
+    struct gate gate = {.generation = load(L, &peer)};
     struct why why;
     struct json arguments, context;
     struct json_error fault;
-    if (!gate.generation)
-        return lua_cli_end(L);
     if (ledger_new_local(&(struct ledger_options){0}, &gate.ledger, &why) != OK)
         return luaL_error(L, "%s", why.text);
     struct arena *arena = arena_new();
@@ -160,7 +172,6 @@ static int local_check(lua_State *L)
     json_parse(arena, str_of(call_field(L, "arguments")), NULL, &arguments, &fault);
     if (said)
         json_parse(arena, str_of(said), NULL, &context, &fault);
-    local_peer(&peer);
     lua_getfield(L, 2, "turn");
     lua_getfield(L, 2, "trace");
     struct call_request request = {
@@ -196,13 +207,88 @@ static int local_check(lua_State *L)
     return good ? 3 : lua_cli_end(L);
 }
 
+/* ---- the daemon ---------------------------------------------------------------------- */
+
+/* A daemon starts without its upstreams and tries them again and again; here a command that cannot be started
+ * is an error. */
+static bool check_upstreams(const struct config *config, struct generation_report *report)
+{
+    bool good = true;
+    for (size_t i = 0; i < config->upstream_count; i++) {
+        const struct upstream_spec *spec = config->upstreams[i];
+        struct why why;
+        if (spec->kind != UPSTREAM_STDIO || environment_find_command(report->arena, spec, &why) == OK)
+            continue;
+        generation_report_error(report, STR_FMT ": upstream '" STR_FMT "': %s", STR_ARG(spec->from),
+                                STR_ARG(spec->name), why.text);
+        good = false;
+    }
+    return good;
+}
+
+static int check_serve(const struct config_sources *sources)
+{
+    struct arena *arena = arena_new();
+    struct generation_report report;
+    struct generation *generation;
+    struct why why;
+    generation_report_init(&report, arena);
+    enum err err = generation_load(sources, 1, &generation, &report);
+    /* Checks the ledger's configuration, not whether Redis is up: a daemon starts without it. */
+    if (err == OK && (err = config_ledger_validate(&generation->config, &why)) != OK)
+        generation_report_error(&report, "%s", why.text);
+    if (err == OK && !check_upstreams(&generation->config, &report))
+        err = ERR_CONFIG;
+    bool expired = err == OK && lua_cli_report_expired(generation, &report);
+    struct str nothing = generation ? generation_serves_nothing(generation, arena) : STR_NONE;
+    if (nothing.len) /* a daemon that serves nothing may be meant; a check of it is not */
+        err = ERR_CONFIG;
+    lua_cli_print_report(&report);
+    if (expired && !nothing.len)
+        printf("serve would start, and go on without enforcing these\n");
+    else if (err == OK && generation)
+        printf("tools: %zu, policies: %zu, examples passed: %zu, warnings: %zu, generation " STR_FMT "\n",
+               generation->tool_count, policy_set_count(generation->policies), report.example_count,
+               report.warning_count, STR_ARG(generation->hash));
+    else if (nothing.len && !report.error_count)
+        printf("serve would start, but has nothing to serve\n");
+    else
+        printf("%zu error%s, %zu warning%s: serve would not start\n", report.error_count,
+               report.error_count == 1 ? "" : "s", report.warning_count,
+               report.warning_count == 1 ? "" : "s");
+    generation_unref(generation);
+    arena_free(arena);
+    return err == OK && !expired ? CLI_OK : CLI_NO;
+}
+
+int lua_serve(lua_State *L)
+{
+    struct arena *arena = arena_new();
+    struct config_sources sources = lua_cli_sources(L, arena);
+    struct why why;
+    int status = CLI_OK;
+    sources.socket = lua_cli_option(L, "socket");
+    sources.redis = lua_cli_option(L, "redis");
+    sources.no_watch = lua_cli_flag(L, "no-watch");
+    sources.offline = false;
+    if (lua_cli_flag(L, "check")) {
+        status = check_serve(&sources);
+    } else if (server_run(&sources, &why) != OK) {
+        term_error("serve", "%s", why.text);
+        status = CLI_NO;
+    }
+    arena_free(arena);
+    lua_pushinteger(L, status);
+    return 1;
+}
+
 /* ---- what doctor looks at ------------------------------------------------------------ */
 
 static void set_list(lua_State *L, const char *name, const struct str *items, size_t count)
 {
     lua_createtable(L, (int)count, 0);
     for (size_t i = 0; i < count; i++) {
-        lua_pushlstring(L, items[i].at, items[i].len);
+        lua_cli_push_str(L, items[i]);
         lua_rawseti(L, -2, (int)i + 1);
     }
     lua_setfield(L, -2, name);
@@ -302,15 +388,14 @@ static void push_generation(lua_State *L, struct arena *arena, const struct gene
  * warnings, examples, config, generation }; the last two are missing if they do not load. */
 static int local_state(lua_State *L)
 {
-    struct local_options options = {0};
-    lua_local_read(L, &options);
-    struct config_sources sources = local_sources(&options, luaL_optstring(L, 2, NULL));
     struct arena *arena = arena_new();
+    struct config_sources sources = lua_cli_sources(L, arena);
     struct generation_report report;
     struct generation *generation = NULL;
     struct config alone = {0};
     const struct config *config = NULL;
     struct why why;
+    sources.socket = luaL_optstring(L, 2, NULL);
     sources.offline = false;
     log_open(LOG_OFF, LOG_FORMAT_TEXT, NULL, NULL);
     generation_report_init(&report, arena);
@@ -341,9 +426,8 @@ static int local_state(lua_State *L)
 /* cli.tool_files(options): the files of tools that serve would read. Or nil, and why. */
 static int tool_files(lua_State *L)
 {
-    struct local_options options = {0};
-    lua_local_read(L, &options);
-    struct config_sources sources = local_sources(&options, NULL);
+    struct arena *arena = arena_new();
+    struct config_sources sources = lua_cli_sources(L, arena);
     struct config config;
     struct why why;
     sources.policies = NULL; /* the folder may not exist yet */
@@ -354,6 +438,7 @@ static int tool_files(lua_State *L)
         lua_rawseti(L, -2, (int)i + 1);
     }
     config_free(&config);
+    arena_free(arena);
     return err == OK ? 1 : lua_cli_fail(L, why.text);
 }
 
@@ -365,7 +450,7 @@ static int tool_of_policy(lua_State *L)
     struct why why;
     if (file_read(arena, luaL_checkstring(L, 1), POLICY_MAX_BYTES, &text, &why) == OK)
         name = location_tool_name(location_tokens(arena, text));
-    lua_pushlstring(L, name.at ? name.at : "", name.len);
+    lua_cli_push_str(L, name);
     arena_free(arena);
     return name.len ? 1 : 0;
 }
@@ -374,10 +459,8 @@ static int tool_of_policy(lua_State *L)
  * runs its examples. Whether all holds, and how many there are; errors are on stderr. */
 static int try_policy(lua_State *L)
 {
-    struct local_options options = {0};
-    lua_local_read(L, &options);
-    struct config_sources sources = local_sources(&options, NULL);
     struct arena *arena = arena_new();
+    struct config_sources sources = lua_cli_sources(L, arena);
     struct generation_report report;
     struct generation *generation;
     sources.policies = luaL_checkstring(L, 2);
@@ -386,7 +469,7 @@ static int try_policy(lua_State *L)
     enum err err = generation_load(&sources, 1, &generation, &report);
     report.warning_count = 0;
     if (err != OK)
-        local_print_report(&report);
+        lua_cli_print_report(&report);
     lua_pushboolean(L, err == OK);
     lua_pushinteger(L, (lua_Integer)report.example_count);
     generation_unref(generation);
@@ -402,10 +485,8 @@ static int read_json(lua_State *L)
     struct why why;
     enum err err = json_read_input(arena, luaL_checkstring(L, 1), LUA_CLI_INPUT_BYTES, &value, &why);
     if (err == OK) {
-        lua_json_push(L, &value, LUA_JSON_ANSWER);
-        lua_cli_push_parts(L, &value);
-        struct str text = json_to_str(arena, &value);
-        lua_pushlstring(L, text.at, text.len);
+        lua_cli_push_answer(L, &value);
+        lua_cli_push_str(L, json_to_str(arena, &value));
     }
     arena_free(arena);
     return err == OK ? 3 : lua_cli_fail(L, why.text);

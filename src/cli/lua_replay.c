@@ -19,10 +19,11 @@
 #define REPORT_MAX_NODES     10000000u
 
 struct replay_command {
-    struct local_options local;
+    struct config_sources sources; /* without `tools`: a judge adds them, by toolset */
     const char *against, *format;
     struct arena *arena;
-    struct tool_file tools[OPTIONS_LIST_MAX];
+    struct tool_file *tools;
+    size_t tool_count;
     struct judge *policies, *compared;
     struct recording *recording;
     const char **files;
@@ -34,11 +35,15 @@ struct replay_command {
 static bool read_tools(struct replay_command *c)
 {
     struct why why;
-    for (size_t i = 0; i < c->local.tools.count; i++)
-        if (tool_file_read(c->arena, c->local.tools.items[i], &c->tools[i], &why) != OK) {
+    c->tool_count = c->sources.tools_count;
+    c->tools = ARENA_ARRAY(c->arena, struct tool_file, c->tool_count + 1);
+    for (size_t i = 0; i < c->tool_count; i++)
+        if (tool_file_read(c->arena, c->sources.tools[i], &c->tools[i], &why) != OK) {
             term_error("replay", "--tools: %s", why.text);
             return false;
         }
+    c->sources.tools = NULL;
+    c->sources.tools_count = 0;
     return true;
 }
 
@@ -63,11 +68,11 @@ static const char *upstreams_folder(struct replay_command *c, const struct confi
 {
     struct config config;
     const char *folder = NULL;
-    if (c->local.config && config_load(sources, &config, NULL) == OK) {
+    if (sources->file && config_load(sources, &config, NULL) == OK) {
         const char *beside = state_dir_is_given(&config) ? NULL : upstreams_beside_files(c);
         folder = beside ? beside : state_dir_path(c->arena, &config, "upstreams");
         config_free(&config);
-    } else if (c->local.config) {
+    } else if (sources->file) {
         config_free(&config); /* the judge reports why it does not load */
     }
     return folder;
@@ -76,21 +81,19 @@ static const char *upstreams_folder(struct replay_command *c, const struct confi
 static struct judge *load(struct replay_command *c, const char *policies)
 {
     struct generation_report report;
-    struct config_sources sources = local_sources(&c->local, NULL);
+    struct config_sources sources = c->sources;
     sources.policies = policies;
-    sources.tools = NULL; /* the judge adds them, by toolset */
-    sources.tools_count = 0;
     struct judge_options options = {.sources = &sources,
-                                    .no_policies = !policies && !c->local.config,
+                                    .no_policies = !policies && !sources.file,
                                     .upstreams = upstreams_folder(c, &sources),
                                     .tools = c->tools,
-                                    .tool_file_count = c->local.tools.count};
+                                    .tool_file_count = c->tool_count};
     generation_report_init(&report, c->arena);
     struct judge *judge = judge_new(&options, &report);
     if (judge)
         return judge;
     report.warning_count = 0;
-    local_print_report(&report);
+    lua_cli_print_report(&report);
     term_error("replay", "nothing was replayed: fix the errors above");
     return NULL;
 }
@@ -154,7 +157,7 @@ static bool open_all(struct replay_command *c, enum recorded_format *format)
         return false;
     }
     log_open(LOG_ERROR, LOG_FORMAT_TEXT, NULL, NULL); /* decisions go to the report, not to the log */
-    c->policies = load(c, c->local.policies);
+    c->policies = load(c, c->sources.policies);
     c->compared = c->policies && c->against ? load(c, c->against) : NULL;
     return c->policies && (!c->against || c->compared);
 }
@@ -180,15 +183,15 @@ int lua_replay(lua_State *L)
     enum recorded_format format;
     struct replay_report report;
     struct replay_command c = {
-        .arena = arena_new(), .against = lua_local_text(L, "against"), .format = lua_local_text(L, "format")};
-    lua_local_read(L, &c.local);
-    c.files = lua_local_operands(L, c.arena, &c.file_count);
+        .arena = arena_new(), .against = lua_cli_option(L, "against"), .format = lua_cli_option(L, "format")};
+    c.sources = lua_cli_sources(L, c.arena);
+    c.files = lua_cli_list(L, NULL, c.arena, &c.file_count);
     bool opened = open_all(&c, &format);
     if (opened) {
         struct replay_options options = {
             .recording = c.recording, .format = format, .policies = c.policies, .against = c.compared};
         replay_report_init(&report, c.arena);
-        report.policies = c.local.policies ? c.local.policies : c.local.config;
+        report.policies = c.sources.policies ? c.sources.policies : c.sources.file;
         report.against = c.against;
         struct replay *replay = replay_new(&options, &report);
         replay_all(&c, replay);

@@ -31,22 +31,23 @@ static bool read_value(struct arena *arena, const char *file, struct json *out)
 }
 
 /* Documents that $ref may name, each given as URI=FILE. */
-static bool add_documents(struct arena *arena, const struct cli_list *with, struct schema_registry *registry)
+static bool add_documents(lua_State *L, struct arena *arena, struct schema_registry *registry)
 {
-    for (size_t i = 0; i < with->count; i++) {
-        const char *equals = strrchr(with->items[i], '=');
+    size_t count;
+    const char **with = lua_cli_list(L, "with", arena, &count);
+    for (size_t i = 0; i < count; i++) {
+        const char *equals = strrchr(with[i], '=');
         struct json *document = ARENA_NEW(arena, struct json);
         struct why why;
-        if (!equals || equals == with->items[i] || !equals[1]) {
-            term_error(lua_cli_command()->name, "--with: expected URI=FILE, got '%s'", with->items[i]);
+        if (!equals || equals == with[i] || !equals[1]) {
+            term_error(lua_cli_command()->name, "--with: expected URI=FILE, got '%s'", with[i]);
             return false;
         }
         if (json_read_input(arena, equals + 1, LUA_CLI_INPUT_BYTES, document, &why) != OK) {
             term_error(lua_cli_command()->name, "%s", why.text);
             return false;
         }
-        schema_registry_add(registry, (struct str){with->items[i], (size_t)(equals - with->items[i])},
-                            document);
+        schema_registry_add(registry, (struct str){with[i], (size_t)(equals - with[i])}, document);
     }
     return true;
 }
@@ -98,13 +99,11 @@ static int validate(lua_State *L)
 {
     struct arena *arena = arena_new();
     struct schema_registry *registry = schema_registry_new(arena);
-    const struct schema_options options = {.annotate_format = lua_local_flag(L, "annotate-format"),
+    const struct schema_options options = {.annotate_format = lua_cli_flag(L, "annotate-format"),
                                            .registry = registry};
-    struct cli_list with;
     size_t count;
-    const char **files = lua_local_operands(L, arena, &count);
-    lua_local_list(L, "with", &with);
-    struct schema *schema = add_documents(arena, &with, registry) ? compile(arena, files[0], &options) : NULL;
+    const char **files = lua_cli_list(L, NULL, arena, &count);
+    struct schema *schema = add_documents(L, arena, registry) ? compile(arena, files[0], &options) : NULL;
     int worst = schema ? CLI_OK : CLI_ERROR;
     for (size_t i = 1; schema && i < count; i++) {
         struct json instance;
@@ -141,17 +140,15 @@ static int sample(lua_State *L)
         arena_free(arena);
         return 0;
     }
-    struct str text = json_to_str(arena, &found);
     lua_settop(L, 0);
-    lua_pushlstring(L, text.at, text.len);
+    lua_cli_push_str(L, json_to_str(arena, &found));
     for (uint32_t i = 0; i < found.len && lua_gettop(L) == 1; i++) {
         struct str name = found.members[i].key;
         if (!json_array_has(json_get_text(&source, "required"), name))
             continue;
         struct json less = json_without(arena, &found, name);
-        text = json_to_str(arena, &less);
-        lua_pushlstring(L, name.at, name.len);
-        lua_pushlstring(L, text.at, text.len);
+        lua_cli_push_str(L, name);
+        lua_cli_push_str(L, json_to_str(arena, &less));
     }
     arena_free(arena);
     return lua_gettop(L);

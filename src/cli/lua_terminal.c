@@ -3,11 +3,8 @@
  * is given back when the command ends, is suspended (SIGTSTP) or is killed by a signal that can be caught.
  * Signals are blocked except inside ppoll, so a handler never interrupts a write.
  */
-#include "base/arena.h"
 #include "base/clock.h"
-#include "cli/daemon_client.h"
 #include "cli/lua_cli.h"
-#include "sandbox/lua_json.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -246,80 +243,6 @@ static int sleep_until(lua_State *L)
     return 0;
 }
 
-/* ---- a connection ---------------------------------------------------------------------- */
-
-#define CLIENT "toolgate.client"
-
-static struct daemon_client **check_client(lua_State *L)
-{
-    return luaL_checkudata(L, 1, CLIENT);
-}
-
-/* nil, and why. */
-static int push_why(lua_State *L, const struct why *why)
-{
-    lua_pushnil(L);
-    lua_pushstring(L, why->text);
-    return 2;
-}
-
-/* client:close(), once or several times. */
-static int client_close(lua_State *L)
-{
-    struct daemon_client **client = check_client(L);
-    daemon_client_close(*client);
-    *client = NULL;
-    return 0;
-}
-
-/* client:ask(method, params): true, or nil, why. `params`: JSON. */
-static int client_ask(lua_State *L)
-{
-    struct why why;
-    enum err err =
-        daemon_client_ask(*check_client(L), luaL_checkstring(L, 2), str_of(luaL_optstring(L, 3, "{}")), &why);
-    lua_pushboolean(L, true);
-    return err == OK ? 1 : push_why(L, &why);
-}
-
-/* client:answer(): nil, why, and whether the daemon refused the request. */
-static int client_answer(lua_State *L)
-{
-    struct why why;
-    struct json answer;
-    struct arena *arena = arena_new();
-    enum err err = daemon_client_answer(*check_client(L), arena, &answer, &why);
-    if (err == OK)
-        lua_json_push(L, &answer, LUA_JSON_ANSWER);
-    arena_free(arena);
-    if (err == OK)
-        return 1;
-    push_why(L, &why);
-    lua_pushboolean(L, err == ERR_PARSE);
-    return 3;
-}
-
-/* client:descriptor(): readable when an answer has begun to arrive. */
-static int client_descriptor(lua_State *L)
-{
-    lua_pushinteger(L, daemon_client_descriptor(*check_client(L)));
-    return 1;
-}
-
-static const luaL_Reg client_methods[] = {
-    {"close", client_close},           {"ask", client_ask},    {"answer", client_answer},
-    {"descriptor", client_descriptor}, {"__gc", client_close}, {0},
-};
-
-/* cli.client(socket): a connection to the daemon that is asked in two steps, as a command may wait for other
- * things meanwhile; nil, why: there is none. */
-static int client_connect(lua_State *L)
-{
-    struct why why;
-    struct daemon_client **client = lua_cli_object(L, sizeof(struct daemon_client *), CLIENT, client_methods);
-    return daemon_client_connect(luaL_optstring(L, 1, NULL), client, &why) == OK ? 1 : push_why(L, &why);
-}
-
 const luaL_Reg lua_terminal_functions[] = {
     {"open_terminal", open_terminal},
     {"close_terminal", close_terminal},
@@ -330,7 +253,6 @@ const luaL_Reg lua_terminal_functions[] = {
     {"wait_output", wait_output},
     {"stderr_is_terminal", stderr_is_terminal},
     {"mono_us", mono_us},
-    {"client", client_connect},
     {"sleep_until", sleep_until},
     {0},
 };

@@ -21,7 +21,8 @@ enum { PLACE = 1, ONLY, SEEN };
 
 /* Of the command, which has one run at a time. */
 static struct {
-    struct local_options local;
+    struct arena *arena;
+    struct config_sources sources;
     struct coverage *coverage; /* NULL: not requested */
     struct file_watch *watch;
 } test;
@@ -90,25 +91,6 @@ static void seen(void *owner, const struct example_outcome *o)
 
 /* ---- the run ---- */
 
-/* A file that does not load is an error and leaves the others to be tested. */
-static struct generation *build(const struct config_sources *sources, struct generation_report *report)
-{
-    static const struct generation_build_options options = {.skip_broken = true};
-    struct config config;
-    struct generation *generation = NULL;
-    struct why why;
-    if (config_load(sources, &config, &why) != OK) {
-        generation_report_error(report, "%s", why.text);
-        config_free(&config);
-        return NULL;
-    }
-    struct generation_build *build = generation_build_begin(&config, 1, &options, report);
-    while (generation_build_step(build))
-        continue;
-    generation_build_end(build, &generation);
-    return generation;
-}
-
 /* An empty folder is a mistyped one more often than not: it must not look like success. */
 static void require_policies(const struct generation *generation, struct generation_report *report)
 {
@@ -146,22 +128,24 @@ static void run_examples(lua_State *L, struct generation *generation, struct exa
  * returns the counts. */
 static int run(lua_State *L)
 {
+    /* A file that does not load is an error and leaves the others to be tested. */
+    static const struct generation_build_options options = {.skip_broken = true};
     struct arena *arena = arena_new();
     struct generation_report report;
-    struct config_sources sources = local_sources(&test.local, NULL);
+    struct config_sources sources = test.sources;
     lua_settop(L, SEEN);
     struct examples_options run = {.only = lua_tostring(L, ONLY), .seen = seen, .owner = L};
     if (lua_isstring(L, PLACE))
         sources.policies = lua_tostring(L, PLACE);
     generation_report_init(&report, arena);
-    struct generation *generation = build(&sources, &report);
+    struct generation *generation = lua_cli_build(&sources, &options, &report, NULL);
     if (generation && !report.error_count)
         require_policies(generation, &report);
     lua_newtable(L);
     add(L, "broken", report.error_count);
-    lua_cli_set_bool(L, "expired", generation && local_report_expired(generation, &report));
+    lua_cli_set_bool(L, "expired", generation && lua_cli_report_expired(generation, &report));
     fflush(stdout); /* so that errors on stderr stay in order */
-    local_print_report(&report);
+    lua_cli_print_report(&report);
     if (generation) {
         if (test.coverage)
             coverage_begin(test.coverage, generation->policies);
@@ -179,7 +163,9 @@ static int run(lua_State *L)
 /* begin(options): what is loaded from now on. The table owns the texts until the command ends. */
 static int begin(lua_State *L)
 {
-    lua_local_read(L, &test.local);
+    arena_free(test.arena);
+    test.arena = arena_new();
+    test.sources = lua_cli_sources(L, test.arena);
     return 0;
 }
 
@@ -262,12 +248,11 @@ static void add_place(struct watch_list *w, const char *place)
 }
 
 /* The configuration and the files that it names, if it can be read. */
-static void add_configured(struct watch_list *w, const struct local_options *local)
+static void add_configured(struct watch_list *w)
 {
-    struct config_sources sources = local_sources(local, NULL);
     struct config config;
-    watch_path(w, local->config);
-    if (config_load(&sources, &config, NULL) == OK) {
+    watch_path(w, test.sources.file);
+    if (config_load(&test.sources, &config, NULL) == OK) {
         add_place(w, config.policies ? config.policies : "policies");
         for (size_t i = 0; i < config.tools.count; i++)
             watch_path(w, config.tools.list[i]);
@@ -299,12 +284,12 @@ static int watch(lua_State *L)
     struct watch_list w = {0};
     struct arena *arena = arena_new();
     size_t count;
-    const char **places = lua_local_operands(L, arena, &count);
+    const char **places = lua_cli_list(L, NULL, arena, &count);
     w.failed = file_watch_new(&test.watch, &w.why) != OK;
     for (size_t i = 0; !w.failed && i < count; i++)
         add_place(&w, places[i]);
-    if (test.watch && (!count || test.local.config || test.local.tools.count))
-        add_configured(&w, &test.local);
+    if (test.watch && (!count || test.sources.file || test.sources.tools_count))
+        add_configured(&w);
     if (w.failed)
         term_error("test", "%s", w.why.text);
     else

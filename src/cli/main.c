@@ -1,13 +1,11 @@
 /* The installed program: its subcommands, each declared in a file of lua/cli. */
 #include "cli/command.h"
-#include "cli/lua_command.h"
 
 // clang-format off
 #define IN_LUA(word) &(const struct command){.name = (word), .run = lua_command_run}
-#define IN_C(word, function) &(const struct command){.name = (word), .run = lua_command_run, .start = (function)}
 static const struct command *const commands[] = {
-    IN_C("serve", serve_start),
-    IN_C("connect", connect_start),
+    IN_LUA("serve"),
+    IN_LUA("connect"),
     IN_LUA("call"),
     IN_LUA("check"),
     IN_LUA("tools"),
@@ -30,7 +28,7 @@ static const struct command *const commands[] = {
     IN_LUA("completion"),
     IN_LUA("decisions"),
     IN_LUA("shadow"),
-    IN_C("spawner", spawner_start),
+    IN_LUA("spawner"),
     IN_LUA("hook"),
 };
 // clang-format on

@@ -1,14 +1,19 @@
 /*
+ * `toolgate spawner` (lua/cli/spawner.lua): a small process that starts upstreams by name, from a
+ * configuration of its own, for a daemon whose service unit forbids it. It reads nothing of what the
+ * upstreams say. io/spawned_child.h has the protocol.
+ *
  * One connection is one process. A connection that sends anything but a
  * request of the protocol is closed, and a closed connection kills its
  * process: nothing outlives who asked for it.
  *
  *   accepted ─▶ (SO_PEERCRED) ─▶ "start NAME" ─▶ running ─▶ ended
  */
-#include "cli/spawner.h"
+#include "cli/lua_cli.h"
 
 #include "base/arena.h"
 #include "base/log.h"
+#include "cli/term.h"
 #include "policy/peer.h"
 #include "io/child.h"
 #include "io/conn.h"
@@ -32,7 +37,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define REQUEST_MAX_BYTES 64u /* "start " and a name */
+#define DEFAULT_FILE   "/etc/toolgate/spawner.lua"
+#define DEFAULT_SOCKET CONFIG_SYSTEM_FOLDER "/spawner.sock"
+
+#define CONNECTIONS_MAX   256u  /* more are closed at once */
+#define REQUEST_MS        5000u /* from a connection to its request */
+#define REQUEST_MAX_BYTES 64u   /* "start " and a name */
 #define PIPES             3
 
 struct spawner {
@@ -215,7 +225,7 @@ static void on_connection(void *owner, int fd, bool readable, bool writable)
     /* Root, the spawner's own user, and those whom `allow` names. */
     bool allowed = known && (peer.uid == 0 || peer.uid == getuid() ||
                              (spawner->config->allow_count && peer_may_connect(spawner->config, &peer)));
-    if (!allowed || spawner->connections == SPAWNER_CONNECTIONS_MAX) {
+    if (!allowed || spawner->connections == CONNECTIONS_MAX) {
         log_event(LOG_WARN, "connection_refused", LOG_NUM("uid", credentials.uid),
                   LOG_NUM("pid", credentials.pid),
                   LOG_TEXT("why", allowed ? "too many connections" : "this user may not ask: see allow"));
@@ -231,10 +241,12 @@ static void on_connection(void *owner, int fd, bool readable, bool writable)
     spawner->connections++;
     r->watched = descriptor_new(spawner->loop, connection, on_readable, r);
     descriptor_watch(r->watched, true, false);
-    timer_set(&r->deadline, spawner->loop, SPAWNER_REQUEST_MS, on_deadline, r);
+    timer_set(&r->deadline, spawner->loop, REQUEST_MS, on_deadline, r);
 }
 
-enum err spawner_check_file(const char *path, struct why *why)
+/* The file decides what runs, and as whom, and so do the files of its mcp_config: only root, or the user who
+ * runs this, may write to them or replace them. */
+static enum err check_file(const char *path, struct why *why)
 {
     struct stat info;
     char real[PATH_MAX];
@@ -251,15 +263,8 @@ enum err spawner_check_file(const char *path, struct why *why)
     return err;
 }
 
-enum err spawner_check_files(const struct config *config, struct why *why)
-{
-    enum err err = OK;
-    for (size_t i = 0; i < config->mcp_configs.count && !err; i++)
-        err = spawner_check_file(config->mcp_configs.list[i], why);
-    return err;
-}
-
-enum err spawner_run(const struct config *config, const char *path, struct why *why)
+/* Serves until SIGTERM or SIGINT, then kills what it started. */
+static enum err run(const struct config *config, const char *path, struct why *why)
 {
     static const struct unix_socket_names names = {"socket", "--socket"};
     const char *hidden[] = {path, config->state ? NULL : "/var/lib/toolgate", "/etc/toolgate",
@@ -269,7 +274,7 @@ enum err spawner_run(const struct config *config, const char *path, struct why *
     bool stopping = false;
     enum err err = systemd_listen_fd(&listener.fd, why);
     if (!err && listener.fd < 0)
-        err = unix_socket_listen(path, 0660, SPAWNER_CONNECTIONS_MAX, &names, &listener, why);
+        err = unix_socket_listen(path, 0660, CONNECTIONS_MAX, &names, &listener, why);
     if (err)
         return err;
     /* Stop signals as a descriptor, so that none arrives between two turns of the loop. Children start with
@@ -304,4 +309,27 @@ enum err spawner_run(const struct config *config, const char *path, struct why *
     child_terminate_all(spawner.loop, CHILD_LINGER_MS);
     loop_free(spawner.loop);
     return OK;
+}
+
+int lua_spawner(lua_State *L)
+{
+    const char *file = lua_cli_option(L, "config"), *socket = lua_cli_option(L, "socket");
+    struct config_sources sources = {.file = file ? file : DEFAULT_FILE,
+                                     .socket = socket ? socket : DEFAULT_SOCKET};
+    struct config config = {0};
+    struct why why;
+    enum err err = check_file(sources.file, &why);
+    if (!err)
+        err = config_load(&sources, &config, &why);
+    for (size_t i = 0; !err && i < config.mcp_configs.count; i++)
+        err = check_file(config.mcp_configs.list[i], &why);
+    if (!err && lua_cli_flag(L, "check"))
+        printf("upstreams: %zu\n", config.upstream_count);
+    else if (!err)
+        err = run(&config, sources.socket, &why);
+    if (err)
+        term_error("spawner", "%s", why.text);
+    config_free(&config);
+    lua_pushinteger(L, err ? CLI_NO : CLI_OK);
+    return 1;
 }

@@ -323,7 +323,7 @@ static void build(lua_State *L, struct spec_gate *g, const struct config_sources
         config_free(&config);
         luaL_error(L, "%s", why.text);
     }
-    if (generation_build(&config, 1, &g->gate.generation, &report) == OK)
+    if (generation_build(&config, 1, NULL, &g->gate.generation, &report) == OK)
         return;
     luaL_Buffer text;
     luaL_buffinit(L, &text);

@@ -138,11 +138,7 @@ static bool add_world(struct judge *judge, struct str toolset, struct generation
         config.policies = NULL;
     stored.specs = config.upstreams;
     stored.count = config.upstream_count;
-    struct generation_build *build =
-        generation_build_begin(&config, judge->world_count + 1, &options, report);
-    while (generation_build_step(build))
-        continue;
-    if (generation_build_end(build, &world->generation) != OK)
+    if (generation_build(&config, judge->world_count + 1, &options, &world->generation, report) != OK)
         return false;
     world->toolset = toolset;
     world->bare = client_tools_new(NULL);

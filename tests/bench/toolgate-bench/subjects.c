@@ -5,7 +5,6 @@
 #include "base/arena.h"
 #include "base/clock.h"
 #include "policy_folder.h"
-#include "cli/local_generation.h"
 #include "gate/call.h"
 #include "gate/verdict.h"
 #include "gate/generation_load.h"
@@ -248,7 +247,7 @@ enum err subjects_new(size_t many, struct subjects **out, struct subjects_load *
     bench_many_drop(&folder, many);
     s->arena = arena_new();
     s->call = (struct policy_call){.tool = STR(BENCH_TYPICAL_TOOL), .session = STR("bench"), .turn = 1};
-    local_peer(&s->peer);
+    peer_init(&s->peer, getuid(), getgid(), getpid());
     return err == OK ? load_texts(s, why) : err;
 }
 

@@ -77,7 +77,7 @@ static void build(struct fixture *fixture)
     struct why why;
     generation_report_init(&report, fixture->arena);
     assert_int_equal(config_load(&sources, &config, &why), OK);
-    if (generation_build(&config, 1, &fixture->generation, &report) != OK)
+    if (generation_build(&config, 1, NULL, &fixture->generation, &report) != OK)
         fail_msg("%.*s", STR_ARG(report.errors[0]));
 }
 

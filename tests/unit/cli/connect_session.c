@@ -1,5 +1,5 @@
 /* The bridge adds the session to requests without one, and leaves all other bytes unchanged. */
-#include "cli/connect/stdio_bridge.h"
+#include "cli/connect.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -12,7 +12,7 @@
 static void becomes(const char *line, const char *expected)
 {
     struct buf out = {0};
-    stdio_bridge_line(&out, str_of(line), str_of("\"s1\""));
+    bridge_put_session(&out, str_of(line), str_of("\"s1\""));
     buf_byte(&out, '\0');
     assert_string_equal(out.at, expected);
     buf_clear(&out);
