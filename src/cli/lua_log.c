@@ -10,7 +10,6 @@
 #include "json/canonical.h"
 #include "json/write.h"
 #include "replay/recording.h"
-#include "replay/timestamp.h"
 #include "server/state_dir.h"
 
 #include <lualib.h>
@@ -243,7 +242,7 @@ static int log_faults(lua_State *L)
         if (!count->count)
             continue;
         lua_newtable(L);
-        lua_cli_set(L, "text", recording_fault_text((enum recording_fault)fault));
+        lua_cli_set(L, "text", recording_fault_words[fault].text);
         lua_pushnumber(L, (lua_Number)count->count);
         lua_setfield(L, -2, "count");
         lua_newtable(L);

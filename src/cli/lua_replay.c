@@ -106,8 +106,11 @@ struct progress {
     uint64_t lines;
 };
 
-static void show_progress(struct progress *progress, const struct recording *recording)
+static void show_progress(void *owner, const struct recording *recording)
 {
+    struct progress *progress = owner;
+    if (++progress->lines % PROGRESS_EVERY_LINES != 0)
+        return;
     uint64_t total, position = recording_position(recording, &total);
     int64_t now_us = clock_mono_us();
     char bar[PROGRESS_WIDTH + 1];
@@ -125,17 +128,6 @@ static void show_progress(struct progress *progress, const struct recording *rec
     else
         fprintf(stderr, "\r%llu MB", (unsigned long long)(position / 1000000));
     fflush(stderr);
-}
-
-static void replay_all(struct replay_command *c, struct replay *replay)
-{
-    struct progress progress = {.last_us = clock_mono_us()};
-    bool terminal = isatty(STDERR_FILENO);
-    while (replay_next(replay))
-        if (terminal && ++progress.lines % PROGRESS_EVERY_LINES == 0)
-            show_progress(&progress, c->recording);
-    if (progress.shown)
-        fprintf(stderr, "\r\033[K");
 }
 
 /* ---- the command ---- */
@@ -188,16 +180,19 @@ int lua_replay(lua_State *L)
     c.files = lua_cli_list(L, NULL, c.arena, &c.file_count);
     bool opened = open_all(&c, &format);
     if (opened) {
-        struct replay_options options = {
-            .recording = c.recording, .format = format, .policies = c.policies, .against = c.compared};
-        replay_report_init(&report, c.arena);
+        struct progress progress = {.last_us = clock_mono_us()};
+        struct replay_options options = {.recording = c.recording,
+                                         .format = format,
+                                         .policies = c.policies,
+                                         .against = c.compared,
+                                         .line_read = isatty(STDERR_FILENO) ? show_progress : NULL,
+                                         .owner = &progress};
+        replay_run(&options, c.arena, &report);
         report.policies = c.sources.policies ? c.sources.policies : c.sources.file;
         report.against = c.against;
-        struct replay *replay = replay_new(&options, &report);
-        replay_all(&c, replay);
-        replay_finish(replay);
+        if (progress.shown)
+            fprintf(stderr, "\r\033[K");
         push_report(L, &c, &report);
-        replay_free(replay);
     }
     judge_free(c.policies);
     judge_free(c.compared);

@@ -9,16 +9,20 @@
 #include "base/hash.h"
 #include "catalog/client_tools.h"
 #include "catalog/generation.h"
+#include "gate/decision_mask.h"
 #include "gate/ids.h"
 #include "gate/simulator.h"
 #include "json/build.h"
 #include "json/canonical.h"
 #include "json/parse.h"
+#include "json/path.h"
 #include "result/result.h"
 #include "upstream/tool_list.h"
 
 #include <stdlib.h>
 #include <unistd.h>
+
+#define JUDGE_MASKED_MAX 64u /* masked values of one call; a record lists fewer */
 
 struct world {
     struct str toolset;
@@ -277,12 +281,65 @@ static bool choose_tool(struct judge *judge, uint32_t index, struct arena *arena
     return register_bare(world, arena, call->tool);
 }
 
+/* ---- masked values ---- */
+
+struct str judge_path_of_pointer(struct arena *arena, struct str pointer)
+{
+    struct buf path = buf_in(arena);
+    if (!pointer.at)
+        return STR_NONE;
+    for (size_t from = 1, end; from <= pointer.len; from = end + 1) {
+        bool is_index = true;
+        for (end = from; end < pointer.len && pointer.at[end] != '/'; end++)
+            is_index = is_index && ascii_is_digit(pointer.at[end]);
+        struct str part = {pointer.at + from, end - from};
+        if (is_index && part.len) {
+            buf_printf(&path, "[" STR_FMT "]", STR_ARG(part));
+            continue;
+        }
+        if (path.len)
+            buf_byte(&path, '.');
+        for (size_t i = 0; i < part.len; i++) /* ~1 is a slash, ~0 a tilde */
+            if (part.at[i] == '~' && i + 1 < part.len)
+                buf_byte(&path, part.at[++i] == '1' ? '/' : '~');
+            else
+                buf_byte(&path, part.at[i]);
+    }
+    return buf_view(&path);
+}
+
+/* Sets the masked paths of the request, and the arguments to judge. A mask with a tag tells calls apart.
+ * Calls that differ only in values with another mask look alike: where the daemon saw that they differ, a
+ * value of its own tells this call from others. */
+static void set_masked(struct call_request *request, struct arena *arena, const struct recorded_call *call)
+{
+    const struct json *pointers = call->masked;
+    struct str *paths = ARENA_ARRAY(arena, struct str, JUDGE_MASKED_MAX);
+    size_t count = 0;
+    for (uint32_t i = 0; json_is(pointers, JSON_ARRAY) && i < pointers->len && count < JUDGE_MASKED_MAX;
+         i++) {
+        paths[count] = judge_path_of_pointer(arena, json_str(&pointers->items[i]));
+        count += paths[count].len > 0;
+    }
+    request->masked = paths;
+    request->masked_count = count;
+    if (!count || memchr(paths[0].at, '[', paths[0].len) || call->repeated ||
+        !json_is(call->arguments, JSON_OBJECT))
+        return;
+    struct str text = json_str(json_path_get(call->arguments, paths[0]));
+    if (text.len && memmem(text.at, text.len, REDACTED_TAGGED, strlen(REDACTED_TAGGED)))
+        return;
+    struct json own =
+        json_string(arena_printf(arena, "masked value of line %llu", (unsigned long long)call->line->number));
+    request->arguments = json_keep(arena, json_path_with(arena, call->arguments, paths[0], own));
+}
+
 /* ---- calls ---- */
 
-static struct call_request request_of(const struct judge_request *r)
+static struct call_request request_of(struct arena *arena, const struct recorded_call *call,
+                                      const struct peer *peer)
 {
-    const struct recorded_call *call = r->call;
-    return (struct call_request){
+    struct call_request request = {
         .tool = call->tool,
         .arguments = call->arguments,
         .session = call->session,
@@ -291,10 +348,11 @@ static struct call_request request_of(const struct judge_request *r)
         .step = call->step,
         .label = call->label,
         .ext = call->ext,
-        .peer = r->peer,
-        .masked = r->masked,
-        .masked_count = r->masked_count,
+        .peer = peer,
     };
+    if (call->masked)
+        set_masked(&request, arena, call);
+    return request;
 }
 
 static void fill(struct judged *out, const struct call *call)
@@ -376,13 +434,14 @@ static bool judges_results(const struct tool *tool)
     return any;
 }
 
-void judge_call(struct judge *judge, struct arena *arena, const struct judge_request *r, struct judged *out)
+static const struct verdict pass = {.valid = true, .after_s = -1, .cost = -1};
+
+void judge_call(struct judge *judge, struct arena *arena, const struct recorded_call *call,
+                const struct peer *peer, struct judged *out)
 {
-    const struct recorded_call *call = r->call;
     uint32_t index = world_of(judge, call->toolset);
     struct world *world = &judge->worlds[index];
-    struct call_request request = request_of(r);
-    static const struct verdict pass = {.valid = true, .after_s = -1, .cost = -1};
+    struct call_request request = request_of(arena, call, peer);
     *out = (struct judged){.verdict = &pass, .runs = true, .tool = call->tool};
     if (!choose_tool(judge, index, arena, call, &request, &out->known))
         return;
@@ -408,17 +467,15 @@ void judge_call(struct judge *judge, struct arena *arena, const struct judge_req
     call_free(made);
 }
 
-void judge_report(struct judge *judge, struct arena *arena, const struct judge_request *r,
-                  const struct judge_open *open, struct str tool, struct judged *out)
+void judge_report(struct judge *judge, struct arena *arena, const struct recorded_call *recorded,
+                  const struct peer *peer, const struct judge_open *open, struct str tool, struct judged *out)
 {
     struct world *world = &judge->worlds[open->world];
-    struct recorded_call call = *r->call;
-    struct judge_request copy = *r;
-    static const struct verdict pass = {.valid = true, .after_s = -1, .cost = -1};
+    struct recorded_call call = *recorded;
     *out = (struct judged){.verdict = &pass, .runs = true, .tool = tool};
     call.tool = tool;
-    copy.call = &call;
-    struct call_request report = request_of(&copy);
+    call.masked = NULL; /* of the arguments, which the check had */
+    struct call_request report = request_of(arena, &call, peer);
     if (!choose_tool(judge, open->world, arena, &call, &report, &out->known))
         return;
     const struct tool *known = client_tools_find(report.client_tools, world->generation, tool);

@@ -63,20 +63,18 @@ struct judged {
     struct judge_open open;
 };
 
-struct judge_request {
-    const struct recorded_call *call;
-    const struct peer *peer; /* NULL: the recording names no user */
-    const struct str *masked;
-    size_t masked_count;
-};
-
-/* Judges the call, and its result if it is of RECORDED_CALL and the call would have run. */
-void judge_call(struct judge *judge, struct arena *arena, const struct judge_request *request,
-                struct judged *out);
+/* Judges the call, and its result if it is of RECORDED_CALL and the call would have run. `peer` NULL: the
+ * recording names no user. */
+void judge_call(struct judge *judge, struct arena *arena, const struct recorded_call *call,
+                const struct peer *peer, struct judged *out);
 
 /* Judges the result of an earlier check; `tool` is the name that the check had. */
-void judge_report(struct judge *judge, struct arena *arena, const struct judge_request *request,
-                  const struct judge_open *open, struct str tool, struct judged *out);
+void judge_report(struct judge *judge, struct arena *arena, const struct recorded_call *call,
+                  const struct peer *peer, const struct judge_open *open, struct str tool,
+                  struct judged *out);
+
+/* "/items/0/price" as the path of a problem, "items[0].price". */
+struct str judge_path_of_pointer(struct arena *arena, struct str pointer);
 
 uint64_t judge_evicted(const struct judge *judge); /* sessions that its ledger forgot for want of memory */
 

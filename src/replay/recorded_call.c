@@ -8,7 +8,6 @@
 #include "json/build.h"
 #include "json/parse.h"
 #include "json/write.h"
-#include "replay/timestamp.h"
 
 #include <math.h>
 

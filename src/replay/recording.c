@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #define READ_BYTES   1048576u
@@ -38,9 +39,7 @@ struct recording {
     struct recording_count faults[RECORDING_FAULTS];
 };
 
-static const struct {
-    const char *name, *text;
-} fault_words[RECORDING_FAULTS] = {
+const struct recording_fault_words recording_fault_words[RECORDING_FAULTS] = {
     [RECORDING_NOT_JSON] = {"not_json", "lines that are not JSON"},
     [RECORDING_NOT_OBJECT] = {"not_record", "lines that are no record of a call"},
     [RECORDING_TOO_LONG] = {"too_long", "lines of more than 64 MiB"},
@@ -48,16 +47,6 @@ static const struct {
     [RECORDING_CUT] = {"cut_off", "files that end within a line"},
     [RECORDING_FAILED] = {"read_failed", "files that could not be read to their end"},
 };
-
-const char *recording_fault_text(enum recording_fault fault)
-{
-    return fault_words[fault].text;
-}
-
-const char *recording_fault_name(enum recording_fault fault)
-{
-    return fault_words[fault].name;
-}
 
 static void count_fault(struct recording *r, enum recording_fault fault, uint64_t number, const char *why)
 {
@@ -498,4 +487,78 @@ uint64_t recording_position(const struct recording *r, uint64_t *total)
 {
     *total = r->total_known ? r->total : 0;
     return r->position - (r->end - r->from);
+}
+
+/* ---- times ---- */
+
+/* A number of `count` digits from `least` to `most`. */
+static bool read_digits(struct str *text, size_t count, int least, int most, int *out)
+{
+    *out = 0;
+    if (text->len < count)
+        return false;
+    for (size_t i = 0; i < count; i++) {
+        if (!ascii_is_digit(text->at[i]))
+            return false;
+        *out = *out * 10 + (text->at[i] - '0');
+    }
+    *text = str_from(*text, count);
+    return *out >= least && *out <= most;
+}
+
+static bool read_mark(struct str *text, const char *marks)
+{
+    if (!text->len || !strchr(marks, text->at[0]) || !text->at[0])
+        return false;
+    *text = str_from(*text, 1);
+    return true;
+}
+
+/* Digits after the point, of which six count. */
+static int64_t read_fraction(struct str *text)
+{
+    int64_t us = 0;
+    int digits = 0;
+    while (text->len && ascii_is_digit(text->at[0])) {
+        if (digits++ < 6)
+            us = us * 10 + (text->at[0] - '0');
+        *text = str_from(*text, 1);
+    }
+    for (; digits < 6; digits++)
+        us *= 10;
+    return us;
+}
+
+/* "Z", "+01:00", "+0100"; anything else is left, and the time is UTC. */
+static int read_offset(struct str *text)
+{
+    struct str rest = *text;
+    int hours, minutes;
+    bool west = rest.len && rest.at[0] == '-';
+    if (read_mark(text, "Zz") || !read_mark(&rest, "+-") || !read_digits(&rest, 2, 0, 23, &hours))
+        return 0;
+    read_mark(&rest, ":");
+    if (!read_digits(&rest, 2, 0, 59, &minutes))
+        return 0;
+    *text = rest;
+    return (west ? -1 : 1) * (hours * 60 + minutes);
+}
+
+bool timestamp_read(struct str *text, int64_t *us)
+{
+    struct tm tm = {0};
+    if (!read_digits(text, 4, 1, 9999, &tm.tm_year) || !read_mark(text, "-") ||
+        !read_digits(text, 2, 1, 12, &tm.tm_mon) || !read_mark(text, "-") ||
+        !read_digits(text, 2, 1, 31, &tm.tm_mday) || !read_mark(text, "Tt ") ||
+        !read_digits(text, 2, 0, 23, &tm.tm_hour) || !read_mark(text, ":") ||
+        !read_digits(text, 2, 0, 59, &tm.tm_min))
+        return false;
+    if (read_mark(text, ":") && !read_digits(text, 2, 0, 60, &tm.tm_sec))
+        return false;
+    int64_t fraction = read_mark(text, ".,") ? read_fraction(text) : 0;
+    int offset = read_offset(text);
+    tm.tm_year -= 1900;
+    tm.tm_mon -= 1;
+    *us = ((int64_t)timegm(&tm) - offset * 60) * 1000000 + fraction;
+    return true;
 }

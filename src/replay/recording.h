@@ -63,9 +63,9 @@ struct recording_count {
     struct recording_place places[RECORDING_PLACES]; /* the first ones */
 };
 
-/* "not JSON", …: for messages and keys. */
-const char *recording_fault_text(enum recording_fault fault); /* "lines that are no JSON" */
-const char *recording_fault_name(enum recording_fault fault); /* "not_json" */
+extern const struct recording_fault_words {
+    const char *name, *text; /* "not_json", "lines that are not JSON" */
+} recording_fault_words[RECORDING_FAULTS];
 
 /* The names are borrowed; "-" is standard input. ERR_IO: one of them cannot be opened. */
 enum err recording_open(const char *const *files, size_t count, const struct recording_options *options,
@@ -80,11 +80,17 @@ bool recording_next(struct recording *recording, struct recording_line *out);
 void recording_add_fault(struct recording *recording, enum recording_fault fault,
                          const struct recording_line *line, const char *why);
 
-const struct recording_count *
-recording_faults(const struct recording *recording);         /* RECORDING_FAULTS of them */
+/* RECORDING_FAULTS of them. */
+const struct recording_count *recording_faults(const struct recording *recording);
 uint64_t recording_lines(const struct recording *recording); /* that recording_next returned */
 
 /* Bytes read so far, and of all files; 0: not known, such as of a pipe. */
 uint64_t recording_position(const struct recording *recording, uint64_t *total);
+
+/* The times of recordings: RFC 3339, and what other systems make of it. Reads "2026-11-22T09:00:00.123456Z"
+ * from the beginning of `text`, which then is the rest. Seconds, their fraction (after a point or a comma)
+ * and the zone ("+01:00", "+0100") may be missing; without a zone it is UTC. `us`: microseconds since 1970.
+ * False: it is no time. */
+bool timestamp_read(struct str *text, int64_t *us);
 
 #endif

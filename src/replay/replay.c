@@ -13,7 +13,6 @@
 #include "gate/simulator.h"
 #include "json/canonical.h"
 #include "json/write.h"
-#include "replay/masked_paths.h"
 #include "result/failure_envelope.h"
 #include "result/result_mask.h"
 
@@ -42,12 +41,7 @@ struct replay_seen {
 struct replay_session {
     struct lru_node node; /* first */
     int64_t clock_ms;
-    uint64_t calls, stopped;
-    const struct replay_row *stopped_tool, *stopped_code; /* of the first one */
-    const char *file;
-    uint64_t line;
-    bool halted;
-    struct str name; /* on the heap, once a call was stopped */
+    struct replay_loop loop; /* its session is on the heap, once a call was stopped */
     struct replay_seen seen[SEEN_MAX];
     uint32_t next_seen;
     uint32_t next_awaited;
@@ -68,14 +62,12 @@ struct replay_open {
 };
 
 struct replay {
-    struct replay_options options;
     struct judge *sides[2]; /* --policies, --against */
     struct replay_report *report;
     struct recorded_reader reader;
     struct lru sessions, open; /* of struct replay_session and struct replay_open */
     struct peer *peers;
     size_t peer_count;
-    int64_t began_us;
     struct replay_row *classes[CLASS_COUNT]; /* of the table, made with the first call */
 };
 
@@ -131,19 +123,10 @@ static void *must_calloc(size_t size)
 /* Reports the loop that the session was in. */
 static void forget_session(struct replay *r, struct replay_session *session)
 {
-    if (session->stopped) {
-        struct replay_loop loop = {.session = session->name,
-                                   .tool = session->stopped_tool->tool,
-                                   .code = session->stopped_code->code,
-                                   .calls = session->calls,
-                                   .saved = session->stopped,
-                                   .halted = session->halted,
-                                   .file = session->file,
-                                   .line = session->line};
-        replay_loop_add(r->report, &loop);
-    }
+    if (session->loop.saved)
+        replay_loop_add(r->report, &session->loop);
     lru_remove(&r->sessions, &session->node);
-    free((char *)session->name.at);
+    free((char *)session->loop.session.at);
     free(session);
 }
 
@@ -286,17 +269,6 @@ static struct str reason_text(struct arena *arena, const struct verdict *v)
 
 /* ---- counting ---- */
 
-static void add_example(struct replay *r, const struct pass *p, struct replay_row *row, struct str detail)
-{
-    if (row->example_count == REPLAY_EXAMPLES)
-        return;
-    const struct recorded_call *call = p->call;
-    struct str arguments = json_is(call->arguments, JSON_STRING) ? json_str(call->arguments)
-                                                                 : json_to_str(p->arena, call->arguments);
-    struct replay_example example = {call->line->file, call->line->number, call->session, arguments, detail};
-    replay_example_add(r->report, row, &example);
-}
-
 static void count_figures(const struct pass *p, struct replay_row *row, bool refused)
 {
     row->calls++;
@@ -309,7 +281,8 @@ static void count_row(struct replay *r, const struct pass *p, struct replay_row 
     const struct verdict *v = p->sides[0].verdict;
     count_figures(p, row, refused);
     if (row->example_count < REPLAY_EXAMPLES)
-        add_example(r, p, row, v->class == CLASS_OK ? STR_NONE : reason_text(p->arena, v));
+        replay_example_add(r->report, row, p->call,
+                           v->class == CLASS_OK ? STR_NONE : reason_text(p->arena, v));
 }
 
 static struct replay_row *class_row(struct replay *r, enum error_class class)
@@ -341,7 +314,8 @@ static void count_problem(struct replay *r, struct pass *p, const struct problem
             return;
     count_figures(p, row, refused);
     if (row->example_count < REPLAY_EXAMPLES)
-        add_example(r, p, row, problem ? reason_of(p->arena, v, problem) : reason_text(p->arena, v));
+        replay_example_add(r->report, row, p->call,
+                           problem ? reason_of(p->arena, v, problem) : reason_text(p->arena, v));
     keep_row(p, row);
 }
 
@@ -363,7 +337,7 @@ static void count_repairs(struct replay *r, const struct pass *p)
     const struct json *patch = p->sides[0].rewrites;
     for (uint32_t i = 0; json_is(patch, JSON_ARRAY) && i < patch->len; i++) {
         struct str pointer = json_str(json_get_text(&patch->items[i], "path"));
-        struct str path = without_indexes(p->arena, path_of_pointer(p->arena, pointer));
+        struct str path = without_indexes(p->arena, judge_path_of_pointer(p->arena, pointer));
         struct replay_row key = {.tool = p->tool->tool, .code = STR_LIT("repaired"), .path = path};
         count_row(r, p, replay_table_row(r->report, &r->report->repairs, &key), false);
     }
@@ -397,23 +371,23 @@ static bool is_stopped(const struct verdict *v)
 
 static void count_stopped(const struct pass *p, const struct replay_row *code)
 {
-    struct replay_session *s = p->session;
+    struct replay_loop *loop = &p->session->loop;
     const struct verdict *v = p->sides[0].verdict;
-    s->halted |= v->kind == VERDICT_HALT;
-    if (s->stopped++)
+    loop->halted |= v->kind == VERDICT_HALT;
+    if (loop->saved++)
         return;
-    s->stopped_tool = p->tool;
-    s->stopped_code = code;
-    s->file = p->call->line->file;
-    s->line = p->call->line->number;
+    loop->tool = p->tool->tool;
+    loop->code = code->code;
+    loop->file = p->call->line->file;
+    loop->line = p->call->line->number;
     struct str name = str_cut(p->call->session, REPLAY_EXAMPLE_MAX_BYTES);
-    free((char *)s->name.at);          /* of one whose result came later, and was new */
+    free((char *)loop->session.at);    /* of one whose result came later, and was new */
     char *copy = malloc(name.len + 1); /* a name may have zero bytes */
     if (!copy)
         abort();
     if (name.len)
         memcpy(copy, name.at, name.len);
-    s->name = (struct str){copy, name.len};
+    loop->session = (struct str){copy, name.len};
 }
 
 /* ---- the next attempt ---- */
@@ -487,7 +461,7 @@ static void compare(struct replay *r, struct pass *p)
     d->calls++;
     r->report->changed[key.change]++;
     p->difference = d;
-    add_example(r, p, d, key.reason);
+    replay_example_add(r->report, d, p->call, key.reason);
     count_outcome(d, p->call);
 }
 
@@ -508,7 +482,8 @@ static void count_reasons(struct replay *r, struct pass *p, bool refused)
         count_row(r, p, p->rows[i], refused);
     if (!wrong)
         return;
-    add_example(r, p, p->tool, reason_text(p->arena, v)); /* a tool's are of what went wrong */
+    replay_example_add(r->report, p->tool, p->call,
+                       reason_text(p->arena, v)); /* a tool's are of what went wrong */
     count_problems(r, p, refused);
 }
 
@@ -526,7 +501,7 @@ static void count_call(struct replay *r, struct pass *p)
     report->verdicts[v->kind]++;
     report->refused += refused;
     report->masked += p->sides[0].masked;
-    p->session->calls++;
+    p->session->loop.calls++;
     p->tool = replay_table_row(report, &report->tools, &key);
     settle_awaited(p);
     count_reasons(r, p, refused);
@@ -569,23 +544,16 @@ static void keep_open(struct replay *r, const struct pass *p)
 static void see_call(struct replay *r, const struct recorded_call *recorded)
 {
     struct pass p = {.call = recorded, .arena = recorded->line->arena};
-    struct str masked[MASKED_PATHS_MAX];
-    struct recorded_call call = *recorded;
-    struct judge_request request = {.call = &call, .masked = masked};
-    if (call.arguments_unknown) {
+    if (recorded->arguments_unknown) {
         r->report->without_arguments++;
         return;
     }
     p.session = session_of(r, recorded);
     set_clock(r, p.session, recorded);
-    request.peer = peer_of(r, recorded);
-    if (call.masked) {
-        request.masked_count = masked_paths_read(p.arena, call.masked, masked);
-        call.arguments = masked_paths_tell_apart(recorded, masked, request.masked_count);
-    }
+    const struct peer *peer = peer_of(r, recorded);
     p.side_count = r->sides[1] ? 2 : 1;
     for (size_t i = 0; i < p.side_count; i++) {
-        judge_call(r->sides[i], p.arena, &request, &p.sides[i]);
+        judge_call(r->sides[i], p.arena, recorded, peer, &p.sides[i]);
         p.unjudged |= p.sides[i].unjudged;
         p.waits |= p.sides[i].open.is_open;
     }
@@ -614,7 +582,7 @@ static void recount(struct replay *r, struct pass *p)
     passed->verdicts[VERDICT_PASS]--;
     class->calls++;
     class->verdicts[v->kind]++;
-    add_example(r, p, class, reason_text(p->arena, v));
+    replay_example_add(r->report, class, p->call, reason_text(p->arena, v));
     struct replay_row key = {.code = reason_code(v)};
     count_row(r, p, replay_table_row(report, &report->codes, &key), false);
     count_problems(r, p, false);
@@ -639,14 +607,14 @@ static void see_report(struct replay *r, const struct recorded_call *call)
     if (brings_news(p.session, p.arena, call, open->call) && open->refused[0]) {
         /* It may have been counted as saved: it brought something after all. */
         r->report->lost++;
-        p.session->stopped -= open->stopped && p.session->stopped;
+        p.session->loop.saved -= open->stopped && p.session->loop.saved;
     }
-    struct judge_request request = {.call = call, .peer = peer_of(r, call)};
+    const struct peer *peer = peer_of(r, call);
     bool both = true;
     for (size_t i = 0; i < p.side_count; i++) {
         both &= open->sides[i].is_open;
         if (open->sides[i].is_open)
-            judge_report(r->sides[i], p.arena, &request, &open->sides[i], p.tool->tool, &p.sides[i]);
+            judge_report(r->sides[i], p.arena, call, peer, &open->sides[i], p.tool->tool, &p.sides[i]);
     }
     if (open->sides[0].is_open)
         recount(r, &p);
@@ -670,53 +638,36 @@ static void seen(void *owner, const struct recorded_call *call)
 
 /* ---- the whole ---- */
 
-struct replay *replay_new(const struct replay_options *options, struct replay_report *report)
+void replay_run(const struct replay_options *options, struct arena *arena, struct replay_report *report)
 {
-    struct replay *r = must_calloc(sizeof(*r));
-    r->peers = must_calloc(REPLAY_PEERS_MAX * sizeof(*r->peers));
-    r->options = *options;
-    r->sides[0] = options->policies;
-    r->sides[1] = options->against;
-    r->report = report;
-    r->reader = (struct recorded_reader){.format = options->format, .seen = seen, .owner = r};
-    r->began_us = clock_mono_us();
-    lru_init(&r->sessions);
-    lru_init(&r->open);
-    return r;
-}
-
-bool replay_next(struct replay *r)
-{
+    struct recording *recording = options->recording;
     struct recording_line line;
+    int64_t began_us = clock_mono_us();
     const char *why;
-    if (!recording_next(r->options.recording, &line))
-        return false;
-    if (!recorded_calls_read(&r->reader, &line, &why))
-        recording_add_fault(r->options.recording, RECORDING_NOT_OBJECT, &line, why);
-    return true;
-}
-
-void replay_finish(struct replay *r)
-{
-    struct replay_report *report = r->report;
-    while (r->open.oldest)
-        remove_open(r, (struct replay_open *)r->open.oldest);
-    while (r->sessions.oldest)
-        forget_session(r, (struct replay_session *)r->sessions.oldest);
-    lru_clear(&r->sessions);
-    lru_clear(&r->open);
-    report->evicted = judge_evicted(r->options.policies);
-    report->faults = recording_faults(r->options.recording);
-    report->lines = recording_lines(r->options.recording);
-    report->us = clock_mono_us() - r->began_us;
+    struct replay r = {.sides = {options->policies, options->against},
+                       .report = report,
+                       .peers = must_calloc(REPLAY_PEERS_MAX * sizeof(*r.peers)),
+                       .reader = {.format = options->format, .seen = seen, .owner = &r}};
+    replay_report_init(report, arena);
+    lru_init(&r.sessions);
+    lru_init(&r.open);
+    while (recording_next(recording, &line)) {
+        if (!recorded_calls_read(&r.reader, &line, &why))
+            recording_add_fault(recording, RECORDING_NOT_OBJECT, &line, why);
+        if (options->line_read)
+            options->line_read(options->owner, recording);
+    }
+    while (r.open.oldest)
+        remove_open(&r, (struct replay_open *)r.open.oldest);
+    while (r.sessions.oldest)
+        forget_session(&r, (struct replay_session *)r.sessions.oldest);
+    lru_clear(&r.sessions);
+    lru_clear(&r.open);
+    report->evicted = judge_evicted(options->policies);
+    report->faults = recording_faults(recording);
+    report->lines = recording_lines(recording);
+    report->us = clock_mono_us() - began_us;
     replay_report_finish(report);
-}
-
-void replay_free(struct replay *r)
-{
-    if (!r)
-        return;
-    recorded_reader_clear(&r->reader);
-    free(r->peers);
-    free(r);
+    recorded_reader_clear(&r.reader);
+    free(r.peers);
 }

@@ -1,6 +1,6 @@
 /* Counts the figures of a replay, and writes them as one JSON document; docs/replay.md lists its names. Keys
  * and examples are copied into the report's arena. */
-#include "replay/replay_report.h"
+#include "replay/replay.h"
 
 #include "base/arena.h"
 #include "base/map.h"
@@ -12,7 +12,7 @@
 
 #define SHARE_SCALE 10000.0 /* four digits after the point */
 
-const char *const replay_change_names[REPLAY_CHANGES] = {
+static const char *const change_names[REPLAY_CHANGES] = {
     [REPLAY_NEW_REFUSAL] = "new_refusal",
     [REPLAY_OTHER_VERDICT] = "other_verdict",
     [REPLAY_NEW_PASS] = "new_pass",
@@ -102,29 +102,30 @@ static bool is_kept(struct str kept, struct str whole)
     return kept.len > ellipsis.len && memcmp(kept.at, whole.at, kept.len - ellipsis.len) == 0;
 }
 
+static struct str cut_copy(struct arena *arena, struct str text)
+{
+    return arena_truncate(arena, arena_dup(arena, str_cut(text, 2 * REPLAY_EXAMPLE_MAX_BYTES)),
+                          REPLAY_EXAMPLE_MAX_BYTES);
+}
+
 void replay_example_add(struct replay_report *report, struct replay_row *row,
-                        const struct replay_example *example)
+                        const struct recorded_call *call, struct str detail)
 {
     struct arena *arena = report->arena;
     if (row->example_count == REPLAY_EXAMPLES)
         return;
+    struct str arguments = json_is(call->arguments, JSON_STRING)
+                               ? json_str(call->arguments)
+                               : json_to_str(call->line->arena, call->arguments);
     for (size_t i = 0; i < row->example_count; i++) /* of a loop, one is enough */
-        if (is_kept(row->examples[i].session, example->session) &&
-            is_kept(row->examples[i].arguments, example->arguments))
+        if (is_kept(row->examples[i].session, call->session) &&
+            is_kept(row->examples[i].arguments, arguments))
             return;
-    row->examples[row->example_count++] = (struct replay_example){
-        .file = example->file,
-        .line = example->line,
-        .session =
-            arena_truncate(arena, arena_dup(arena, str_cut(example->session, 2 * REPLAY_EXAMPLE_MAX_BYTES)),
-                           REPLAY_EXAMPLE_MAX_BYTES),
-        .arguments =
-            arena_truncate(arena, arena_dup(arena, str_cut(example->arguments, 2 * REPLAY_EXAMPLE_MAX_BYTES)),
-                           REPLAY_EXAMPLE_MAX_BYTES),
-        .detail =
-            arena_truncate(arena, arena_dup(arena, str_cut(example->detail, 2 * REPLAY_EXAMPLE_MAX_BYTES)),
-                           REPLAY_EXAMPLE_MAX_BYTES),
-    };
+    row->examples[row->example_count++] = (struct replay_example){.file = call->line->file,
+                                                                  .line = call->line->number,
+                                                                  .session = cut_copy(arena, call->session),
+                                                                  .arguments = cut_copy(arena, arguments),
+                                                                  .detail = cut_copy(arena, detail)};
 }
 
 /* ---- loops ---- */
@@ -285,7 +286,7 @@ static void put_loops(struct json_out *out, const struct replay_report *r)
 static void put_difference(struct json_out *out, const struct replay_row *d)
 {
     json_open(out, '{');
-    json_field_text(out, "change", replay_change_names[d->change]);
+    json_field_text(out, "change", change_names[d->change]);
     json_field_str(out, "tool", d->tool);
     json_field_str(out, "code", d->code);
     json_field_optional_str(out, "path", d->path);
@@ -331,10 +332,10 @@ static void put_skipped(struct json_out *out, const struct replay_report *r, boo
         const struct recording_count *count = &r->faults[fault];
         if (!count->count)
             continue;
-        json_field_open(out, recording_fault_name((enum recording_fault)fault), '{');
+        json_field_open(out, recording_fault_words[fault].name, '{');
         json_field_int(out, "count", (int64_t)count->count);
         if (has_texts)
-            json_field_text(out, "text", recording_fault_text((enum recording_fault)fault));
+            json_field_text(out, "text", recording_fault_words[fault].text);
         json_field_open(out, "places", '[');
         for (uint64_t i = 0; i < count->count && i < RECORDING_PLACES; i++) {
             json_open(out, '{');

@@ -1,5 +1,5 @@
 /* The times of recordings, in the spellings of other systems. */
-#include "replay/timestamp.h"
+#include "replay/recording.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
