@@ -5,7 +5,9 @@
  *   1 policies       load every policy file
  *   2 definitions    tools of the tools files
  *   3 tool lists     those of all upstreams, at one moment
- *   4 import         tools of upstreams
+ *   4 import         tools of upstreams: the names that policies reserve or claim, the pins of all
+ * definitions, the names that upstreams use (one upstream can decide what another's tool is called), the
+ *                    tools, then those that pins hold
  *   5 own tools      tools that a policy alone defines
  *   6 aliases
  *   7 example tools  those that only an example of a policy for several tools names
@@ -13,13 +15,13 @@
  *   9 schemas        the operator's response schemas
  *  10 hashes         they distinguish workers with different policies
  */
-#include "catalog/generation.h"
+#include "catalog/build.h"
 
 #include "base/arena.h"
+#include "base/date.h"
 #include "base/hash.h"
 #include "base/map.h"
 #include "catalog/definition.h"
-#include "catalog/import.h"
 #include "catalog/provider_formats.h"
 #include "policy/config.h"
 #include "json/parse.h"
@@ -202,24 +204,7 @@ const struct json *generation_tools_in_file(const struct json *file)
 
 /* ---- the build ----------------------------------------------------------------------------------- */
 
-struct generation_build {
-    struct generation *g;
-    struct generation_report *report;
-    struct generation_build_options options;
-    struct policy_set_loader *policies;
-    struct policy_load_errors policy_errors;
-    struct import *import;
-    struct unmatched *unmatched;
-    size_t phase;
-    size_t next; /* file, policy or tool of the phase */
-    size_t next_given;
-    const struct json *definitions; /* of the tools file that is being read; NULL: none */
-    struct str file;
-    uint32_t next_definition;
-    uint64_t hash, list_hash;
-};
-
-static void add_tool(struct generation_build *b, struct tool *tool)
+void generation_build_add(struct generation_build *b, struct tool *tool)
 {
     struct generation *g = b->g;
     struct tool *other = map_get(g->by_name, tool->name);
@@ -251,8 +236,8 @@ static bool load_policies(struct generation_build *b)
 static bool read_definitions(struct generation_build *b)
 {
     struct generation *g = b->g;
-    if (b->definitions && b->next_definition < b->definitions->len) {
-        const struct json *definition = &b->definitions->items[b->next_definition++];
+    if (b->definitions && b->next_inner < b->definitions->len) {
+        const struct json *definition = &b->definitions->items[b->next_inner++];
         struct str name = json_str(json_get_text(definition, "name"));
         struct tool_source source = {.definition = definition,
                                      .policy = policy_set_find(g->policies, name),
@@ -261,13 +246,13 @@ static bool read_definitions(struct generation_build *b)
         struct tool *tool;
         struct why why;
         if (tool_build(g->arena, &g->config, &source, &tool, &why) == OK)
-            add_tool(b, tool);
+            generation_build_add(b, tool);
         else /* left out, so that the others are served */
             generation_report_warning(b->report, STR_FMT ": tool '" STR_FMT "' is left out: %s",
                                       STR_ARG(b->file), STR_ARG(name), why.text);
         return true;
     }
-    b->next_definition = 0;
+    b->next_inner = 0;
     if (b->next < g->config.tools.count) {
         const char *path = g->config.tools.list[b->next++];
         struct json *file = ARENA_NEW(g->arena, struct json);
@@ -310,19 +295,7 @@ static bool get_tool_lists(struct generation_build *b)
             add_guarded(g, policy->name, arena_dup(g->arena, before->upstream));
     }
     g->pins = pins_review_new(g->arena, b->options.pins, g->config.pins);
-    struct import_request request = {g->arena,      &g->config, g->policies, g->by_name,
-                                     g->tool_lists, b->report,  g,           g->pins};
-    b->import = import_begin(&request);
     return false;
-}
-
-static bool import_tools(struct generation_build *b)
-{
-    struct tool *tool;
-    bool more = import_step(b->import, &tool);
-    if (tool)
-        add_tool(b, tool);
-    return more;
 }
 
 static bool add_own_tools(struct generation_build *b)
@@ -336,11 +309,11 @@ static bool add_own_tools(struct generation_build *b)
     struct why why;
     if (policy_is_overlay(policy))
         return true;
-    import_check_policy(b->import, policy);
+    import_check_policy(b, policy);
     if (tool && tool->policy == policy && tool->definition)
         return true; /* the policy applies to a tool that has a definition */
     if (tool_build(g->arena, &g->config, &source, &tool, &why) == OK)
-        add_tool(b, tool);
+        generation_build_add(b, tool);
     else
         generation_report_error(b->report, STR_FMT ": %s", STR_ARG(policy->file), why.text);
     return true;
@@ -350,8 +323,8 @@ static bool add_own_tools(struct generation_build *b)
 static bool add_example_tools(struct generation_build *b)
 {
     struct generation *g = b->g;
-    if (!b->unmatched)
-        b->unmatched = unmatched_begin(g, b->options.tools_changed, b->report);
+    if (!b->names)
+        import_list_names(b);
     if (b->next == policy_set_count(g->policies))
         return false;
     const struct policy *policy = policy_set_at(g->policies, b->next++);
@@ -363,21 +336,13 @@ static bool add_example_tools(struct generation_build *b)
         if (map_get(g->by_name, source.name))
             continue;
         if (tool_build(g->arena, &g->config, &source, &tool, &why) == OK) {
-            tool->schema_pending = unmatched_waits(b->unmatched);
-            add_tool(b, tool);
+            tool->schema_pending = b->waits;
+            generation_build_add(b, tool);
         } else {
             generation_report_error(b->report, STR_FMT ": example: %s", STR_ARG(policy->file), why.text);
         }
     }
     return true;
-}
-
-static bool check_unmatched(struct generation_build *b)
-{
-    bool more = b->next < policy_set_count(b->g->policies);
-    if (more)
-        unmatched_check(b->unmatched, policy_set_at(b->g->policies, b->next++));
-    return more;
 }
 
 static bool add_aliases(struct generation_build *b)
@@ -504,9 +469,10 @@ static bool hash_generation(struct generation_build *b)
 }
 
 static bool (*const phases[])(struct generation_build *) = {
-    load_policies, read_definitions,  get_tool_lists,  import_tools, add_own_tools,
-    add_aliases,   add_example_tools, check_unmatched, sort_tools,   add_plain_names,
-    read_schemas,  hash_tools,        hash_generation};
+    load_policies,      read_definitions,       get_tool_lists, import_reserve_names, import_review_pins,
+    import_count_names, import_tools,           import_held,    add_own_tools,        add_aliases,
+    add_example_tools,  import_check_unmatched, sort_tools,     add_plain_names,      read_schemas,
+    hash_tools,         hash_generation};
 #define PHASE_COUNT (sizeof(phases) / sizeof(phases[0]))
 
 struct generation_build *generation_build_begin(struct config *config, uint64_t number,
@@ -544,7 +510,7 @@ bool generation_build_step(struct generation_build *b)
         return false;
     if (phases[b->phase](b))
         return true;
-    b->next = 0;
+    b->next = b->next_inner = 0;
     b->phase = b->g->policies ? b->phase + 1 : PHASE_COUNT;
     return b->phase < PHASE_COUNT;
 }
@@ -581,4 +547,79 @@ enum err generation_build(struct config *config, uint64_t number,
     while (generation_build_step(b))
         continue;
     return generation_build_end(b, out);
+}
+
+/* ---- mode shadow: where it is declared, and where it has outlived its date: in each policy, and in the
+ * defaults ---- */
+
+static bool has_come(struct str date, int64_t now_ms)
+{
+    int64_t seconds;
+    return date_read(date, &seconds) && seconds * 1000 <= now_ms;
+}
+
+static struct shadow_expiry expiry(struct arena *arena, const struct policy *policy, struct str file,
+                                   struct str date)
+{
+    struct str sentence = arena_printf(arena,
+                                       "%smode = \"shadow\" was to end on " STR_FMT
+                                       ", and nothing is enforced yet: set mode = \"enforce\", "
+                                       "or a later shadow_until",
+                                       policy ? "" : "defaults: ", STR_ARG(date));
+    return (struct shadow_expiry){policy, file, sentence};
+}
+
+size_t shadow_expired(const struct generation *generation, int64_t now_ms, struct arena *arena,
+                      struct shadow_expiry **out)
+{
+    const struct config *config = &generation->config;
+    size_t policies = policy_set_count(generation->policies), count = 0;
+    struct shadow_expiry *list = ARENA_ARRAY(arena, struct shadow_expiry, policies + 1);
+    if (has_come(config->defaults.shadow_until, now_ms))
+        list[count++] = expiry(arena, NULL, str_of(config->file), config->defaults.shadow_until);
+    for (size_t i = 0; i < policies; i++) {
+        const struct policy *policy = policy_set_at(generation->policies, i);
+        if (has_come(policy->shadow_until, now_ms))
+            list[count++] = expiry(arena, policy, policy->file, policy->shadow_until);
+    }
+    *out = list;
+    return count;
+}
+
+/* `policy` NULL: the configuration's defaults. */
+static struct shadow_place place_of(const struct generation *g, const struct policy *policy,
+                                    struct arena *arena)
+{
+    struct str *tools = ARENA_ARRAY(arena, struct str, g->tool_count + 1);
+    size_t count = 0;
+    for (size_t i = 0; i < g->tool_count; i++) {
+        const struct tool *tool = g->tools[i];
+        bool declares = tool->policy && tool->policy->mode_given; /* in all its policies */
+        for (size_t n = 0; declares && n < tool->overlay_count; n++)
+            declares = tool->overlays[n].policy->mode_given;
+        if (policy ? tool->policy == policy || tool_has_overlay(tool, policy) : declares)
+            tools[count++] = tool->name;
+    }
+    return (struct shadow_place){.file = policy ? policy->file : str_of(g->config.file),
+                                 .line = policy ? policy->mode_line : g->config.defaults.mode_line,
+                                 .is_default = !policy,
+                                 .tools = tools,
+                                 .tool_count = count};
+}
+
+size_t shadow_places(const struct generation *g, struct arena *arena, struct shadow_place **out)
+{
+    size_t policies = policy_set_count(g->policies), count = 0;
+    struct shadow_place *list = ARENA_ARRAY(arena, struct shadow_place, policies + 1);
+    for (size_t i = 0; i < policies; i++) {
+        const struct policy *policy = policy_set_at(g->policies, i);
+        if (!policy->mode_given || policy->mode != POLICY_SHADOW)
+            continue;
+        list[count] = place_of(g, policy, arena);
+        count += list[count].tool_count > 0;
+    }
+    if (g->config.defaults.mode == POLICY_SHADOW)
+        list[count++] = place_of(g, NULL, arena);
+    *out = list;
+    return count;
 }

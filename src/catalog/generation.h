@@ -109,7 +109,7 @@ struct generation_build_options {
     const struct guarded_tool *guarded; /* of the generation before */
     size_t guarded_count;
     bool skip_broken;   /* leave out policy files and tools with errors; they are reported all the same */
-    bool tools_changed; /* only an upstream's list has changed; see import.h */
+    bool tools_changed; /* only an upstream's list has changed: the load must not fail for it */
 };
 
 /* Builds a generation without running its examples. Takes over `config`; `options` may be NULL. On failure
@@ -152,5 +152,42 @@ struct guarded_tool *guarded_tools_find(const struct generation *generation, str
 /* The array of definitions in a tools file: the file itself, a tools/list result, or a whole reply that holds
  * one; NULL: none of these. */
 const struct json *generation_tools_in_file(const struct json *file);
+
+/* A name such as files__search tells models and policies whose tool (or prompt) it is: no other upstream than
+ * `files` may have it. The longest name counts, so that a__b keeps a__b__find beside an upstream `a`. NULL:
+ * no upstream's. */
+#define IMPORT_SEPARATOR "__" /* between the upstream's name and the tool's */
+const struct upstream_spec *import_owner_of_name(const struct config *config, struct str name);
+
+/* ---- where mode shadow is declared ---- */
+
+#define SHADOW_EXPIRY_DAY_MS 86400000
+
+/* A mode "shadow" that was to end by a date, and has not. From that date on nothing is enforced that was
+ * not: refusing calls overnight that no operator has reviewed does more harm than waiting, as long as status,
+ * log and doctor report it. */
+struct shadow_expiry {
+    const struct policy *policy; /* NULL: the defaults of the configuration */
+    struct str file;
+    struct str sentence; /* what is wrong, and the fix; the file is not in it */
+};
+
+/* Those whose date has come at `now_ms` (since 1970); at 00:00 UTC it has. `out` lives in the arena; its
+ * texts as long as both that and the generation. */
+size_t shadow_expired(const struct generation *generation, int64_t now_ms, struct arena *arena,
+                      struct shadow_expiry **out);
+
+/* `toolgate shadow` names the line that ends the mode. */
+struct shadow_place {
+    struct str file;
+    unsigned line;   /* of `mode = "shadow"`; 0: it is computed */
+    bool is_default; /* of the configuration: the mode of all tools but `tools`, whose policies declare theirs
+                      */
+    const struct str *tools; /* else: those whose mode it is, perhaps beside another policy's */
+    size_t tool_count;
+};
+
+/* Without those that have no tool yet. In the arena; their texts live as long as the generation. */
+size_t shadow_places(const struct generation *generation, struct arena *arena, struct shadow_place **out);
 
 #endif

@@ -9,7 +9,6 @@
 #include "base/hash.h"
 #include "base/log.h"
 #include "base/map.h"
-#include "base/hash.h"
 #include "base/suggest.h"
 #include "io/file.h"
 #include "json/build.h"
@@ -358,16 +357,10 @@ struct pins_review *pins_review_new(struct arena *arena, struct pins *pins, enum
     return review;
 }
 
-void pins_review_open(struct pins_review *review, struct str upstream)
-{
-    review->first = review->count;
-    review->upstream = upstream;
-}
-
-void pins_review_tool(struct pins_review *review, const struct json *definition)
+void pins_review_tool(struct pins_review *review, struct str upstream, const struct json *definition)
 {
     struct str tool = json_str(json_get_text(definition, "name"));
-    struct str key = key_of(review->arena, review->upstream, tool);
+    struct str key = key_of(review->arena, upstream, tool);
     if (!tool.len || map_get(review->by_key, key))
         return;
     review->entries = arena_grow(review->arena, review->entries, review->count, sizeof(*review->entries));
@@ -375,7 +368,7 @@ void pins_review_tool(struct pins_review *review, const struct json *definition)
     size_t *place = ARENA_NEW(review->arena, size_t);
     *place = review->count;
     struct pin_entry *entry = &review->entries[review->count++];
-    *entry = (struct pin_entry){.upstream = review->upstream,
+    *entry = (struct pin_entry){.upstream = upstream,
                                 .tool = tool,
                                 .definition = definition,
                                 .digest = pin_digest_of(pin_definition_text(scratch, definition))};
@@ -392,7 +385,8 @@ struct pin_entry *pins_review_find(const struct pins_review *review, struct str 
 /* ---- at the end of an upstream ----------------------------------------------------- */
 
 /* The pins of this upstream that it offers no more, since the last week. */
-static size_t vanished(const struct pins_review *review, struct arena *arena, const struct pin ***out)
+static size_t vanished(const struct pins_review *review, struct str upstream, struct arena *arena,
+                       const struct pin ***out)
 {
     const struct pins_table *table = &review->pins->table;
     const struct pin **list = ARENA_ARRAY(arena, const struct pin *, table->count + 1);
@@ -400,8 +394,7 @@ static size_t vanished(const struct pins_review *review, struct arena *arena, co
     size_t count = 0;
     for (size_t i = 0; i < table->count; i++) {
         const struct pin *pin = table->list[i];
-        if (str_eq(pin->upstream, review->upstream) &&
-            !(pin->gone_ms && now - pin->gone_ms > PINS_RENAME_MS) &&
+        if (str_eq(pin->upstream, upstream) && !(pin->gone_ms && now - pin->gone_ms > PINS_RENAME_MS) &&
             !pins_review_find(review, pin->upstream, pin->tool))
             list[count++] = pin;
     }
@@ -441,26 +434,27 @@ static void judge(struct pins_review *review, struct pin_entry *entry, bool firs
     review->held += entry->held;
 }
 
-void pins_review_close(struct pins_review *review)
+void pins_review_close(struct pins_review *review, struct str upstream)
 {
     struct arena *arena = arena_new();
     const struct pins *pins = review->pins;
     const struct pin **gone;
     bool first_use = true;
     for (size_t i = 0; i < pins->table.count; i++)
-        first_use &= !str_eq(pins->table.list[i]->upstream, review->upstream);
+        first_use &= !str_eq(pins->table.list[i]->upstream, upstream);
     /* An upstream that has no pins yet is trusted on first use, unless it had some once. */
-    bool lost = first_use && (pins->broken || has_line(read_witness(pins, arena), review->upstream));
-    size_t gone_count = vanished(review, arena, &gone);
+    bool lost = first_use && (pins->broken || has_line(read_witness(pins, arena), upstream));
+    size_t gone_count = vanished(review, upstream, arena, &gone);
     if (lost && review->count > review->first) {
         review->lost = arena_grow(review->arena, review->lost, review->lost_count, sizeof(*review->lost));
-        review->lost[review->lost_count++] = review->upstream;
+        review->lost[review->lost_count++] = upstream;
         review->lost_why =
             pins->broken ? arena_dup(review->arena, str_of(pins->why.text))
                          : STR_LIT("it is missing, or has none of this upstream, which had pins before");
     }
     for (size_t i = review->first; i < review->count; i++)
         judge(review, &review->entries[i], first_use, lost, gone, gone_count);
+    review->first = review->count;
     arena_free(arena);
 }
 

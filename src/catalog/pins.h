@@ -64,10 +64,9 @@ struct pins_review {
     enum pins_mode mode;
     struct pin_entry *entries;
     size_t count;
-    struct map *by_key;  /* "upstream/tool" */
-    size_t first;        /* of the upstream under review */
-    struct str upstream; /* under review */
-    struct str *lost;    /* upstreams whose pins were lost */
+    struct map *by_key; /* "upstream/tool" */
+    size_t first;       /* of the upstream under review */
+    struct str *lost;   /* upstreams whose pins were lost */
     size_t lost_count;
     struct str lost_why;
     size_t pending, held;
@@ -76,10 +75,9 @@ struct pins_review {
 /* NULL: no pins are kept. */
 struct pins_review *pins_review_new(struct arena *arena, struct pins *pins, enum pins_mode mode);
 
-/* One upstream after the other: open, its tools, close. A second tool of one name is ignored. */
-void pins_review_open(struct pins_review *review, struct str upstream);
-void pins_review_tool(struct pins_review *review, const struct json *definition);
-void pins_review_close(struct pins_review *review);
+/* One upstream after the other: its tools, close. A second tool of one name is ignored. */
+void pins_review_tool(struct pins_review *review, struct str upstream, const struct json *definition);
+void pins_review_close(struct pins_review *review, struct str upstream);
 
 /* NULL: none was reviewed. After pins_review_close. */
 struct pin_entry *pins_review_find(const struct pins_review *review, struct str upstream, struct str tool);

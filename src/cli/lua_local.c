@@ -6,7 +6,6 @@
 #include "base/clock.h"
 #include "base/printable.h"
 #include "catalog/catalog.h"
-#include "catalog/shadow.h"
 #include "cli/term.h"
 #include "policy/config.h"
 #include "gate/call_reply.h"

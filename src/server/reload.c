@@ -5,7 +5,7 @@
 #include "base/arena.h"
 #include "base/clock.h"
 #include "base/log.h"
-#include "catalog/shadow.h"
+#include "catalog/generation.h"
 #include "gate/generation_load.h"
 #include "server/listener.h"
 #include "server/method_table.h"

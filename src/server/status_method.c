@@ -6,7 +6,6 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/version.h"
-#include "catalog/shadow.h"
 #include "policy/config.h"
 #include "gate/decision_log.h"
 #include "server/method_table.h"

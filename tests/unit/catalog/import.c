@@ -119,10 +119,7 @@ static enum err build(const char *upstreams, const char *policy)
     generation_unref(generation);
     generation = NULL;
     generation_report_init(&report, arena);
-    struct generation_build *building = generation_build_begin(&config, 1, &options, &report);
-    while (generation_build_step(building))
-        continue;
-    return generation_build_end(building, &generation);
+    return generation_build(&config, 1, &options, &generation, &report);
 }
 
 static void loads(const char *upstreams, const char *policy)
