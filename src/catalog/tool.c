@@ -134,30 +134,134 @@ static void set_definition(struct arena *arena, struct tool *tool, const struct 
     tool->parameter_count = properties->len;
 }
 
-static uint32_t first_set(uint32_t by_policy, uint32_t by_config, uint32_t by_default)
+/* ---- overlays ---- */
+
+/* A replay asks what a shadow would do if it were enforced. */
+static enum policy_mode mode_of(const struct policy *policy, const struct config *config)
 {
-    return by_policy != POLICY_UNSET ? by_policy : by_config != POLICY_UNSET ? by_config : by_default;
+    enum policy_mode mode = policy && policy->mode_given ? policy->mode : config->defaults.mode;
+    return mode == POLICY_SHADOW && config->enforce_shadow ? POLICY_ENFORCE : mode;
 }
+
+/* Adds the overlays that name the tool, in the order of their files, each once. Returns how many there are.
+ */
+static size_t add_overlays(struct arena *arena, const struct tool_source *source, struct str name,
+                           const struct config *config, struct overlay **list, size_t count)
+{
+    const struct policy **found;
+    size_t added = policy_set_overlays(source->policies, name, arena, &found);
+    struct overlay *all = added ? ARENA_ARRAY(arena, struct overlay, count + added) : *list;
+    if (added && count)
+        memcpy(all, *list, count * sizeof(*all));
+    for (size_t i = 0; i < added; i++) {
+        size_t at = count;
+        while (at && all[at - 1].policy->position > found[i]->position)
+            at--;
+        if (at && all[at - 1].policy == found[i])
+            continue;
+        memmove(all + at + 1, all + at, (count++ - at) * sizeof(*all));
+        all[at] = (struct overlay){found[i], mode_of(found[i], config)};
+    }
+    *list = all;
+    return count;
+}
+
+/* A file may also name a former name of the tool. */
+static void set_overlays(struct arena *arena, struct tool *tool, const struct tool_source *source,
+                         const struct config *config)
+{
+    const struct policy *own = source->policy;
+    struct overlay *list = NULL;
+    if (own) {
+        tool->wants = own->wants;
+        tool->takes_ids = own->id_count > 0;
+        tool->redacts = own->redact_count > 0;
+    }
+    if (!source->policies)
+        return;
+    size_t count = add_overlays(arena, source, tool->name, config, &list, 0);
+    for (size_t i = 0; own && i < own->alias_count; i++)
+        count = add_overlays(arena, source, own->aliases[i], config, &list, count);
+    tool->overlays = list;
+    tool->overlay_count = count;
+    for (size_t i = 0; i < count; i++) {
+        const struct policy *p = list[i].policy;
+        tool->wants.history |= p->wants.history;
+        tool->wants.facts |= p->wants.facts;
+        tool->wants.progress |= p->wants.progress;
+        tool->takes_ids |= p->id_count > 0;
+        tool->redacts |= p->redact_count > 0 || p->result_sets;
+    }
+}
+
+/* In shadow and off an overlay has no part in limits and effects: the ledger answers for all at once. */
+static const struct policy *next_enforced_overlay(const struct tool *tool, size_t *next)
+{
+    while (*next < tool->overlay_count) {
+        const struct overlay *overlay = &tool->overlays[(*next)++];
+        if (overlay->mode == POLICY_ENFORCE)
+            return overlay->policy;
+    }
+    return NULL;
+}
+
+const struct policy *tool_enforced_policy(const struct tool *tool, size_t *next)
+{
+    size_t overlay = *next ? *next - 1 : 0;
+    bool first = *next == 0;
+    *next = 1;
+    if (first && tool_is_enforced(tool))
+        return tool->policy;
+    const struct policy *policy = next_enforced_overlay(tool, &overlay);
+    *next = overlay + 1;
+    return policy;
+}
+
+/* ---- limits ---- */
 
 _Static_assert(POLICY_RATES_MAX == LEDGER_RATES_MAX && (int)RATE_BY_USER == LEDGER_RATE_BY_USER &&
                    (int)RATE_BY_TOOL == LEDGER_RATE_BY_TOOL,
                "rates pass from one to the other as they are");
 _Static_assert(POLICY_COST_UNIT == LEDGER_COST_UNIT, "costs pass from one to the other as they are");
 
-static uint64_t first_cost(uint64_t by_policy, uint64_t by_config)
+/* What is left of `now` when a policy or the configuration gives a limit. `lowers`: of two limits the
+ * stricter holds; 0 is no limit. */
+static uint64_t limited(uint64_t now, uint64_t given, uint64_t unset, bool lowers)
 {
-    return by_policy != POLICY_COST_UNSET ? by_policy : by_config != POLICY_COST_UNSET ? by_config : 0;
+    bool stays = given == unset || (lowers && (!given || (now && now < given)));
+    return stays ? now : given;
 }
 
-static struct ledger_allowance allowance(const struct policy_limits *p, const struct policy_limits *config)
+static void take_allowance(struct ledger_allowance *a, const struct policy_limits *p, bool lowers)
 {
-    return (struct ledger_allowance){
-        .calls_per_turn = first_set(p->calls_per_turn, config->calls_per_turn, 0),
-        .calls_per_session = first_set(p->calls_per_session, config->calls_per_session, 0),
-        .seconds_per_turn = first_set(p->seconds_per_turn, config->seconds_per_turn, 0),
-        .cost_per_turn = first_cost(p->cost_per_turn, config->cost_per_turn),
-        .cost_per_session = first_cost(p->cost_per_session, config->cost_per_session),
-    };
+    a->calls_per_turn = (uint32_t)limited(a->calls_per_turn, p->calls_per_turn, POLICY_UNSET, lowers);
+    a->calls_per_session =
+        (uint32_t)limited(a->calls_per_session, p->calls_per_session, POLICY_UNSET, lowers);
+    a->seconds_per_turn = (uint32_t)limited(a->seconds_per_turn, p->seconds_per_turn, POLICY_UNSET, lowers);
+    a->cost_per_turn = limited(a->cost_per_turn, p->cost_per_turn, POLICY_COST_UNSET, lowers);
+    a->cost_per_session = limited(a->cost_per_session, p->cost_per_session, POLICY_COST_UNSET, lowers);
+}
+
+/* Takes the limits that the policy, or the configuration's defaults, declare. `lowers`: only stricter ones.
+ */
+static void take_limits(struct ledger_limits *l, const struct policy *p, bool lowers)
+{
+    const struct {
+        uint32_t *limit, given;
+    } counts[] = {{&l->repair, p->repair},       {&l->same_call, p->same_call},
+                  {&l->transient, p->transient}, {&l->repeats, p->repeats},
+                  {&l->halt, p->halt},           {&l->across_turns, p->across_turns},
+                  {&l->poll_max, p->poll_max}};
+    for (size_t i = 0; i < sizeof(counts) / sizeof(counts[0]); i++)
+        if (counts[i].given != POLICY_UNSET && (!lowers || counts[i].given < *counts[i].limit))
+            *counts[i].limit = counts[i].given;
+    l->same_call_hard |= p->same_call != POLICY_UNSET;
+    if (p->compare && !(lowers && l->compare_arguments))
+        l->compare_arguments = p->compare == COMPARE_ARGUMENTS;
+    if (p->same_failure && !(lowers && p->same_failure != SAME_FAILURE_REFUSE))
+        l->same_failure =
+            p->same_failure == SAME_FAILURE_REFUSE ? LEDGER_SAME_FAILURE_REFUSED : LEDGER_UNLIMITED;
+    take_allowance(&l->tool, &p->limits, lowers);
 }
 
 /* What a name alone says: a known tool's effects, else those of its verb. */
@@ -173,14 +277,6 @@ static enum policy_effects effects_by_name(struct str name)
 
 static void set_limits(struct tool *tool, const struct policy *policy, const struct config *config)
 {
-    static const struct policy unset = {.repair = POLICY_UNSET,
-                                        .same_call = POLICY_UNSET,
-                                        .transient = POLICY_UNSET,
-                                        .repeats = POLICY_UNSET,
-                                        .halt = POLICY_UNSET,
-                                        .across_turns = POLICY_UNSET,
-                                        .poll_max = POLICY_UNSET,
-                                        .cost = POLICY_COST_UNSET};
     static const uint32_t same_call[] = {[EFFECTS_READ] = SAME_CALL_READ,
                                          [EFFECTS_WRITE] = SAME_CALL_WRITE,
                                          [EFFECTS_DESTRUCTIVE] = SAME_CALL_DESTRUCTIVE,
@@ -191,45 +287,41 @@ static void set_limits(struct tool *tool, const struct policy *policy, const str
                                                   [EFFECTS_WRITE] = LEDGER_EFFECTS_WRITE,
                                                   [EFFECTS_DESTRUCTIVE] = LEDGER_EFFECTS_DESTRUCTIVE,
                                                   [EFFECTS_TOGGLE] = LEDGER_EFFECTS_UNKNOWN};
-    bool hinted = tool->effects == EFFECTS_DESTRUCTIVE && tool->effects_from == EFFECTS_FROM_ANNOTATIONS &&
-                  effects_by_name(tool->name) != EFFECTS_DESTRUCTIVE;
-    const struct policy *p = policy ? policy : &unset;
-    const struct ledger_limits *base = &ledger_default_limits;
     struct ledger_limits *l = &tool->limits;
-    *l = (struct ledger_limits){
-        .repair = first_set(p->repair, config->defaults.repair, base->repair),
-        .same_call = first_set(p->same_call, config->defaults.same_call,
-                               tool->effects == EFFECTS_UNDECLARED ? base->same_call
-                               : hinted                            ? SAME_CALL_WRITE
-                               : p->effects == EFFECTS_WRITE       ? SAME_CALL_DECLARED
-                                                                   : same_call[tool->effects]),
-        .repair_hard = p->repair != POLICY_UNSET,
-        .hinted = hinted,
-        .edits_files = known_tools_find(tool->name) == KNOWN_EDITS,
-        .same_call_hard = p->same_call != POLICY_UNSET || config->defaults.same_call != POLICY_UNSET,
-        .transient = first_set(p->transient, config->defaults.transient, base->transient),
-        .repeats = first_set(p->repeats, config->defaults.repeats, base->repeats),
-        .halt = first_set(p->halt, config->defaults.halt, base->halt),
-        .across_turns = first_set(p->across_turns, config->defaults.across_turns, base->across_turns),
-        .poll_max = first_set(p->poll_max, config->defaults.poll_max, base->poll_max),
-        .poll_every_ms = p->poll_every_ms,
-        .polls = p->polls,
-        .same_failure = LEDGER_UNLIMITED,
-        .effects = effects[tool->effects],
-        .tool = allowance(policy ? &policy->limits : &policy_limits_unset, &config->defaults.limits),
-        .session = allowance(&policy_limits_unset, &config->session_limits),
-        .cost = p->cost != POLICY_COST_UNSET ? p->cost : 0,
-    };
-    if (p->compare ? p->compare == COMPARE_ARGUMENTS : config->defaults.compare == COMPARE_ARGUMENTS)
-        l->compare_arguments = true;
-    if (p->same_failure ? p->same_failure == SAME_FAILURE_REFUSE
-                        : config->defaults.same_failure == SAME_FAILURE_REFUSE)
-        l->same_failure = LEDGER_SAME_FAILURE_REFUSED;
-    for (size_t i = 0; i < p->rate_count; i++)
-        l->rates[l->rate_count++] = (struct ledger_rate){p->rates[i].count, p->rates[i].window_s};
-    l->rate_by = (enum ledger_rate_by)p->rate_by;
+    *l = ledger_default_limits;
+    l->hinted = tool->effects == EFFECTS_DESTRUCTIVE && tool->effects_from == EFFECTS_FROM_ANNOTATIONS &&
+                effects_by_name(tool->name) != EFFECTS_DESTRUCTIVE;
+    l->edits_files = known_tools_find(tool->name) == KNOWN_EDITS;
+    l->effects = effects[tool->effects];
+    if (l->hinted)
+        l->same_call = SAME_CALL_WRITE;
+    else if (policy && policy->effects == EFFECTS_WRITE)
+        l->same_call = SAME_CALL_DECLARED;
+    else if (tool->effects != EFFECTS_UNDECLARED)
+        l->same_call = same_call[tool->effects];
+    take_limits(l, &config->defaults, false);
+    take_allowance(&l->session, &config->session_limits, false);
+    if (policy) {
+        take_limits(l, policy, false);
+        l->repair_hard = policy->repair != POLICY_UNSET;
+        l->poll_every_ms = policy->poll_every_ms;
+        l->polls = policy->polls;
+        for (size_t i = 0; i < policy->rate_count; i++)
+            l->rates[l->rate_count++] =
+                (struct ledger_rate){policy->rates[i].count, policy->rates[i].window_s};
+        l->rate_by = (enum ledger_rate_by)policy->rate_by;
+        l->costs = policy->cost != POLICY_COST_UNSET;
+        l->cost = l->costs ? policy->cost : 0;
+    }
+    const struct policy *overlay;
+    for (size_t i = 0; (overlay = next_enforced_overlay(tool, &i));) {
+        take_limits(l, overlay, true);
+        l->repair_hard |= overlay->repair != POLICY_UNSET;
+        if (overlay->unknown_given && overlay->unknown > tool->unknown)
+            tool->unknown = overlay->unknown;
+    }
     /* Cost limits of the session apply to tools that have a cost or a cost limit; others are free. */
-    l->costs = p->cost != POLICY_COST_UNSET || l->tool.cost_per_turn || l->tool.cost_per_session;
+    l->costs |= l->tool.cost_per_turn || l->tool.cost_per_session;
 }
 
 static enum err check_size(const struct json *source, const char *which, struct why *why)
@@ -349,9 +441,16 @@ static enum err check_definition(struct arena *arena, struct tool *tool, const s
 }
 
 /* The policy decides; else the stricter of annotations and name, since either may be wrong. MCP's defaults
- * for a hint that is left out say nothing of the tool. */
+ * for a hint that is left out say nothing of the tool. An overlay replaces a guess, and otherwise only makes
+ * the effects stricter. */
 static void set_effects(struct tool *tool, const struct policy *policy)
 {
+    /* What is unknown or a toggle is stricter than reading only. */
+    static const int rank[] = {[EFFECTS_READ] = 0,
+                               [EFFECTS_UNDECLARED] = 1,
+                               [EFFECTS_TOGGLE] = 1,
+                               [EFFECTS_WRITE] = 2,
+                               [EFFECTS_DESTRUCTIVE] = 3};
     const struct json *reads = json_get_text(tool->annotations, "readOnlyHint");
     bool destroys = json_is_true(json_get_text(tool->annotations, "destructiveHint"));
     enum policy_effects annotated = json_is_true(reads)         ? EFFECTS_READ
@@ -369,156 +468,15 @@ static void set_effects(struct tool *tool, const struct policy *policy)
         tool->effects = guessed;
         tool->effects_from = EFFECTS_FROM_NAME;
     }
-}
-
-/* Read, write, destructive; what is unknown or a toggle is stricter than reading only. */
-static const int effects_rank[] = {[EFFECTS_READ] = 0,
-                                   [EFFECTS_UNDECLARED] = 1,
-                                   [EFFECTS_TOGGLE] = 1,
-                                   [EFFECTS_WRITE] = 2,
-                                   [EFFECTS_DESTRUCTIVE] = 3};
-
-/* ---- overlays ---- */
-
-/* A replay asks what a shadow would do if it were enforced. */
-static enum policy_mode mode_of(const struct policy *policy, const struct config *config)
-{
-    enum policy_mode mode = policy && policy->mode_given ? policy->mode : config->defaults.mode;
-    return mode == POLICY_SHADOW && config->enforce_shadow ? POLICY_ENFORCE : mode;
-}
-
-/* Adds the overlays that name the tool, in the order of their files, each once. Returns how many there are.
- */
-static size_t add_overlays(struct arena *arena, const struct tool_source *source, struct str name,
-                           const struct config *config, struct overlay **list, size_t count)
-{
-    const struct policy **found;
-    size_t added = policy_set_overlays(source->policies, name, arena, &found);
-    struct overlay *all = added ? ARENA_ARRAY(arena, struct overlay, count + added) : *list;
-    if (added && count)
-        memcpy(all, *list, count * sizeof(*all));
-    for (size_t i = 0; i < added; i++) {
-        size_t at = count;
-        while (at && all[at - 1].policy->position > found[i]->position)
-            at--;
-        if (at && all[at - 1].policy == found[i])
-            continue;
-        memmove(all + at + 1, all + at, (count++ - at) * sizeof(*all));
-        all[at] = (struct overlay){found[i], mode_of(found[i], config)};
-    }
-    *list = all;
-    return count;
-}
-
-/* A file may also name a former name of the tool. */
-static void set_overlays(struct arena *arena, struct tool *tool, const struct tool_source *source,
-                         const struct config *config)
-{
-    const struct policy *own = source->policy;
-    struct overlay *list = NULL;
-    if (own) {
-        tool->wants = own->wants;
-        tool->takes_ids = own->id_count > 0;
-        tool->redacts = own->redact_count > 0;
-    }
-    if (!source->policies)
-        return;
-    size_t count = add_overlays(arena, source, tool->name, config, &list, 0);
-    for (size_t i = 0; own && i < own->alias_count; i++)
-        count = add_overlays(arena, source, own->aliases[i], config, &list, count);
-    tool->overlays = list;
-    tool->overlay_count = count;
-    for (size_t i = 0; i < count; i++) {
-        const struct policy *p = list[i].policy;
-        tool->wants.history |= p->wants.history;
-        tool->wants.facts |= p->wants.facts;
-        tool->wants.progress |= p->wants.progress;
-        tool->takes_ids |= p->id_count > 0;
-        tool->redacts |= p->redact_count > 0 || p->result_sets;
-    }
-}
-
-/* In shadow and off an overlay has no part in limits and effects: the ledger answers for all at once. */
-static const struct policy *next_enforced_overlay(const struct tool *tool, size_t *next)
-{
-    while (*next < tool->overlay_count) {
-        const struct overlay *overlay = &tool->overlays[(*next)++];
-        if (overlay->mode == POLICY_ENFORCE)
-            return overlay->policy;
-    }
-    return NULL;
-}
-
-const struct policy *tool_enforced_policy(const struct tool *tool, size_t *next)
-{
-    size_t overlay = *next ? *next - 1 : 0;
-    bool first = *next == 0;
-    *next = 1;
-    if (first && tool_is_enforced(tool))
-        return tool->policy;
-    const struct policy *policy = next_enforced_overlay(tool, &overlay);
-    *next = overlay + 1;
-    return policy;
-}
-
-/* An overlay replaces a guess, and otherwise only makes the effects stricter. */
-static void restrict_effects(struct tool *tool)
-{
     const struct policy *overlay;
     for (size_t i = 0; (overlay = next_enforced_overlay(tool, &i));) {
-        bool guessed = tool->effects_from == EFFECTS_FROM_NAME || tool->effects_from == EFFECTS_FROM_NOTHING;
+        bool is_guess = tool->effects_from == EFFECTS_FROM_NAME || tool->effects_from == EFFECTS_FROM_NOTHING;
         if (overlay->effects == EFFECTS_UNDECLARED ||
-            (!guessed && effects_rank[overlay->effects] <= effects_rank[tool->effects]))
+            (!is_guess && rank[overlay->effects] <= rank[tool->effects]))
             continue;
         tool->effects = overlay->effects;
         tool->effects_from = EFFECTS_FROM_POLICY;
     }
-}
-
-static void lower(uint32_t *limit, uint32_t by_overlay)
-{
-    if (by_overlay != POLICY_UNSET && by_overlay < *limit)
-        *limit = by_overlay;
-}
-
-/* In an allowance 0 is no limit. */
-static uint64_t lower_allowance(uint64_t limit, uint64_t by_overlay, uint64_t unset)
-{
-    if (by_overlay == unset || !by_overlay)
-        return limit;
-    return !limit || by_overlay < limit ? by_overlay : limit;
-}
-
-/* Of each limit the stricter one holds. */
-static void restrict_limits(struct tool *tool)
-{
-    struct ledger_limits *l = &tool->limits;
-    struct ledger_allowance *a = &l->tool;
-    const struct policy *overlay;
-    for (size_t i = 0; (overlay = next_enforced_overlay(tool, &i));) {
-        lower(&l->repair, overlay->repair);
-        l->repair_hard |= overlay->repair != POLICY_UNSET;
-        lower(&l->same_call, overlay->same_call);
-        l->same_call_hard |= overlay->same_call != POLICY_UNSET;
-        lower(&l->transient, overlay->transient);
-        lower(&l->repeats, overlay->repeats);
-        lower(&l->halt, overlay->halt);
-        lower(&l->across_turns, overlay->across_turns);
-        l->compare_arguments |= overlay->compare == COMPARE_ARGUMENTS;
-        if (overlay->same_failure == SAME_FAILURE_REFUSE)
-            l->same_failure = LEDGER_SAME_FAILURE_REFUSED;
-        const struct policy_limits *p = &overlay->limits;
-        a->calls_per_turn = (uint32_t)lower_allowance(a->calls_per_turn, p->calls_per_turn, POLICY_UNSET);
-        a->calls_per_session =
-            (uint32_t)lower_allowance(a->calls_per_session, p->calls_per_session, POLICY_UNSET);
-        a->seconds_per_turn =
-            (uint32_t)lower_allowance(a->seconds_per_turn, p->seconds_per_turn, POLICY_UNSET);
-        a->cost_per_turn = lower_allowance(a->cost_per_turn, p->cost_per_turn, POLICY_COST_UNSET);
-        a->cost_per_session = lower_allowance(a->cost_per_session, p->cost_per_session, POLICY_COST_UNSET);
-        if (overlay->unknown_given && overlay->unknown > tool->unknown)
-            tool->unknown = overlay->unknown;
-    }
-    l->costs |= l->tool.cost_per_turn || l->tool.cost_per_session;
 }
 
 /* What the policy says, else the configuration. */
@@ -558,11 +516,9 @@ enum err tool_build(struct arena *arena, const struct config *config, const stru
     set_definition(arena, tool, source);
     set_overlays(arena, tool, source, config);
     set_effects(tool, policy);
-    restrict_effects(tool);
     set_schema_mode(tool, policy, config);
     set_options(tool, policy, config);
     set_limits(tool, policy, config);
-    restrict_limits(tool);
     struct buf volatiles = buf_in(arena); /* of struct str */
     const struct policy *overlay;
     if (policy)
