@@ -36,9 +36,16 @@ local function plural(n, noun) return n == 1 and noun or noun .. "s" end
 -- What a reader of problems looks at.
 function decision_text.problem(d) return d.would or d.given end
 
+-- What was decided, or in mode shadow would have been.
+local function verdict_of(log, inside)
+  return { verdict = log:get("verdict", inside), error_class = log:get("error_class", inside), code = log:get("code", inside),
+           detail = log:get("detail", inside), hint = log:get("hint", inside), messages = log:messages(inside) }
+end
+
 -- All that is printed of a record. `full`: arguments and messages are not shortened.
 function decision_text.read(log, full)
-  local d = log:record()
+  local d = { tool = log:get "tool", session = log:get "session", arguments_hash = log:get "arguments_hash",
+              given = verdict_of(log), would = log:get("verdict", "would") and verdict_of(log, "would") }
   local max = decision_text.problem(d).verdict == "pass" and BESIDE_MAX or TEXT_MAX
   d.us, d.turn, d.is_report = log:time(), decision_log.turn(log), decision_log.is_report(log)
   d.shown, d.max = log:arguments(full and FULL_MAX or max), full and FULL_MAX or TEXT_MAX

@@ -60,10 +60,19 @@ local function look(o, place, findings)
     f.level = level_of[f.code]
     findings[#findings + 1] = f
   end
-  return lint.run(o, place, found, function(subject)
+  local function subject(of)
     checks = checks or require "lint_checks"
-    checks(subject, found)
-  end)
+    checks(of, found)
+  end
+  local checked, folder = lint.run(o, place, found, subject)
+  if not folder or folder:find "%.lua$" then return checked or folder end
+  -- One invalid file prevents all others from loading, so each is checked alone.
+  for _, name in ipairs(cli.list_folder(folder)) do
+    local is_policy = name:find "^[^.].*%.lua$"
+    checked = checked or is_policy
+    if is_policy and not name:find "_spec%.lua$" then lint.run(o, folder .. "/" .. name, found, subject, true) end
+  end
+  return checked
 end
 
 local function is_before(a, b)

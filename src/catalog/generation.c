@@ -94,61 +94,49 @@ static void add_guarded(struct generation *g, struct str policy, struct str upst
  * A user who can write to their folder or files decides what agents may do: only root and the daemon's user
  * should. Group permissions are the operator's business. */
 
-/* The first path of a kind, and how many there are. */
-struct access_finding {
-    struct str path;
-    unsigned mode, owner;
-    size_t count;
-};
-
-static void note_access(struct arena *arena, struct access_finding *kind, const char *path,
-                        const struct stat *st)
-{
-    if (!kind->count++)
-        *kind = (struct access_finding){arena_dup(arena, str_of(path)), (unsigned)st->st_mode & 07777u,
-                                        (unsigned)st->st_uid, 1};
-}
-
-static struct str and_more(struct arena *arena, const struct access_finding *finding)
-{
-    return finding->count > 1 ? arena_printf(arena, " (and %zu more)", finding->count - 1) : STR_NONE;
-}
-
-/* Warns of each kind once, with the command that corrects it. */
+/* Warns of each kind of path once, with the command that corrects it. */
 static void check_access(const struct generation *g, struct generation_report *report)
 {
     const char *folder = g->config.policies;
     struct arena *arena = arena_new();
-    struct access_finding open = {0}, foreign = {0};
+    struct finding {
+        struct str path; /* the first one */
+        struct stat st;
+        size_t count;
+    } open = {0}, foreign = {0};
     size_t files = folder ? policy_set_count(g->policies) : 0, count = 0;
-    const char **paths = ARENA_ARRAY(arena, const char *, files + 2);
+    struct str *paths = ARENA_ARRAY(arena, struct str, files + 2);
     if (folder)
-        paths[count++] = folder;
+        paths[count++] = str_of(folder);
     for (size_t i = 0; i < files; i++)
-        paths[count++] = arena_dup(arena, policy_set_at(g->policies, i)->file).at;
+        paths[count++] = arena_dup(arena, policy_set_at(g->policies, i)->file);
     if (policy_set_gateway(g->policies)->hooks[HOOK_PREPARE])
-        paths[count++] = arena_dup(arena, policy_set_gateway(g->policies)->file).at;
+        paths[count++] = arena_dup(arena, policy_set_gateway(g->policies)->file);
     for (size_t i = 0; i < count; i++) {
         struct stat st;
-        if (stat(paths[i], &st) != 0)
+        if (stat(paths[i].at, &st) != 0)
             continue;
-        if (st.st_mode & S_IWOTH) /* also of a sticky folder: others may add a policy */
-            note_access(arena, &open, paths[i], &st);
-        if (st.st_uid != 0 && st.st_uid != geteuid())
-            note_access(arena, &foreign, paths[i], &st);
+        /* Also of a sticky folder: others may add a policy. */
+        if ((st.st_mode & S_IWOTH) && !open.count++)
+            open = (struct finding){paths[i], st, 1};
+        if (st.st_uid != 0 && st.st_uid != geteuid() && !foreign.count++)
+            foreign = (struct finding){paths[i], st, 1};
     }
+    struct str more_open = open.count > 1 ? arena_printf(arena, " (and %zu more)", open.count - 1) : STR_NONE,
+               more_foreign =
+                   foreign.count > 1 ? arena_printf(arena, " (and %zu more)", foreign.count - 1) : STR_NONE;
     if (open.count)
-        generation_report_warning(report,
-                                  STR_FMT STR_FMT
-                                  ": mode %04o lets every user change what agents may do: chmod -R "
-                                  "o-w %s",
-                                  STR_ARG(open.path), STR_ARG(and_more(arena, &open)), open.mode, folder);
+        generation_report_warning(
+            report,
+            STR_FMT STR_FMT ": mode %04o lets every user change what agents may do: chmod -R "
+                            "o-w %s",
+            STR_ARG(open.path), STR_ARG(more_open), (unsigned)open.st.st_mode & 07777u, folder);
     if (foreign.count)
         generation_report_warning(
             report,
             STR_FMT STR_FMT ": belongs to uid %u, who can change what agents may do and is "
                             "neither root nor the user of this process: chown -R root %s",
-            STR_ARG(foreign.path), STR_ARG(and_more(arena, &foreign)), foreign.owner, folder);
+            STR_ARG(foreign.path), STR_ARG(more_foreign), (unsigned)foreign.st.st_uid, folder);
     arena_free(arena);
 }
 

@@ -17,7 +17,6 @@
 #include "result/order_text.h"
 #include "sandbox/lua_json.h"
 
-#include <glob.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <unistd.h>
@@ -295,54 +294,25 @@ static void check_generation(lua_State *L, struct generation *generation, bool o
     arena_free(c.arena);
 }
 
-static bool ends_in(const char *text, const char *end)
-{
-    size_t len = strlen(text), n = strlen(end);
-    return len >= n && strcmp(text + len - n, end) == 0;
-}
-
-/* One invalid file prevents all others from loading, so each is checked alone. */
-static bool check_files(lua_State *L, const struct config_sources *sources, struct arena *arena,
-                        const char *folder)
-{
-    char pattern[4096];
-    glob_t found = {0};
-    snprintf(pattern, sizeof(pattern), "%s/*.lua", folder);
-    int result = glob(pattern, 0, NULL, &found);
-    size_t count = result == 0 ? found.gl_pathc : 0;
-    for (size_t i = 0; i < count; i++) {
-        struct config_sources alone = *sources;
-        struct generation_report report;
-        generation_report_init(&report, arena);
-        alone.policies = found.gl_pathv[i];
-        bool spec = ends_in(alone.policies, "_spec.lua");
-        struct generation *generation = spec ? NULL : lua_cli_build(&alone, NULL, &report, NULL);
-        if (generation)
-            check_generation(L, generation, true);
-        generation_unref(generation);
-    }
-    globfree(&found);
-    return count > 0;
-}
-
-/* run(options, place, found, subject): calls found(finding) for each, subject(generation) for each that
- * loads, and subject(tool) for each of its tools. Files that do not load become findings, and the others are
- * checked one by one. `place`: a folder or file of policies in place of the options'; nil: none. False:
- * nothing could be checked; the findings give the reason. */
+/* run(options, place, found, subject, alone): calls found(finding) for each, subject(generation) for each
+ * that loads, and subject(tool) for each of its tools. `place`: a folder or file of policies in place of the
+ * options'; nil: none. `alone`: it is one of several files, which do not load together; what it does not load
+ * for is known. False: nothing could be checked, and the findings give the reason; then the place of the
+ * policies, if they do not load. */
 static int run(lua_State *L)
 {
     struct arena *arena = arena_new();
+    bool alone = lua_toboolean(L, SUBJECT + 1);
     lua_settop(L, SUBJECT);
     struct config_sources sources = lua_cli_sources(L, arena);
+    struct generation_report report;
+    const char *folder = NULL;
     log_open(LOG_WARN, LOG_FORMAT_TEXT, NULL, NULL);
     if (lua_isstring(L, PLACE))
         sources.policies = lua_tostring(L, PLACE);
-    struct generation_report report;
-    const char *folder = NULL;
     generation_report_init(&report, arena);
     struct generation *generation = lua_cli_build(&sources, NULL, &report, &folder);
-    bool checked = generation != NULL;
-    for (size_t i = 0; i < report.error_count; i++)
+    for (size_t i = 0; !alone && i < report.error_count; i++)
         for (struct str rest = report.errors[i]; rest.len;) { /* one string may have several lines */
             const char *end = memchr(rest.at, '\n', rest.len);
             size_t len = end ? (size_t)(end - rest.at) : rest.len;
@@ -350,21 +320,16 @@ static int run(lua_State *L)
             rest = str_from(rest, len + 1);
         }
     /* Neither well nor odd: there is nothing to check, and the only warning says so. */
-    bool nothing = generation && generation_serves_nothing(generation, arena).len;
-    for (size_t i = 0; i < report.warning_count; i++)
+    bool nothing = !alone && generation && generation_serves_nothing(generation, arena).len;
+    for (size_t i = 0; !alone && i < report.warning_count; i++)
         add_message(L, nothing ? "load" : "odd", report.warnings[i], true, generation);
-    if (nothing)
-        checked = false;
-    else if (generation)
-        check_generation(L, generation, false);
-    else if (folder && ends_in(folder, ".lua"))
-        checked = true;
-    else if (folder)
-        checked = check_files(L, &sources, arena, folder);
+    if (generation && !nothing)
+        check_generation(L, generation, alone);
+    lua_pushboolean(L, generation && !nothing);
+    lua_pushstring(L, generation ? NULL : folder);
     generation_unref(generation);
     arena_free(arena);
-    lua_pushboolean(L, checked);
-    return 1;
+    return 2;
 }
 
 /* order(text): where it gives the first order to the model; nil: nowhere. */

@@ -145,52 +145,26 @@ static int log_time(lua_State *L)
     return 1;
 }
 
-/* Fields of the table on top: those of these members that are strings and not empty. */
-static void set_strings(lua_State *L, const struct json *object, const char *const *names)
+/* log:messages(inside): the problems of the record, or of its object `inside`, as { { path, message }, … }
+ * with those that are strings and not empty; nil: there are none. */
+static int log_messages(lua_State *L)
 {
-    for (; *names; names++) {
-        struct str text = json_str(json_get_text(object, *names));
-        if (text.len)
-            lua_cli_set_str(L, *names, text);
-    }
-}
-
-static void push_messages(lua_State *L, const struct json *messages)
-{
-    static const char *const names[] = {"path", "message", NULL};
+    static const char *const names[] = {"path", "message"};
+    const struct json *object = check_log(L)->line.value;
+    if (!lua_isnoneornil(L, 2))
+        object = json_get(object, lua_cli_str(L, 2));
+    const struct json *messages = json_get_text(object, "messages");
+    if (!json_is(messages, JSON_ARRAY) || !messages->len)
+        return 0;
     lua_createtable(L, (int)messages->len, 0);
     for (uint32_t i = 0; i < messages->len; i++) {
         lua_createtable(L, 0, 2);
-        set_strings(L, &messages->items[i], names);
+        for (size_t k = 0; k < 2; k++) {
+            struct str text = json_str(json_get_text(&messages->items[i], names[k]));
+            if (text.len)
+                lua_cli_set_str(L, names[k], text);
+        }
         lua_rawseti(L, -2, (int)i + 1);
-    }
-}
-
-/* What was decided, or in mode shadow would have been. */
-static void push_verdict(lua_State *L, const struct json *object)
-{
-    static const char *const names[] = {"verdict", "error_class", "code", "detail", "hint", NULL};
-    const struct json *messages = json_get_text(object, "messages");
-    lua_createtable(L, 0, 6);
-    set_strings(L, object, names);
-    if (json_is(messages, JSON_ARRAY) && messages->len) {
-        push_messages(L, messages);
-        lua_setfield(L, -2, "messages");
-    }
-}
-
-/* log:record(): what is printed of it. `given` and `would` have a verdict each. */
-static int log_record(lua_State *L)
-{
-    static const char *const names[] = {"tool", "session", "arguments_hash", NULL};
-    const struct json *record = check_log(L)->line.value, *would = json_get_text(record, "would");
-    lua_createtable(L, 0, 10);
-    set_strings(L, record, names);
-    push_verdict(L, record);
-    lua_setfield(L, -2, "given");
-    if (json_str(json_get_text(would, "verdict")).len) {
-        push_verdict(L, would);
-        lua_setfield(L, -2, "would");
     }
     return 1;
 }
@@ -279,7 +253,7 @@ static const luaL_Reg log_methods[] = {
     {"arguments_key", log_arguments_key},
     {"arguments", log_arguments},
     {"is_masked", log_is_masked},
-    {"record", log_record},
+    {"messages", log_messages},
     {"text", log_text},
     {"faults", log_faults},
     {"close", log_close},

@@ -9,7 +9,6 @@
 #include "policy/coverage.h"
 
 #include <errno.h>
-#include <glob.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -210,18 +209,6 @@ static int coverage(lua_State *L)
     return 1;
 }
 
-/* specs(folder): how many files of the operator's own specs it has. */
-static int specs(lua_State *L)
-{
-    char pattern[4096];
-    glob_t found;
-    snprintf(pattern, sizeof(pattern), "%s/*_spec.lua", luaL_checkstring(L, 1));
-    bool any = glob(pattern, 0, NULL, &found) == 0;
-    lua_pushinteger(L, any ? (lua_Integer)found.gl_pathc : 0);
-    globfree(&found);
-    return 1;
-}
-
 /* ---- changes of files ---- */
 
 struct watch_list {
@@ -301,8 +288,8 @@ static int watch(lua_State *L)
 int lua_test(lua_State *L)
 {
     static const luaL_Reg functions[] = {
-        {"begin", begin}, {"run", run},     {"cover", cover},          {"coverage", coverage},
-        {"specs", specs}, {"watch", watch}, {"wait", wait_for_change}, {0}};
+        {"begin", begin},          {"run", run}, {"cover", cover}, {"coverage", coverage}, {"watch", watch},
+        {"wait", wait_for_change}, {0}};
     lua_newtable(L);
     luaL_register(L, NULL, functions);
     return 1;
