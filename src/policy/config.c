@@ -9,7 +9,10 @@
 #include "policy/config_internal.h"
 #include "ledger/ledger.h"
 #include "ledger/redis_address.h"
-#include "policy/policy_set.h"
+#include "policy/policy_internal.h"
+#include "io/file.h"
+#include "sandbox/bridge.h"
+#include "sandbox/deadline.h"
 #include "upstream/secrets.h"
 
 #include <stdlib.h>
@@ -107,6 +110,51 @@ static enum err check_paths(const struct config *config, struct why *why)
         return OK;
     return err_set(why, ERR_CONFIG, "policies %s: expected a folder of *.lua files, found %s",
                    config->policies, exists ? "neither that nor a file" : "nothing there");
+}
+
+/* ---- the file: Lua, for comments and keys without quotes. Its sandbox is freed once it is read. ---- */
+
+#define CONFIG_MEMORY_KB 16384u
+
+struct config_load {
+    struct arena *arena;
+    struct str source;
+    const char *file;
+    const struct json *out;
+};
+
+static void read_step(lua_State *L, void *context)
+{
+    struct config_load *r = context;
+    sandbox_load(L, r->source, r->file);
+    lua_call(L, 0, 1);
+    if (!lua_istable(L, -1) || sandbox_mark(L, -1) == MARK_DECLARATION) {
+        diagnostics_push_value(L, -1);
+        luaL_error(L, "%s: expected the file to return a table { key = value, … }, got %s",
+                   sandbox_chunk(r->file), lua_tostring(L, -1));
+    }
+    r->out = bridge_read(L, -1, "config", NULL, r->arena);
+    if (r->out->type != JSON_OBJECT)
+        luaL_error(L, "%s: expected the file to return a table { key = value, … }, got a list",
+                   sandbox_chunk(r->file));
+}
+
+enum err lua_config_read(const char *path, struct arena *arena, struct json *out, struct why *why)
+{
+    struct config_load r = {.arena = arena, .file = path};
+    enum err err = file_read(arena, path, SANDBOX_SOURCE_MAX_BYTES, &r.source, why);
+    if (err != OK)
+        return err;
+    const char *slash = strrchr(path, '/');
+    const char *folder = slash ? arena_dup(arena, (struct str){path, (size_t)(slash - path)}).at : ".";
+    struct sandbox *sandbox = sandbox_new(CONFIG_MEMORY_KB, vocabulary_open);
+    struct sandbox_context now = {.arena = arena, .folder = folder, .file = path, .loading = true};
+    if (sandbox_run(sandbox, SANDBOX_LOAD_DEADLINE_MS, &now, read_step, &r, why) == OK)
+        *out = *r.out;
+    else
+        err = ERR_CONFIG;
+    sandbox_free(sandbox);
+    return err;
 }
 
 enum err config_load(const struct config_sources *sources, struct config *out, struct why *why)

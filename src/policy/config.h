@@ -152,6 +152,10 @@ void config_init(struct config *config);
 enum err config_load(const struct config_sources *sources, struct config *out, struct why *why);
 void config_free(struct config *config);
 
+/* Runs a configuration file, and reads the table that it returns as JSON into *out; functions in it are
+ * errors. */
+enum err lua_config_read(const char *path, struct arena *arena, struct json *out, struct why *why);
+
 /* A line for each key: "limits.depth<tab>whole number, 4 to 128<tab>128". */
 void config_list_keys(struct buf *out);
 

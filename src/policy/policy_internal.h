@@ -30,7 +30,7 @@ struct lua_module {
 
 struct lua_modules {
     struct lua_module *list; /* by name */
-    size_t count, next;      /* next: the first that lua_modules_step has not loaded yet */
+    size_t count, next;      /* next: the first that is not loaded yet */
     uint64_t hash;           /* of all names and texts; 0: there are none */
 };
 
@@ -83,29 +83,7 @@ static inline void policy_wants_add(struct policy_wants *wants, const struct pol
     wants->progress |= more->progress;
 }
 
-/* Adds the errors in the text, one a line. */
-void policy_set_add_errors(struct policy_load_errors *errors, const struct why *why);
-
-/* True: the file stalled the process before, with the same text. It is then one of the quarantined files. */
-bool policy_set_note_stall(struct policy_set *set, struct str file, uint64_t text);
-
-/* A *.lua that is neither hidden nor *_spec.lua, which is an operator's own, for busted. */
-struct dirent;
-int policy_set_is_source(const struct dirent *entry);
-
-/* ---- lua_modules.c ---- */
-
-/* Reads the files of FOLDER/lib; without that folder there are none. False: `why` has an error. */
-bool lua_modules_read(struct policy_set *set, struct why *why);
-
-/* Loads one more, with those that it requires. False: there was none left. Errors go to `errors`, and *failed
- * is set. */
-bool lua_modules_step(struct policy_set *set, struct policy_load_errors *errors, bool *failed);
-
-/* The hash by which a stalled file is known: of its text, and of all modules if it requires any. */
-uint64_t lua_modules_text_hash(const struct policy_set *set, struct str source);
-
-/* The word require. */
+/* The word require (policy_set.c). */
 int lua_modules_require(lua_State *L);
 
 /* ---- call_table.c: the table `call` of hooks ---- */

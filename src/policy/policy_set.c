@@ -6,6 +6,7 @@
 #include "base/arena.h"
 #include "base/hash.h"
 #include "base/map.h"
+#include "base/suggest.h"
 #include "io/file.h"
 #include "json/build.h"
 #include "policy/declare.h"
@@ -28,8 +29,8 @@
 
 #define QUARANTINE_GUARDS_MAX 256u /* names that are read from a file that does not run */
 
-/* A text may hold several diagnostics. */
-void policy_set_add_errors(struct policy_load_errors *errors, const struct why *why)
+/* Adds the errors in the text, one a line. */
+static void add_errors(struct policy_load_errors *errors, const struct why *why)
 {
     struct str rest = str_of(why->text);
     do {
@@ -156,8 +157,77 @@ uint64_t policy_set_hash(const struct policy_set *set)
     return set->hash ^ set->files.hash;
 }
 
+/* ---- modules (policy_internal.h) ---- */
+
+#define FOLDER "lib"
+#define PREFIX FOLDER "."
+
+/* A *.lua that is neither hidden nor *_spec.lua, which is an operator's own, for busted. */
+static int is_source(const struct dirent *entry)
+{
+    const char *name = entry->d_name;
+    size_t len = strlen(name);
+    bool spec = len >= 9 && strcmp(name + len - 9, "_spec.lua") == 0;
+    return name[0] != '.' && len > 4 && strcmp(name + len - 4, ".lua") == 0 && !spec;
+}
+
+static bool read_modules(struct policy_set *set, struct why *why)
+{
+    struct lua_modules *modules = &set->modules;
+    struct dirent **entries;
+    size_t len = set->folder ? strlen(set->folder) : 0;
+    while (len > 1 && set->folder[len - 1] == '/')
+        len--;
+    if (!len)
+        return true;
+    const char *folder = arena_printf(set->arena, "%.*s/" FOLDER, (int)len, set->folder).at;
+    int count = scandir(folder, &entries, is_source, alphasort);
+    if (count < 0)
+        return true;
+    enum err err = OK;
+    modules->list = ARENA_ARRAY(set->arena, struct lua_module, LUA_MODULES_MAX);
+    if (count > (int)LUA_MODULES_MAX)
+        err =
+            err_set(why, ERR_LIMIT, "%s: expected at most %u files, got %d", folder, LUA_MODULES_MAX, count);
+    for (int i = 0; i < count; i++) {
+        struct str stem = {entries[i]->d_name, strlen(entries[i]->d_name) - strlen(".lua")};
+        if (err == OK) {
+            struct lua_module *m = &modules->list[modules->count++];
+            *m = (struct lua_module){.name = arena_printf(set->arena, PREFIX STR_FMT, STR_ARG(stem)),
+                                     .file = arena_printf(set->arena, "%s/%s", folder, entries[i]->d_name)};
+            err = file_read(set->arena, m->file.at, SANDBOX_SOURCE_MAX_BYTES, &m->source, why);
+            m->state = err == OK ? MODULE_UNLOADED : MODULE_BROKEN;
+            hash_add(&modules->hash, hash_stable(m->name).low);
+            hash_add(&modules->hash, hash_stable(m->source).low);
+        }
+        free(entries[i]);
+    }
+    free(entries);
+    return err == OK;
+}
+
+static struct lua_module *find_module(const struct policy_set *set, struct str name)
+{
+    for (size_t i = 0; i < set->modules.count; i++)
+        if (str_eq(set->modules.list[i].name, name))
+            return &set->modules.list[i];
+    return NULL;
+}
+
+/* The hash by which a stalled file is known: of its text, and of all modules if it requires any. */
+static uint64_t text_hash(const struct policy_set *set, struct str source)
+{
+    uint64_t hash = hash_stable(source).low;
+    if (set->modules.hash && source.len && memmem(source.at, source.len, "require", strlen("require")))
+        hash_add(&hash, set->modules.hash);
+    return hash;
+}
+
+/* ---- one file ---- */
+
 struct file_load {
     struct declaration d;
+    struct lua_module *module; /* NULL: a policy */
     struct diagnostics diagnostics;
 };
 
@@ -166,11 +236,12 @@ static void load_protected(lua_State *L, void *context)
 {
     struct file_load *load = context;
     struct diagnostics *diagnostics = &load->diagnostics;
-    const char *file = load->d.file.at;
+    const char *chunk = sandbox_chunk(load->d.file.at);
     load->d.L = L;
     lua_gc(L, LUA_GCSETPAUSE, LOAD_GC_PAUSE);
-    sandbox_load(L, load->d.source, file);
+    sandbox_load(L, load->d.source, load->d.file.at);
     const struct bytecode *code = bytecode_read(L, 1, diagnostics->arena);
+    int last = bytecode_line(code, code->count - 1);
     sandbox_check_deadline(L); /* the steps in C are long for a long file, and nothing else stops them */
     static_check_file(L, code, diagnostics);
     sandbox_check_deadline(L);
@@ -180,9 +251,19 @@ static void load_protected(lua_State *L, void *context)
     lua_getfenv(L, 1);
     lua_insert(L, 1);
     lua_call(L, 0, LUA_MULTRET);
+    if (load->module) {
+        bool declares = lua_gettop(L) == 2 && sandbox_mark(L, 2) == MARK_DECLARATION;
+        if (declares || lua_gettop(L) != 2 || !lua_istable(L, 2))
+            luaL_error(L, "%s:%d: expected the file to return one table of what it shares%s", chunk, last,
+                       declares ? ": a policy belongs beside the folder " FOLDER ", not into it" : "");
+        freeze_file(L, 1, 2, load->module->name.at, diagnostics);
+        diagnostics_raise(L, diagnostics);
+        load->module->ref = luaL_ref(L, LUA_REGISTRYINDEX);
+        return;
+    }
     if (lua_gettop(L) > 2)
-        luaL_error(L, "%s:%d: expected the file to return one value, its tool or gateway, got %d",
-                   sandbox_chunk(file), bytecode_line(code, code->count - 1), lua_gettop(L) - 1);
+        luaL_error(L, "%s:%d: expected the file to return one value, its tool or gateway, got %d", chunk,
+                   last, lua_gettop(L) - 1);
     lua_settop(L, 2);
     declare_read(&load->d, 2);
     lua_settop(L, 2);
@@ -201,7 +282,24 @@ static void load_protected(lua_State *L, void *context)
     diagnostics_raise(L, diagnostics);
 }
 
-bool policy_set_note_stall(struct policy_set *set, struct str file, uint64_t text)
+static enum err run_file(struct file_load *load, struct lua_module_use *use, struct why *why)
+{
+    struct declaration *d = &load->d;
+    struct sandbox_context context = {.arena = d->scratch,
+                                      .keeps_origins = true,
+                                      .folder = d->set->folder,
+                                      .file = d->file.at,
+                                      .source = d->source,
+                                      .source_hash = text_hash(d->set, d->source),
+                                      .loading = true,
+                                      .files = &d->set->files,
+                                      .modules = use};
+    load->diagnostics = (struct diagnostics){.arena = d->scratch, .file = d->file.at};
+    return sandbox_run(d->set->sandbox, SANDBOX_LOAD_DEADLINE_MS, &context, load_protected, load, why);
+}
+
+/* True: the file stalled the process before, with the same text. It is then one of the quarantined files. */
+static bool note_stall(struct policy_set *set, struct str file, uint64_t text)
 {
     const struct policy_set_options *options = &set->options;
     size_t i = 0;
@@ -250,7 +348,7 @@ static struct policy *quarantine(struct policy_set *set, struct str file, const 
 /* `source` is borrowed. */
 static enum err load_source(struct policy_set *set, struct str file, struct str source, struct why *why)
 {
-    uint64_t text = lua_modules_text_hash(set, source);
+    uint64_t text = text_hash(set, source);
     struct lua_module_use use = {.set = set};
     struct arena *scratch = arena_new();
     const struct token *tokens = location_tokens(scratch, source);
@@ -259,24 +357,14 @@ static enum err load_source(struct policy_set *set, struct str file, struct str 
                                    .source = source,
                                    .tokens = tokens,
                                    .arena = set->arena,
-                                   .scratch = scratch},
-                             .diagnostics = {.arena = scratch, .file = file.at}};
-    struct sandbox_context context = {.arena = scratch,
-                                      .keeps_origins = true,
-                                      .folder = set->folder,
-                                      .file = file.at,
-                                      .source = source,
-                                      .source_hash = text,
-                                      .loading = true,
-                                      .files = &set->files,
-                                      .modules = &use};
+                                   .scratch = scratch}};
     enum err err = OK;
     hash_add(&set->hash, hash_stable(file).low);
     hash_add(&set->hash, text);
-    if (policy_set_note_stall(set, file, text)) {
+    if (note_stall(set, file, text)) {
         load.d.policy = quarantine(set, file, tokens, file);
     } else {
-        err = sandbox_run(set->sandbox, SANDBOX_LOAD_DEADLINE_MS, &context, load_protected, &load, why);
+        err = run_file(&load, &use, why);
         if (err != OK && use.stalled) {
             load.d.policy = quarantine(set, file, tokens, use.stalled->file);
             err = OK;
@@ -307,7 +395,7 @@ enum err policy_set_load_string(struct str name, struct str source, const struct
     set->list = ARENA_ARRAY(set->arena, struct policy *, 1);
     enum err err = load_source(set, arena_dup(set->arena, name), source, &why);
     if (err != OK) {
-        policy_set_add_errors(errors, &why);
+        add_errors(errors, &why);
         policy_set_free(set);
         set = NULL;
     }
@@ -323,13 +411,113 @@ struct str policy_source(const struct policy *policy, struct arena *arena)
     return err == OK ? source : STR_NONE;
 }
 
-int policy_set_is_source(const struct dirent *entry)
+/* ---- loading modules: in the order in which they require each other, which is read from their tokens. No
+ * module runs inside another's load, so each has its own deadline, and its errors and stalls have its own
+ * name. ---- */
+
+/* First what it requires. A name that is computed is found only if it is loaded by then. */
+static void load_module(struct policy_set *set, struct lua_module *m, struct policy_load_errors *errors)
 {
-    const char *name = entry->d_name;
-    size_t len = strlen(name);
-    bool spec = len >= 9 && strcmp(name + len - 9, "_spec.lua") == 0;
-    return name[0] != '.' && len > 4 && strcmp(name + len - 4, ".lua") == 0 && !spec;
+    if (m->state != MODULE_UNLOADED)
+        return;
+    m->state = MODULE_LOADING;
+    struct arena *scratch = arena_new();
+    const struct token *t = location_tokens(scratch, m->source);
+    for (size_t i = 0; m->state == MODULE_LOADING && t[i].kind != TOKEN_END; i++) {
+        struct token name = t[i + 1 + token_is(t[i + 1], '(')];
+        if (t[i].kind != TOKEN_NAME || !str_is(t[i].text, "require") || name.kind != TOKEN_STRING)
+            continue;
+        struct lua_module *other = find_module(set, name.text);
+        if (other && other->state == MODULE_LOADING) {
+            struct why why;
+            err_set(&why, ERR_POLICY,
+                    STR_FMT
+                    ":%d: require \"" STR_FMT
+                    "\": the two files need each other: move what both need into a third file of " FOLDER,
+                    STR_ARG(m->file), t[i].line, STR_ARG(other->name));
+            add_errors(errors, &why);
+            m->state = MODULE_BROKEN;
+        } else if (other) {
+            load_module(set, other, errors);
+        }
+    }
+    arena_free(scratch);
+    if (m->state == MODULE_BROKEN)
+        return;
+    if (note_stall(set, m->file, text_hash(set, m->source))) {
+        m->state = MODULE_QUARANTINED;
+        return;
+    }
+    scratch = arena_new();
+    struct why why = {""};
+    struct lua_module_use use = {.set = set};
+    struct file_load load = {.d = {.set = set,
+                                   .file = m->file,
+                                   .source = m->source,
+                                   .tokens = location_tokens(scratch, m->source),
+                                   .arena = set->arena,
+                                   .scratch = scratch},
+                             .module = m};
+    enum err err = run_file(&load, &use, &why);
+    m->state = err == OK ? MODULE_LOADED : use.stalled ? MODULE_QUARANTINED : MODULE_BROKEN;
+    m->wants = declare_wants(load.d.tokens);
+    policy_wants_add(&m->wants, &use.wants);
+    if (m->state == MODULE_BROKEN)
+        add_errors(errors, &why);
+    arena_free(scratch);
 }
+
+static bool load_next_module(struct policy_set *set, struct policy_load_errors *errors, bool *failed)
+{
+    struct lua_modules *modules = &set->modules;
+    if (modules->next == modules->count)
+        return false;
+    size_t before = errors->count;
+    load_module(set, &modules->list[modules->next++], errors);
+    *failed |= errors->count > before;
+    return true;
+}
+
+int lua_modules_require(lua_State *L)
+{
+    struct lua_module_use *use = sandbox_context(sandbox_of(L))->modules;
+    struct str name = sandbox_string(L, 1);
+    if (!use)
+        return luaL_error(L, "require: files are read while the policy loads: put it at the top of the file");
+    if (!str_starts(name, PREFIX) || !str_is_name(str_from(name, strlen(PREFIX))))
+        return luaL_error(L,
+                          "require: expected \"" PREFIX "NAME\" for the file " FOLDER "/NAME.lua beside the "
+                          "policies, NAME being letters, digits, '_' or '-', got %s%s%s: nothing else can be "
+                          "required",
+                          name.at ? "\"" : "", name.at ? name.at : luaL_typename(L, 1), name.at ? "\"" : "");
+    const struct lua_module *m = find_module(use->set, name);
+    if (!m && !use->set->folder)
+        return luaL_error(L, "require \"%s\": this policy has no folder with a " FOLDER " beside it",
+                          name.at);
+    if (!m) {
+        struct str names[LUA_MODULES_MAX];
+        for (size_t i = 0; i < use->set->modules.count; i++)
+            names[i] = use->set->modules.list[i].name;
+        struct str meant = suggest_closest(name, names, use->set->modules.count);
+        const char *end = meant.len ? lua_pushfstring(L, " (did you mean \"%s\"?)", meant.at)
+                                    : ": create it, or remove this line";
+        return luaL_error(L, "require \"%s\": there is no file " FOLDER "/%s.lua beside the policies%s",
+                          name.at, name.at + strlen(PREFIX), end);
+    }
+    if (m->state == MODULE_QUARANTINED)
+        use->stalled = m;
+    if (m->state != MODULE_LOADED)
+        return luaL_error(L, "require \"%s\": that file %s", name.at,
+                          m->state == MODULE_QUARANTINED
+                              ? "is quarantined, as it stalled or crashed the process"
+                          : m->state == MODULE_BROKEN ? "does not load"
+                                                      : "is not loaded yet: write its name as a string");
+    policy_wants_add(&use->wants, &m->wants);
+    lua_rawgeti(L, LUA_REGISTRYINDEX, m->ref);
+    return 1;
+}
+
+/* ---- the files of a folder ---- */
 
 struct policy_set_loader {
     struct policy_set *set;
@@ -354,7 +542,7 @@ static enum err list_files(struct policy_set_loader *loader, const char *path, s
             slash ? arena_dup(arena, (struct str){path, (size_t)(slash - path) + 1}).at : ".";
         return OK;
     }
-    int count = scandir(path, &entries, policy_set_is_source, alphasort);
+    int count = scandir(path, &entries, is_source, alphasort);
     if (count < 0)
         return err_set(why, ERR_IO, "%s: expected a folder of policies: %s", path, strerror(errno));
     loader->files = ARENA_ARRAY(arena, struct str, (size_t)count);
@@ -370,7 +558,7 @@ static enum err list_files(struct policy_set_loader *loader, const char *path, s
 
 static void note_error(struct policy_set_loader *loader, enum err err, const struct why *why)
 {
-    policy_set_add_errors(loader->errors, why);
+    add_errors(loader->errors, why);
     loader->worst = err == ERR_IO ? ERR_IO : ERR_POLICY;
 }
 
@@ -388,7 +576,7 @@ struct policy_set_loader *policy_set_load_begin(const char *folder, const struct
     set->list = ARENA_ARRAY(set->arena, struct policy *, loader->count + 1);
     if (err != OK)
         note_error(loader, err, &why);
-    else if (!lua_modules_read(set, &why))
+    else if (!read_modules(set, &why))
         note_error(loader, ERR_POLICY, &why);
     set->hash = set->modules.hash;
     return loader;
@@ -399,7 +587,7 @@ bool policy_set_load_step(struct policy_set_loader *loader)
     struct str source = STR_NONE;
     struct why why = {""};
     bool failed = false;
-    if (lua_modules_step(loader->set, loader->errors, &failed)) {
+    if (load_next_module(loader->set, loader->errors, &failed)) {
         loader->worst = failed && loader->worst == OK ? ERR_POLICY : loader->worst;
         return true;
     }
@@ -443,50 +631,4 @@ enum err policy_set_load(const char *folder, const struct policy_set_options *op
     while (policy_set_load_step(loader))
         continue;
     return policy_set_load_end(loader, out);
-}
-
-/* ---- the configuration: Lua, for comments and keys without quotes. Its sandbox is freed once it is read.
- * ---- */
-
-#define CONFIG_MEMORY_KB 16384u
-
-struct config_load {
-    struct arena *arena;
-    struct str source;
-    const char *file;
-    const struct json *out;
-};
-
-static void read_step(lua_State *L, void *context)
-{
-    struct config_load *r = context;
-    sandbox_load(L, r->source, r->file);
-    lua_call(L, 0, 1);
-    if (!lua_istable(L, -1) || sandbox_mark(L, -1) == MARK_DECLARATION) {
-        diagnostics_push_value(L, -1);
-        luaL_error(L, "%s: expected the file to return a table { key = value, … }, got %s",
-                   sandbox_chunk(r->file), lua_tostring(L, -1));
-    }
-    r->out = bridge_read(L, -1, "config", NULL, r->arena);
-    if (r->out->type != JSON_OBJECT)
-        luaL_error(L, "%s: expected the file to return a table { key = value, … }, got a list",
-                   sandbox_chunk(r->file));
-}
-
-enum err lua_config_read(const char *path, struct arena *arena, struct json *out, struct why *why)
-{
-    struct config_load r = {.arena = arena, .file = path};
-    enum err err = file_read(arena, path, SANDBOX_SOURCE_MAX_BYTES, &r.source, why);
-    if (err != OK)
-        return err;
-    const char *slash = strrchr(path, '/');
-    const char *folder = slash ? arena_dup(arena, (struct str){path, (size_t)(slash - path)}).at : ".";
-    struct sandbox *sandbox = sandbox_new(CONFIG_MEMORY_KB, vocabulary_open);
-    struct sandbox_context now = {.arena = arena, .folder = folder, .file = path, .loading = true};
-    if (sandbox_run(sandbox, SANDBOX_LOAD_DEADLINE_MS, &now, read_step, &r, why) == OK)
-        *out = *r.out;
-    else
-        err = ERR_CONFIG;
-    sandbox_free(sandbox);
-    return err;
 }

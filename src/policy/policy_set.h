@@ -76,8 +76,4 @@ void policy_set_free_examples(struct policy_set *set);
 /* Sets hits and failures to zero, as those of examples are not traffic. */
 void policy_set_reset_counters(struct policy_set *set);
 
-/* Runs a configuration file, and reads the table that it returns as JSON into *out; functions in it are
- * errors. */
-enum err lua_config_read(const char *path, struct arena *arena, struct json *out, struct why *why);
-
 #endif

@@ -41,8 +41,7 @@ static void read_file(lua_State *L, const struct sandbox_context *now, struct st
         luaL_error(L, "json: %s", why.text);
     if (!now->files)
         return;
-    uint64_t both[2] = {now->files->hash, hash_stable((struct str){out->raw, out->raw_len}).low};
-    now->files->hash = hash_stable((struct str){(const char *)both, sizeof(both)}).low;
+    hash_add(&now->files->hash, hash_stable((struct str){out->raw, out->raw_len}).low);
     file = ARENA_NEW(arena, struct json_file);
     *file = (struct json_file){now->files->first, arena_dup(arena, path), *out};
     now->files->first = file;

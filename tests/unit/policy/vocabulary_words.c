@@ -1,5 +1,6 @@
 /* Helper and outcome words, id formats, paths, and the configuration file. */
 #include "json/path.h"
+#include "policy/config.h"
 #include "policy/policy_support.h"
 #include "golden.h"
 #include "policy/policy_set.h"
