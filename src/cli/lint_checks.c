@@ -27,7 +27,7 @@ static void check_rule_conflicts(struct lint_context *c)
 static void check_untried_rules(struct lint_context *c)
 {
     for (size_t i = 0; c->coverage && c->coverage->examples && i < c->coverage->rule_count; i++)
-        if (!c->coverage->rules[i].hits)
+        if (!c->coverage->rules[i].ran)
             lint_report(c, policy_rule_line(c->policy, i),
                         "no example meets the rule '" STR_FMT
                         "': add one that it changes, repairs or refuses",
@@ -61,12 +61,9 @@ static void check_untried_hooks(struct lint_context *c)
     if (!c->coverage || !c->coverage->examples)
         return;
     for (size_t i = 0; i < sizeof(hooks) / sizeof(hooks[0]); i++)
-        for (size_t f = 0; f < c->coverage->function_count; f++) {
-            const struct coverage_function *function = &c->coverage->functions[f];
-            if (c->policy->hooks[hooks[i].hook] && str_is(function->name, hooks[i].name) && !function->hits)
-                lint_report(c, function->line, "no example reaches '%s': add one %s", hooks[i].name,
-                            hooks[i].fix);
-        }
+        if (c->coverage->hooks_missed[hooks[i].hook])
+            lint_report(c, c->policy->hook_lines[hooks[i].hook], "no example reaches '%s': add one %s",
+                        hooks[i].name, hooks[i].fix);
 }
 
 static void check_unused_result(struct lint_context *c)

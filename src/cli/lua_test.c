@@ -192,16 +192,18 @@ static int coverage(lua_State *L)
         for (size_t k = 0; k < files[i].rule_count; k++) {
             lua_newtable(L);
             lua_cli_set_str(L, "what", files[i].rules[k].words);
-            lua_cli_set_bool(L, "hit", files[i].rules[k].hits > 0);
+            lua_cli_set_bool(L, "hit", files[i].rules[k].ran);
             lua_rawseti(L, -2, (int)k + 1);
         }
         lua_setfield(L, -2, "rules");
-        lua_createtable(L, (int)files[i].line_count, 0);
-        for (size_t k = 0; k < files[i].line_count; k++) {
+        lua_newtable(L);
+        for (size_t k = 0, n = 0; k < files[i].line_count; k++) {
+            if (!(files[i].lines[k] & LINE_IN_FUNCTION))
+                continue;
             lua_newtable(L);
-            lua_cli_set_number(L, "what", files[i].lines[k].line);
-            lua_cli_set_bool(L, "hit", files[i].lines[k].hits > 0);
-            lua_rawseti(L, -2, (int)k + 1);
+            lua_cli_set_number(L, "what", (double)k);
+            lua_cli_set_bool(L, "hit", files[i].lines[k] & LINE_RAN);
+            lua_rawseti(L, -2, (int)++n);
         }
         lua_setfield(L, -2, "lines");
         lua_rawseti(L, -2, (int)i + 1);

@@ -8,8 +8,6 @@
 #include "sandbox/bytecode.h"
 #include "policy/policy_internal.h"
 #include "io/file.h"
-#include "policy/policy_hooks.h"
-#include "policy/policy_set.h"
 
 #include <stdlib.h>
 
@@ -46,40 +44,21 @@ const struct coverage_file *coverage_files(const struct coverage *c, size_t *cou
 }
 
 struct file_reading {
-    struct coverage *c;
+    struct arena *arena;
     struct coverage_file *file;
     struct str source;
-    bool *runs; /* by line: it has code of a function */
 };
 
-static size_t count_functions(const struct bytecode *code)
+static void mark_functions(struct coverage_file *f, const struct bytecode *outer)
 {
-    size_t count = 0;
-    for (uint32_t i = 0; i < code->constant_count; i++)
-        if (code->constants[i].function)
-            count += 1 + count_functions(code->constants[i].function);
-    return count;
-}
-
-/* The functions of the code, and the lines that they can run. */
-static void add_functions(struct file_reading *r, const struct bytecode *outer)
-{
-    const struct policy *policy = r->file->policy;
     for (uint32_t i = 0; i < outer->constant_count; i++) {
         const struct bytecode *code = outer->constants[i].function;
-        struct str name = STR_NONE;
         if (!code)
             continue;
-        int first = (int)code->first_line;
-        for (int hook = 0; policy && hook < HOOK_COUNT && !name.len; hook++)
-            if (policy->hooks[hook] && policy->hook_lines[hook] == first)
-                name = str_of(outcome_hook_name((enum policy_hook)hook));
-        if (!name.len)
-            name = arena_printf(r->c->arena, "function at line %d", first);
-        r->file->functions[r->file->function_count++] = (struct coverage_function){name, first, 0};
         for (uint32_t n = 0; n < code->count; n++)
-            r->runs[bytecode_line(code, n)] = true;
-        add_functions(r, code);
+            f->lines[bytecode_line(code, n)] |= LINE_IN_FUNCTION;
+        f->lines[code->first_line] |= LINE_BEGINS_FUNCTION;
+        mark_functions(f, code);
     }
 }
 
@@ -88,19 +67,13 @@ static int read_code(lua_State *L)
 {
     struct file_reading *r = lua_touserdata(L, 1);
     struct coverage_file *f = r->file;
-    size_t lines = 2; /* they begin with 1 */
     if (luaL_loadbufferx(L, r->source.at, r->source.len, "=coverage", "t") != 0)
         lua_error(L);
-    const struct bytecode *code = bytecode_read(L, -1, r->c->arena);
+    f->line_count = 2; /* they begin with 1 */
     for (size_t i = 0; i < r->source.len; i++)
-        lines += r->source.at[i] == '\n' || r->source.at[i] == '\r'; /* either ends a line of Lua */
-    r->runs = ARENA_ARRAY(r->c->arena, bool, lines);
-    f->functions = ARENA_ARRAY(r->c->arena, struct coverage_function, count_functions(code));
-    add_functions(r, code);
-    f->lines = ARENA_ARRAY(r->c->arena, struct coverage_line, lines);
-    for (size_t line = 0; line < lines; line++)
-        if (r->runs[line])
-            f->lines[f->line_count++].line = (int)line;
+        f->line_count += r->source.at[i] == '\n' || r->source.at[i] == '\r'; /* either ends a line of Lua */
+    f->lines = ARENA_ARRAY(r->arena, unsigned char, f->line_count);
+    mark_functions(f, bytecode_read(L, -1, r->arena));
     return 0;
 }
 
@@ -108,7 +81,7 @@ static int read_code(lua_State *L)
 static void add_file(struct coverage *c, lua_State *L, struct str file, struct str name,
                      const struct policy *policy)
 {
-    struct file_reading r = {.c = c};
+    struct file_reading r = {.arena = c->arena};
     struct why why;
     if (file_read(c->arena, file.at, SANDBOX_SOURCE_MAX_BYTES, &r.source, &why) != OK)
         return;
@@ -132,17 +105,8 @@ static void on_line(void *context, const char *chunk, int line)
             if (strcmp(sandbox_chunk(c->files[i].file.at), chunk) == 0)
                 c->hit = &c->files[i];
     }
-    struct coverage_file *f = c->hit;
-    size_t low = 0, high = f ? f->line_count : 0;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (f->lines[middle].line < line)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    if (f && low < f->line_count && f->lines[low].line == line)
-        f->lines[low].hits++;
+    if (c->hit && (size_t)line < c->hit->line_count)
+        c->hit->lines[line] |= LINE_RAN;
 }
 
 void coverage_begin(struct coverage *c, struct policy_set *set)
@@ -171,17 +135,18 @@ void coverage_end(struct coverage *c, struct policy_set *set)
     for (size_t i = c->first; i < c->count; i++) {
         struct coverage_file *f = &c->files[i];
         const struct policy *policy = f->policy;
-        for (size_t n = 0; n < f->function_count; n++) { /* entered, if its first line ran */
-            size_t k = 0;
-            while (k < f->line_count && f->lines[k].line < f->functions[n].line)
-                k++;
-            f->functions[n].hits = k < f->line_count ? f->lines[k].hits : 0;
+        for (int hook = 0; policy && hook < HOOK_COUNT; hook++) { /* entered, if its first line ran */
+            size_t line = (size_t)policy->hook_lines[hook];
+            bool here = policy->hooks[hook] && line < f->line_count && f->lines[line] & LINE_BEGINS_FUNCTION;
+            while (here && line < f->line_count && !(f->lines[line] & LINE_IN_FUNCTION))
+                line++;
+            f->hooks_missed[hook] = here && !(line < f->line_count && f->lines[line] & LINE_RAN);
         }
         f->rule_count = policy ? policy->rule_count : 0;
         f->policy = NULL;
         f->rules = ARENA_ARRAY(c->arena, struct coverage_rule, f->rule_count);
         for (size_t n = 0; n < f->rule_count; n++)
             f->rules[n] =
-                (struct coverage_rule){arena_dup(c->arena, policy->rule_words[n]), policy->rule_hits[n]};
+                (struct coverage_rule){arena_dup(c->arena, policy->rule_words[n]), policy->rule_hits[n] > 0};
     }
 }
