@@ -51,12 +51,6 @@ struct policy_code {
     struct str stalled; /* of a quarantined policy: the file that stalled: its own, or one that it requires */
 };
 
-/* Policies for several tools: those with a glob, or those that name one tool. */
-struct overlays {
-    struct policy **list;
-    size_t count;
-};
-
 struct policy_set {
     struct arena *examples; /* holds the examples; NULL once they are freed */
     struct arena *arena;    /* holds everything else */
@@ -64,10 +58,10 @@ struct policy_set {
     struct policy_set_options options;
     const char *folder; /* NULL: loaded from a string */
     struct policy **list;
-    struct map *by_name;          /* policies of one tool */
-    struct map *overlays_by_name; /* tools to struct overlays */
-    struct overlays *globs;
     size_t count;
+    struct map *by_name;      /* policies of one tool */
+    struct policy **overlays; /* policies for several tools, in the order of their files */
+    size_t overlay_count;
     struct json_files files;
     struct lua_modules modules;
     struct policy *gateway;

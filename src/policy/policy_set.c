@@ -52,8 +52,6 @@ static struct policy_set *set_new(const struct policy_set_options *options)
     if (!set->options.memory_kb)
         set->options.memory_kb = POLICY_MEMORY_KB;
     set->by_name = map_new(arena);
-    set->overlays_by_name = map_new(arena);
-    set->globs = ARENA_NEW(arena, struct overlays);
     set->gateway = declare_blank(set, STR_LIT("gateway"), STR_NONE);
     set->sandbox = sandbox_new(set->options.memory_kb, vocabulary_open);
     return set;
@@ -82,24 +80,17 @@ bool policy_guards(const struct policy *policy, struct str tool)
 size_t policy_set_overlays(const struct policy_set *set, struct str tool, struct arena *arena,
                            const struct policy ***out)
 {
-    const struct overlays *globs = set->globs, *named = map_get(set->overlays_by_name, tool);
-    size_t most = globs->count + (named ? named->count : 0), count = 0, g = 0, n = 0;
-    if (!most)
-        return 0;
-    *out = ARENA_ARRAY(arena, const struct policy *, most);
-    while (g < globs->count || (named && n < named->count)) { /* merged in the order of the files */
-        bool by_name = named && n < named->count &&
-                       (g == globs->count || named->list[n]->position <= globs->list[g]->position);
-        const struct policy *policy = by_name ? named->list[n++] : globs->list[g++];
-        bool twice = count && (*out)[count - 1] == policy;
-        if (!twice && (by_name || policy_guards(policy, tool)))
-            (*out)[count++] = policy;
+    size_t count = 0;
+    for (size_t i = 0; i < set->overlay_count; i++) {
+        if (!policy_guards(set->overlays[i], tool))
+            continue;
+        *out = arena_grow(arena, count ? *out : NULL, count, sizeof(**out));
+        (*out)[count++] = set->overlays[i];
     }
     return count;
 }
 
-/* set->list has room for one policy per file. Names in `tools` are found by a map, so that only globs are
- * compared with every tool. */
+/* set->list has room for one policy per file. */
 static enum err add_policy(struct policy_set *set, struct policy *policy, struct why *why)
 {
     bool is_overlay = policy_is_overlay(policy);
@@ -107,20 +98,12 @@ static enum err add_policy(struct policy_set *set, struct policy *policy, struct
     if (twin)
         return err_set(why, ERR_POLICY, STR_FMT ": tool \"" STR_FMT "\" is declared in " STR_FMT " already",
                        STR_ARG(policy->file), STR_ARG(policy->name), STR_ARG(twin->file));
-    if (!is_overlay)
-        map_add(set->by_name, policy->name, policy);
     policy->position = set->count;
-    for (size_t i = 0; i < policy->guard_count; i++) {
-        struct str name = policy->guards[i];
-        struct overlays *to = str_is_glob(name) ? set->globs : map_get(set->overlays_by_name, name);
-        if (!to) {
-            to = ARENA_NEW(set->arena, struct overlays);
-            map_add(set->overlays_by_name, name, to);
-        }
-        if (to->count && to->list[to->count - 1] == policy)
-            continue;
-        to->list = arena_grow(set->arena, to->list, to->count, sizeof(*to->list));
-        to->list[to->count++] = policy;
+    if (is_overlay) {
+        set->overlays = arena_grow(set->arena, set->overlays, set->overlay_count, sizeof(*set->overlays));
+        set->overlays[set->overlay_count++] = policy;
+    } else {
+        map_add(set->by_name, policy->name, policy);
     }
     set->list[set->count++] = policy;
     return OK;
