@@ -279,49 +279,6 @@ void condition_describe(struct buf *out, const struct rule_condition *c)
     }
 }
 
-/* Each demand is a clause; clauses are joined by semicolons. */
-static void next_clause(struct buf *out, size_t from)
-{
-    if (out->len > from)
-        buf_text(out, "; ");
-}
-
-static void add_clauses(struct buf *out, const struct rule *rule, size_t from)
-{
-    if (rule->needs) {
-        next_clause(out, from);
-        add_names(out, rule->needs);
-        buf_text(out, rule->needs->len > 1 ? " are required" : " is required");
-    }
-    for (uint32_t i = 0; i < rule_items(rule->one_of); i++) {
-        next_clause(out, from);
-        buf_text(out, "at least one of ");
-        add_names(out, &rule->one_of->items[i]);
-        buf_text(out, " is required");
-    }
-    for (uint32_t i = 0; i < rule_items(rule->exclusive); i++) {
-        next_clause(out, from);
-        buf_text(out, "at most one of ");
-        add_names(out, &rule->exclusive->items[i]);
-        buf_text(out, " may be given");
-    }
-    for (uint32_t i = 0; rule->defaults && i < rule->defaults->len; i++) {
-        next_clause(out, from);
-        buf_printf(out, "'" STR_FMT "' is ", STR_ARG(rule->defaults->members[i].key));
-        json_write(out, &rule->defaults->members[i].value);
-        buf_text(out, " when left out");
-    }
-    if (rule->drops) {
-        next_clause(out, from);
-        add_names(out, rule->drops);
-        buf_text(out, rule->drops->len > 1 ? " are dropped" : " is dropped");
-    }
-    if (rule->refuses) {
-        next_clause(out, from);
-        buf_printf(out, "refused: " STR_FMT, STR_ARG(rule->message));
-    }
-}
-
 /* Fills rule->when and rule->words, copied out of a growing buffer, as there may be thousands of rules. */
 static void rule_describe(struct arena *arena, struct rule *rule)
 {
@@ -333,7 +290,34 @@ static void rule_describe(struct arena *arena, struct rule *rule)
     size_t when = out.len;
     if (when)
         buf_text(&out, ": ");
-    add_clauses(&out, rule, out.len);
+    size_t demands = out.len; /* each of which ends with "; " */
+    if (rule->needs) {
+        add_names(&out, rule->needs);
+        buf_text(&out, rule->needs->len > 1 ? " are required; " : " is required; ");
+    }
+    for (uint32_t i = 0; i < rule_items(rule->one_of); i++) {
+        buf_text(&out, "at least one of ");
+        add_names(&out, &rule->one_of->items[i]);
+        buf_text(&out, " is required; ");
+    }
+    for (uint32_t i = 0; i < rule_items(rule->exclusive); i++) {
+        buf_text(&out, "at most one of ");
+        add_names(&out, &rule->exclusive->items[i]);
+        buf_text(&out, " may be given; ");
+    }
+    for (uint32_t i = 0; rule->defaults && i < rule->defaults->len; i++) {
+        buf_printf(&out, "'" STR_FMT "' is ", STR_ARG(rule->defaults->members[i].key));
+        json_write(&out, &rule->defaults->members[i].value);
+        buf_text(&out, " when left out; ");
+    }
+    if (rule->drops) {
+        add_names(&out, rule->drops);
+        buf_text(&out, rule->drops->len > 1 ? " are dropped; " : " is dropped; ");
+    }
+    if (rule->refuses)
+        buf_printf(&out, "refused: " STR_FMT "; ", STR_ARG(rule->message));
+    if (out.len > demands)
+        out.len -= strlen("; ");
     rule->words = arena_dup(arena, buf_view(&out));
     rule->when = (struct str){rule->words.at, when};
     buf_clear(&out);
@@ -400,45 +384,30 @@ static int by_text(const void *a, const void *b)
     return str_cmp((struct str){left.text, left.len}, (struct str){right.text, right.len});
 }
 
-/* The keys of set{…}, sorted. */
-static size_t read_set(lua_State *L, struct arena *arena, struct json *out)
-{
-    size_t count = 0;
-    lua_pushnil(L);
-    while (lua_next(L, -2)) {
-        lua_pop(L, 1);
-        lua_pushvalue(L, -1); /* lua_tolstring would change the key in place */
-        if (out)
-            out[count] = *bridge_read_copy(L, -1, "when", NULL, arena);
-        lua_pop(L, 1);
-        count++;
-    }
-    if (out && count && json_is(&out[0], JSON_STRING))
-        qsort(out, count, sizeof(*out), by_text);
-    return count;
-}
-
-/* The value on top of the stack: one, or any of a list or set. */
+/* The value on top of the stack: one, or any of a list, or of the keys of a set{…}, which are sorted. */
 static void read_values(struct rule_reader *r, struct rule_condition *out)
 {
     lua_State *L = r->L;
     int at = lua_gettop(L);
-    bool is_set = sandbox_mark(L, at) == MARK_SET;
-    out->count = !lua_istable(L, at) ? 1 : is_set ? read_set(L, r->arena, NULL) : lua_objlen(L, at);
-    struct json *values = ARENA_ARRAY(r->arena, struct json, out->count);
-    if (lua_istable(L, at) && out->count == 0)
-        luaL_error(L, "rules: when: '%s': expected a value or a list of values, got an empty table",
-                   out->path.at);
-    for (size_t i = 0; !is_set && i < out->count; i++) {
-        if (lua_istable(L, at))
-            lua_rawgeti(L, at, (int)i + 1);
+    bool is_table = lua_istable(L, at), is_set = sandbox_mark(L, at) == MARK_SET;
+    size_t listed = is_table ? lua_objlen(L, at) : 1;
+    struct json *values = NULL;
+    for (lua_pushnil(L); is_set ? lua_next(L, at) : out->count < listed; lua_settop(L, at + 1)) {
+        if (is_set)
+            lua_pushvalue(L, at + 1); /* of the key, which lua_tolstring would change in place */
+        else if (is_table)
+            lua_rawgeti(L, at, (int)out->count + 1);
         else
             lua_pushvalue(L, at);
-        values[i] = *bridge_read_copy(L, -1, "rules: when", NULL, r->arena);
-        lua_pop(L, 1);
+        values = arena_grow(r->arena, values, out->count, sizeof(*values));
+        values[out->count++] = *bridge_read_copy(L, -1, "rules: when", NULL, r->arena);
     }
-    if (is_set)
-        read_set(L, r->arena, values);
+    lua_settop(L, at);
+    if (!out->count)
+        luaL_error(L, "rules: when: '%s': expected a value or a list of values, got an empty table",
+                   out->path.at);
+    if (is_set && json_is(&values[0], JSON_STRING))
+        qsort(values, out->count, sizeof(*values), by_text);
     out->values = values;
 }
 

@@ -35,12 +35,6 @@ static void report(const struct search *s, bool certain, const struct rule *rule
     va_end(args);
 }
 
-static const char *did_you_mean(const struct search *s, struct str name, const struct str *names,
-                                size_t count)
-{
-    return field_hint(s->arena, suggest_closest(name, names, count));
-}
-
 static const char *json_text(const struct search *s, const struct json *value)
 {
     struct buf out = buf_in(s->arena);
@@ -149,7 +143,7 @@ static void check_name(const struct search *s, const struct rule *rule, struct s
         return;
     for (; count < properties->len && count < NAMES_MAX; count++)
         names[count] = properties->members[count].key;
-    const char *meant = did_you_mean(s, name, names, count);
+    const char *meant = field_hint(s->arena, suggest_closest(name, names, count));
     bool closed = json_is(others, JSON_BOOL) && !others->truth && !json_get_text(object, "patternProperties");
     bool elsewhere = json_is(others, JSON_OBJECT); /* another keyword of the object may name further ones */
     for (size_t i = 0; i < sizeof(keywords) / sizeof(keywords[0]); i++)
@@ -194,7 +188,9 @@ static void check_values(const struct search *s, const struct rule *rule, const 
         else
             report(s, true, rule, "the schema does not allow %s for '" STR_FMT "'%s",
                    json_text(s, &c->values[i]), STR_ARG(c->path),
-                   json_is(&c->values[i], JSON_STRING) ? did_you_mean(s, text, names, count) : "");
+                   json_is(&c->values[i], JSON_STRING)
+                       ? field_hint(s->arena, suggest_closest(text, names, count))
+                       : "");
     }
 }
 
@@ -323,11 +319,6 @@ static bool implies(const struct search *s, const struct rule *narrow, const str
     return true;
 }
 
-static bool hold_together(const struct search *s, const struct rule *a, const struct rule *b)
-{
-    return implies(s, a, b) || implies(s, b, a);
-}
-
 /* "the rule on line 4 (when action is …)" */
 static const char *other(const struct search *s, const struct rule *rule, const struct rule *than)
 {
@@ -339,28 +330,23 @@ static const char *other(const struct search *s, const struct rule *rule, const 
         .at;
 }
 
-/* a needs what b drops. */
+/* a needs what b drops, or two arguments of which b allows one. */
 static void check_needed(const struct search *s, const struct rule *a, const struct rule *b)
 {
     for (uint32_t i = 0; i < rule_items(a->needs); i++) {
         struct str name = rule_name(a->needs, i);
-        if (drops(b, name) && !any_rule(s, gives, name) && hold_together(s, a, b))
+        if (drops(b, name) && !any_rule(s, gives, name) && (implies(s, a, b) || implies(s, b, a)))
             report(s, true, a, "needs '" STR_FMT "', which %s drops: remove one of the two", STR_ARG(name),
                    other(s, b, a));
     }
-}
-
-/* a needs two arguments of which b allows one. */
-static void check_exclusive(const struct search *s, const struct rule *a, const struct rule *b)
-{
-    for (uint32_t g = 0; g < rule_items(b->exclusive); g++) {
+    for (uint32_t g = 0; a->needs && g < rule_items(b->exclusive); g++) {
         const struct json *group = &b->exclusive->items[g];
         struct str first = STR_NONE;
         for (uint32_t n = 0; n < group->len; n++) {
             struct str name = rule_name(group, n);
-            if (!a->needs || !json_array_has(a->needs, name))
+            if (!json_array_has(a->needs, name))
                 continue;
-            if (first.len && hold_together(s, a, b))
+            if (first.len && (implies(s, a, b) || implies(s, b, a)))
                 report(s, true, a,
                        "needs '" STR_FMT "' and '" STR_FMT "', but %s allows only one: remove one",
                        STR_ARG(first), STR_ARG(name), other(s, b, a));
@@ -418,7 +404,6 @@ void policy_rule_conflicts(const struct policy *policy, const struct json *schem
         check_required(&s, rule);
         for (size_t k = 0; k < rules->count; k++) {
             check_needed(&s, rule, &rules->list[k]);
-            check_exclusive(&s, rule, &rules->list[k]);
             check_defaults(&s, &rules->list[k], rule);
         }
     }
