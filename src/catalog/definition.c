@@ -5,7 +5,6 @@
 #include "base/buf.h"
 #include "base/printable.h"
 #include "json/build.h"
-#include "json/each.h"
 
 #include <ctype.h>
 

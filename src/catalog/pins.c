@@ -12,7 +12,6 @@
 #include "base/suggest.h"
 #include "io/file.h"
 #include "json/build.h"
-#include "json/canonical.h"
 #include "json/parse.h"
 #include "json/write.h"
 

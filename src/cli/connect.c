@@ -10,7 +10,6 @@
 #include "cli/daemon_client.h"
 #include "cli/lua_cli.h"
 #include "cli/term.h"
-#include "json/canonical.h"
 #include "json/write.h"
 
 #include <errno.h>

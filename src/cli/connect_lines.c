@@ -12,7 +12,6 @@
 #include "base/clock.h"
 #include "base/map.h"
 #include "json/build.h"
-#include "json/canonical.h"
 #include "json/parse.h"
 #include "json/write.h"
 #include "server/jsonrpc.h"

@@ -7,7 +7,6 @@
 #include "base/printable.h"
 #include "cli/lua_cli.h"
 #include "gate/verdict.h"
-#include "json/canonical.h"
 #include "json/write.h"
 #include "replay/recording.h"
 #include "server/state_dir.h"

@@ -17,7 +17,7 @@
 #include "gate/call_reply.h"
 #include "gate/ids.h"
 #include "gate/overlays.h"
-#include "json/canonical.h"
+#include "json/write.h"
 #include "policy/policy_hooks.h"
 
 struct call_ask {

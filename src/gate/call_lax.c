@@ -9,7 +9,7 @@
 #include "gate/overlays.h"
 #include "base/hash.h"
 #include "policy/peer.h"
-#include "json/canonical.h"
+#include "json/write.h"
 
 #define NAMED_MAX 3u /* problems in the note */
 

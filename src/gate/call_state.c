@@ -3,7 +3,7 @@
 
 #include "base/arena.h"
 #include "json/build.h"
-#include "json/canonical.h"
+#include "json/write.h"
 
 /* ---- for the stages ---- */
 

@@ -8,8 +8,6 @@
 #include "base/buf.h"
 #include "base/hash.h"
 #include "json/build.h"
-#include "json/canonical.h"
-#include "json/each.h"
 #include "json/parse.h"
 #include "json/write.h"
 #include "catalog/tool.h"

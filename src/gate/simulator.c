@@ -7,7 +7,7 @@
 #include "gate/ids.h"
 #include "gate/overlays.h"
 #include "gate/verdict.h"
-#include "json/canonical.h"
+#include "json/write.h"
 #include "result/result.h"
 #include "result/result_mask.h"
 #include "policy/policy_hooks.h"

@@ -68,4 +68,19 @@ const struct json *json_keep(struct arena *arena, struct json value);
 /* A deep copy, with strings and raw bytes: it does not refer to the original. */
 struct json json_copy(struct arena *arena, const struct json *value);
 
+/* Child `i` as it should be: the child itself, another value, or NULL to leave it out. *key is a member's and
+ * may be replaced; an item has STR_NONE. */
+typedef const struct json *json_map_child(void *owner, const struct json *parent, uint32_t i,
+                                          struct str *key);
+
+/* The value with its children mapped, each once and in their order. The value itself, byte for byte, if none
+ * changes or if it has none. `map` descends by calling json_map again. */
+const struct json *json_map(struct arena *arena, const struct json *value, json_map_child *map, void *owner);
+
+/* For src/json only: the array of copied members. Of a duplicate key, the first place and the last value are
+ * kept; `members` is overwritten then, and *duplicate is the later member (else NULL). *count: the number of
+ * members, and of those left afterwards. */
+const struct json_member *object_row(struct arena *arena, struct json_member *members, uint32_t *count,
+                                     const struct json_member **duplicate);
+
 #endif

@@ -9,7 +9,6 @@
 
 #include "base/arena.h"
 #include "json/build.h"
-#include "json/object.h"
 #include "json/string.h"
 
 #include <stdarg.h>

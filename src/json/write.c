@@ -5,7 +5,6 @@
 #include "json/write.h"
 
 #include "base/arena.h"
-#include "json/canonical.h"
 #include "json/decimal.h"
 #include "json/string.h"
 

@@ -3,6 +3,7 @@
 #define TOOLGATE_JSON_WRITE_H
 
 #include "base/buf.h"
+#include "base/hash.h"
 #include "json/value.h"
 
 /* A parsed value is written byte for byte as it was sent, without newlines between tokens; a built value is
@@ -25,6 +26,19 @@ static inline void json_write_plain(struct buf *out, struct str s)
     at[1 + s.len] = '"';
     out->len += s.len + 2;
 }
+
+/*
+ * The canonical form: one JSON text for all spellings of a value. Keys are sorted by bytes, numbers written
+ * by value (1, 1.0 and 1e0 are equal), no spaces. A whole number of at most 21 digits is written as digits,
+ * any other as d[.ddd]e[-]n: "120", "1.1e0", "1e400"; a string as json_write_string does. The form must not
+ * change: ledger keys hash it, and daemons of several releases share one ledger.
+ */
+void json_canonical(struct buf *out, const struct json *value);
+
+/* hash_stable of the canonical text; members of the top-level object named in `without` are left out. `value`
+ * NULL hashes as {}. */
+struct hash128 json_fingerprint(struct arena *scratch, const struct json *value, const struct str *without,
+                                size_t without_count);
 
 /*
  * A writer that inserts the commas:

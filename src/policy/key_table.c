@@ -5,7 +5,6 @@
 #include "base/arena.h"
 #include "base/hash.h"
 #include "io/file.h"
-#include "json/canonical.h"
 #include "json/write.h"
 #include "policy/policy.h"
 #include "policy/source_location.h"

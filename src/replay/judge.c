@@ -13,7 +13,7 @@
 #include "gate/ids.h"
 #include "gate/simulator.h"
 #include "json/build.h"
-#include "json/canonical.h"
+#include "json/write.h"
 #include "json/parse.h"
 #include "json/path.h"
 #include "result/result.h"

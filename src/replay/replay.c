@@ -11,7 +11,6 @@
 #include "base/lru.h"
 #include "policy/peer.h"
 #include "gate/simulator.h"
-#include "json/canonical.h"
 #include "json/write.h"
 #include "result/failure_envelope.h"
 #include "result/result_mask.h"

@@ -9,7 +9,6 @@
 #include "base/log.h"
 #include "result/compact_internal.h"
 #include "json/build.h"
-#include "json/each.h"
 #include "json/parse.h"
 #include "json/write.h"
 

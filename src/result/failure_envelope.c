@@ -4,7 +4,6 @@
 
 #include "base/arena.h"
 #include "json/build.h"
-#include "json/each.h"
 #include "json/write.h"
 
 #include <stdlib.h>

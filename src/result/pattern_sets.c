@@ -6,7 +6,6 @@
 #include "base/buf.h"
 #include "base/printable.h"
 #include "json/build.h"
-#include "json/each.h"
 #include "result/order_text.h"
 #include "result/secret_text.h"
 

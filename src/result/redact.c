@@ -7,7 +7,6 @@
 #include "base/arena.h"
 #include "base/buf.h"
 #include "json/build.h"
-#include "json/each.h"
 #include "json/parse.h"
 #include "json/spelled.h"
 #include "json/write.h"

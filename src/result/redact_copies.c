@@ -7,7 +7,7 @@
 
 #include "base/arena.h"
 #include "base/buf.h"
-#include "json/each.h"
+#include "json/build.h"
 #include "json/write.h"
 #include "result/redact.h"
 

@@ -5,7 +5,6 @@
 #include "base/arena.h"
 #include "base/buf.h"
 #include "json/build.h"
-#include "json/each.h"
 #include "json/parse.h"
 #include "json/write.h"
 

@@ -9,7 +9,6 @@
 #include "base/log.h"
 #include "io/file.h"
 #include "json/build.h"
-#include "json/canonical.h"
 #include "json/parse.h"
 #include "json/write.h"
 

@@ -6,7 +6,6 @@
  */
 #include "base/arena.h"
 #include "json/build.h"
-#include "json/canonical.h"
 #include "json/parse.h"
 #include "json/diff.h"
 #include "json/write.h"

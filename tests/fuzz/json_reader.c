@@ -4,7 +4,7 @@
  * and the canonical text of the value, or "! " and the error.
  */
 #include "base/arena.h"
-#include "json/canonical.h"
+#include "json/write.h"
 #include "json/parse.h"
 
 #include <stdint.h>

@@ -13,7 +13,6 @@
 #include "gate/decision_mask.h"
 #include "gate/ids.h"
 #include "json/build.h"
-#include "json/canonical.h"
 #include "json/parse.h"
 #include "json/spelled.h"
 #include "json/write.h"

@@ -8,7 +8,6 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "json/build.h"
-#include "json/canonical.h"
 #include "json/parse.h"
 #include "json/write.h"
 #include "upstream/mcp/mcp_client_internal.h"

@@ -1,5 +1,5 @@
 /* The canonical form, exactly: the keys of the ledger are hashes of it. */
-#include "json/canonical.h"
+#include "json/write.h"
 #include "json/json_support.h"
 
 static const char *canonical(const char *text)

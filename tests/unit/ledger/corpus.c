@@ -10,7 +10,7 @@
 #include "ledger/ledger_case.h"
 
 #include "base/map.h"
-#include "json/canonical.h"
+#include "json/write.h"
 #include "json/parse.h"
 
 #define CORPUS            "../shared/data/corpus/trajectories-*.ndjson"
