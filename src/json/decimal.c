@@ -10,10 +10,8 @@
 /* More digits never change how a number rounds to a double; the rest counts as one more digit. */
 #define DOUBLE_DIGITS_MAX 770
 
-/* If two exponents differ by more than this, only the sign of the difference is kept. Exponents of up to
- * EXACT_DIGITS digits are exact. */
-#define GAP_MAX      ((int64_t)1 << 40)
-#define EXACT_DIGITS 12
+/* Exponents below it are exact; longer ones stay above it. */
+#define EXPONENT_MAX ((decimal_wide)1000000000000000000 * 1000000000000000000)
 
 static const char *skip_digits(const char *p, const char *end)
 {
@@ -40,48 +38,21 @@ struct decimal decimal_of(struct str literal)
     d.negative = negative;
     d.digits = (struct str){first, (size_t)(last - first) + 1};
     d.count = (int64_t)d.digits.len - (first < dot && dot < last);
-    d.point = first < dot ? dot - first : dot + 1 - first;
     p = stop < end ? stop + 1 : end;
-    if (p < end && (*p == '+' || *p == '-'))
-        d.exponent_negative = *p++ == '-';
-    while (p < end && *p == '0')
-        p++;
-    d.exponent = (struct str){p, (size_t)(end - p)};
-    if (!d.exponent.len)
-        d.exponent_negative = false;
+    bool below = p < end && *p == '-';
+    p += p < end && (*p == '+' || *p == '-');
+    decimal_wide exponent = 0;
+    for (; p < end && exponent < EXPONENT_MAX; p++)
+        exponent = exponent * 10 + (*p - '0');
+    d.magnitude = (first < dot ? dot - first : dot + 1 - first) + (below ? -exponent : exponent);
     return d;
-}
-
-/* The digit of the exponent `from_right` places from its end, with the exponent's sign. */
-static int64_t exponent_digit(const struct decimal *d, size_t from_right)
-{
-    if (from_right > d->exponent.len)
-        return 0;
-    int64_t digit = d->exponent.at[d->exponent.len - from_right] - '0';
-    return d->exponent_negative ? -digit : digit;
-}
-
-/* a's exponent minus b's, of any length. Once the leading digits differ by more than GAP_MAX, later digits
- * can't reverse it. */
-static int64_t exponent_gap(const struct decimal *a, const struct decimal *b)
-{
-    int64_t gap = 0;
-    size_t n = a->exponent.len > b->exponent.len ? a->exponent.len : b->exponent.len;
-    for (; n > 0; n--) {
-        gap = gap * 10 + exponent_digit(a, n) - exponent_digit(b, n);
-        if (gap > GAP_MAX)
-            return DECIMAL_FAR;
-        if (gap < -GAP_MAX)
-            return -DECIMAL_FAR;
-    }
-    return gap;
 }
 
 int64_t decimal_magnitude(const struct decimal *d)
 {
-    static const struct decimal none;
-    int64_t exponent = exponent_gap(d, &none);
-    return exponent == DECIMAL_FAR || exponent == -DECIMAL_FAR ? exponent : exponent + d->point;
+    return d->magnitude > DECIMAL_FAR    ? DECIMAL_FAR
+           : d->magnitude < -DECIMAL_FAR ? -DECIMAL_FAR
+                                         : (int64_t)d->magnitude;
 }
 
 /* Compares digits of the same magnitude; a '.' in them is skipped. */
@@ -104,8 +75,8 @@ int decimal_cmp(const struct decimal *a, const struct decimal *b)
     int sign_b = !b->count ? 0 : b->negative ? -1 : 1;
     if (sign_a != sign_b || !sign_a)
         return (sign_a > sign_b) - (sign_a < sign_b);
-    int64_t gap = exponent_gap(a, b) + (a->point - b->point);
-    int order = gap ? (gap > 0) - (gap < 0) : digits_cmp(a->digits, b->digits);
+    int order = a->magnitude != b->magnitude ? (a->magnitude > b->magnitude ? 1 : -1)
+                                             : digits_cmp(a->digits, b->digits);
     return order * sign_a;
 }
 
@@ -123,31 +94,16 @@ static void put_digits(struct buf *out, struct str digits)
         buf_add(out, dot + 1, digits.len - whole - 1);
 }
 
-/* point - 1 + exponent, exactly, even if the exponent is too long for any integer. */
-static void put_exponent(struct buf *out, const struct decimal *d)
+static void put_wide(struct buf *out, decimal_wide n)
 {
-    int64_t shift = d->point - 1;
-    if (d->exponent.len <= EXACT_DIGITS) {
-        buf_int(out, decimal_magnitude(d) - 1);
-        return;
-    }
-    if (d->exponent_negative)
-        buf_byte(out, '-');
-    size_t start = out->len;
-    buf_byte(out, '0'); /* for the carry */
-    buf_str(out, d->exponent);
-    char *digits = out->at + start;
-    size_t len = out->len - start, zeros = 0;
-    int64_t carry = d->exponent_negative ? -shift : shift;
-    for (size_t i = len; i-- > 0 && carry;) {
-        int64_t sum = digits[i] - '0' + carry, digit = (sum % 10 + 10) % 10;
-        digits[i] = (char)('0' + digit);
-        carry = (sum - digit) / 10;
-    }
-    while (digits[zeros] == '0')
-        zeros++;
-    memmove(digits, digits + zeros, len - zeros);
-    out->len -= zeros;
+    char digits[40], *end = digits + sizeof(digits), *p = end;
+    decimal_wide left = n < 0 ? -n : n;
+    do
+        *--p = (char)('0' + (int)(left % 10));
+    while (left /= 10);
+    if (n < 0)
+        *--p = '-';
+    buf_add(out, p, (size_t)(end - p));
 }
 
 void decimal_canonical(struct buf *out, struct str literal)
@@ -172,7 +128,7 @@ void decimal_canonical(struct buf *out, struct str literal)
             digits[1] = '.';
         }
         buf_byte(out, 'e');
-        put_exponent(out, &d);
+        put_wide(out, d.magnitude - 1);
     }
 }
 

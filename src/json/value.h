@@ -90,7 +90,7 @@ bool json_double(const struct json *v, double *out);
 /* JSON Schema's equality: numbers by their exact decimal value (1 == 1.0), key order ignored. */
 bool json_equal(const struct json *a, const struct json *b);
 
-/* -1, 0, 1 by exact decimal value, of any length and exponent. */
+/* -1, 0, 1 by exact decimal value, of any length; exponents of up to 36 digits. */
 int json_number_cmp(const struct json *a, const struct json *b);
 
 const char *json_type_name(enum json_type type); /* "null", "boolean", … */
