@@ -99,54 +99,41 @@ static struct str walk_ascii(struct walk *w)
     return run;
 }
 
-static bool is_blank(uint32_t c)
-{
-    return c == '\n' || c == '\t';
-}
-
 /* What JSON text, and a text of several lines, may have. */
 static bool is_space(uint32_t c)
 {
-    return is_blank(c) || c == '\r';
+    return c == '\n' || c == '\t' || c == '\r';
 }
 
-void printable_write(struct buf *out, struct str text)
+static void write_escaped(struct buf *out, struct str text, bool json)
 {
     struct walk w = walk_of(text);
     for (;; walk_next(&w)) {
         buf_str(out, walk_ascii(&w));
         if (!walk_read(&w))
             return;
-        if (is_blank(w.c))
+        if (is_space(w.c) && (json || w.c != '\r')) /* in JSON text it stands between values */
             buf_byte(out, ' ');
-        else if (!w.length || (w.c < ASCII_END && w.is_hidden))
-            buf_printf(out, "\\x%02x", (unsigned)w.c);
-        else if (w.is_hidden)
-            buf_printf(out, "\\u{%x}", (unsigned)w.c);
-        else
+        else if (w.length && !w.is_hidden)
             buf_add(out, w.at, w.length);
+        else if (!json)
+            buf_printf(out, w.length && w.c >= ASCII_END ? "\\u{%x}" : "\\x%02x", (unsigned)w.c);
+        else if (w.c > 0xffff) /* a surrogate pair */
+            buf_printf(out, "\\u%04x\\u%04x", 0xd7c0u + (unsigned)(w.c >> 10),
+                       0xdc00u + (unsigned)(w.c & 0x3ff));
+        else
+            buf_printf(out, "\\u%04x", w.length ? (unsigned)w.c : 0xfffdu);
     }
+}
+
+void printable_write(struct buf *out, struct str text)
+{
+    write_escaped(out, text, false);
 }
 
 void printable_write_json(struct buf *out, struct str json)
 {
-    struct walk w = walk_of(json);
-    for (;; walk_next(&w)) {
-        buf_str(out, walk_ascii(&w));
-        if (!walk_read(&w))
-            return;
-        if (is_space(w.c)) /* in JSON text it stands between values */
-            buf_byte(out, ' ');
-        else if (!w.length)
-            buf_text(out, "\\ufffd");
-        else if (w.is_hidden && w.c > 0xffff) /* a surrogate pair */
-            buf_printf(out, "\\u%04x\\u%04x", 0xd7c0u + (unsigned)(w.c >> 10),
-                       0xdc00u + (unsigned)(w.c & 0x3ff));
-        else if (w.is_hidden)
-            buf_printf(out, "\\u%04x", (unsigned)w.c);
-        else
-            buf_add(out, w.at, w.length);
-    }
+    write_escaped(out, json, true);
 }
 
 void printable_write_lines(struct buf *out, struct str text)

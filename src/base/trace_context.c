@@ -8,19 +8,6 @@
 const struct str trace_key_names[TRACE_KEYS] = {
     [TRACE_PARENT] = STR("traceparent"), [TRACE_STATE] = STR("tracestate"), [TRACE_BAGGAGE] = STR("baggage")};
 
-static bool is_hex(char c)
-{
-    return ascii_is_digit(c) || (c >= 'a' && c <= 'f');
-}
-
-static bool all_hex(struct str s, size_t from, size_t count)
-{
-    for (size_t i = from; i < from + count; i++)
-        if (!is_hex(s.at[i]))
-            return false;
-    return true;
-}
-
 static bool all_zero(struct str s, size_t from, size_t count)
 {
     for (size_t i = from; i < from + count; i++)
@@ -35,13 +22,13 @@ static const char *parent_fault(struct str s)
     static const char form[] =
         "is not of the form 00-<32 hex digits>-<16 hex digits>-<2 hex digits> in lower "
         "case (W3C Trace Context)";
-    bool is_shaped = s.len >= TRACE_PARENT_BYTES && s.at[2] == '-' && s.at[AT_SPAN_ID - 1] == '-' &&
-                     s.at[AT_FLAGS - 1] == '-' && all_hex(s, 0, 2) &&
-                     all_hex(s, AT_TRACE_ID, TRACE_ID_DIGITS) &&
-                     all_hex(s, AT_SPAN_ID, TRACE_SPAN_ID_DIGITS) && all_hex(s, AT_FLAGS, 2);
-    if (!is_shaped || (s.len > TRACE_PARENT_BYTES && s.at[TRACE_PARENT_BYTES] != '-'))
-        return form;
-    if (s.at[0] == '0' && s.at[1] == '0' && s.len != TRACE_PARENT_BYTES)
+    bool shaped = s.len >= TRACE_PARENT_BYTES;
+    for (size_t i = 0; i < TRACE_PARENT_BYTES && shaped; i++)
+        shaped = i == AT_TRACE_ID - 1 || i == AT_SPAN_ID - 1 || i == AT_FLAGS - 1
+                     ? s.at[i] == '-'
+                     : ascii_is_digit(s.at[i]) || (s.at[i] >= 'a' && s.at[i] <= 'f');
+    bool is_first_version = shaped && s.at[0] == '0' && s.at[1] == '0';
+    if (!shaped || (s.len > TRACE_PARENT_BYTES && (is_first_version || s.at[TRACE_PARENT_BYTES] != '-')))
         return form;
     if (s.at[0] == 'f' && s.at[1] == 'f')
         return "has the invalid version ff";
@@ -80,12 +67,8 @@ struct str trace_parent_span_id(struct str traceparent)
     return (struct str){traceparent.at + AT_SPAN_ID, TRACE_SPAN_ID_DIGITS};
 }
 
-static unsigned digit(char c)
-{
-    return ascii_is_digit(c) ? (unsigned)(c - '0') : (unsigned)(c - 'a') + 10u;
-}
-
 uint8_t trace_parent_flags(struct str traceparent)
 {
-    return (uint8_t)(digit(traceparent.at[AT_FLAGS]) << 4 | digit(traceparent.at[AT_FLAGS + 1]));
+    return (uint8_t)(ascii_hex_value(traceparent.at[AT_FLAGS]) << 4 |
+                     ascii_hex_value(traceparent.at[AT_FLAGS + 1]));
 }
