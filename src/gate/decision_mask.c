@@ -518,7 +518,7 @@ bool decision_masking_hides(const struct decision_masking *m, struct str path)
 const struct json *decision_masking_patch(struct decision_masking *m, const struct json *patch)
 {
     static const struct json hidden = {.type = JSON_STRING, .len = sizeof(REDACTED) - 1, .text = REDACTED};
-    const struct json *now = patch;
+    struct json_edit now = {m->arena, patch, NULL, NULL};
     for (uint32_t i = 0; i < patch->len; i++) {
         const struct json *op = &patch->items[i], *value = json_get_text(op, "value");
         struct str path = str_from(json_str(json_get_text(op, "path")), 1);
@@ -528,10 +528,9 @@ const struct json *decision_masking_patch(struct decision_masking *m, const stru
                                         ? &hidden
                                         : decision_masking_value(m, value, false);
         if (masked != value)
-            now = json_keep(m->arena, json_with_item(m->arena, now, i,
-                                                     json_with(m->arena, op, STR_LIT("value"), *masked)));
+            json_edit_set(&now, i, json_with(m->arena, op, STR_LIT("value"), *masked));
     }
-    return now;
+    return json_edit_end(&now);
 }
 
 size_t decision_masking_paths(const struct decision_masking *m, const struct str **paths)

@@ -48,9 +48,6 @@ struct json json_object(struct arena *arena, const struct json_member *members, 
 struct json json_with(struct arena *arena, const struct json *object, struct str key, struct json value);
 struct json json_without(struct arena *arena, const struct json *object, struct str key);
 
-/* The array with one item replaced. */
-struct json json_with_item(struct arena *arena, const struct json *array, size_t at, struct json item);
-
 /* Sets items of an array, or values of an object's members, one by one; nothing is copied before the first.
  * json_edit_end returns the changed copy, or `of` itself. */
 struct json_edit {

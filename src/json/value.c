@@ -397,14 +397,6 @@ struct json json_without(struct arena *arena, const struct json *object, struct 
     return object_of(arena, scratch, object->len - 1);
 }
 
-struct json json_with_item(struct arena *arena, const struct json *array, size_t at, struct json item)
-{
-    struct json *items = arena_alloc(arena, array->len * sizeof(*items));
-    memcpy(items, array->items, array->len * sizeof(*items));
-    items[at] = item;
-    return json_array(items, array->len);
-}
-
 void json_edit_set(struct json_edit *edit, uint32_t at, struct json value)
 {
     const struct json *of = edit->of;
