@@ -62,43 +62,38 @@ struct http_endpoint {
 
 /* ---- access ---- */
 
-/* Does not tell by its time how much of a guess is right. */
-static bool is_token(const struct http_endpoint *e, struct str guess)
+/* "Bearer TOKEN" of a program, or the password that a browser asks for, with any user name: "Basic " and
+ * "user:password" in base64. */
+static bool knows_token(const struct http_endpoint *e, struct str authorization)
 {
+    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    struct buf decoded = {0};
+    struct str guess = STR_NONE;
+    if (str_starts_nocase(authorization, "bearer ")) {
+        guess = str_trim(str_from(authorization, strlen("bearer ")));
+    } else if (str_starts_nocase(authorization, "basic ")) {
+        struct str encoded = str_trim(str_from(authorization, strlen("basic ")));
+        unsigned bits = 0;
+        for (size_t i = 0; i < encoded.len && encoded.at[i] != '='; i++) {
+            const char *digit = memchr(digits, encoded.at[i], sizeof(digits) - 1);
+            if (!digit) {
+                decoded.len = 0;
+                break;
+            }
+            bits = bits << 6 | (unsigned)(digit - digits);
+            if (i % 4)
+                buf_byte(&decoded, (char)(bits >> (6 - 2 * (i % 4))));
+        }
+        const char *colon = decoded.len ? memchr(decoded.at, ':', decoded.len) : NULL;
+        if (colon)
+            guess = str_from(buf_view(&decoded), (size_t)(colon - decoded.at) + 1);
+    }
+    /* Its time does not tell how much of a guess is right. */
     unsigned difference = guess.len != e->token.len;
     for (size_t i = 0; i < guess.len && i < e->token.len; i++)
         difference |= (unsigned char)(guess.at[i] ^ e->token.at[i]);
-    return e->token.len && !difference;
-}
-
-/* The password of "user:password" in base64; empty: it is none. */
-static struct str basic_password(struct str encoded, struct buf *decoded)
-{
-    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    unsigned bits = 0;
-    for (size_t i = 0; i < encoded.len && encoded.at[i] != '='; i++) {
-        const char *digit = memchr(digits, encoded.at[i], sizeof(digits) - 1);
-        if (!digit)
-            return STR_NONE;
-        bits = bits << 6 | (unsigned)(digit - digits);
-        if (i % 4)
-            buf_byte(decoded, (char)(bits >> (6 - 2 * (i % 4))));
-    }
-    const char *colon = decoded->len ? memchr(decoded->at, ':', decoded->len) : NULL;
-    return colon ? str_from(buf_view(decoded), (size_t)(colon - decoded->at) + 1) : STR_NONE;
-}
-
-/* "Bearer TOKEN" of a program, or the password that a browser asks for, with any user name. */
-static bool knows_token(const struct http_endpoint *e, struct str authorization)
-{
-    struct buf decoded = {0};
-    if (str_starts_nocase(authorization, "bearer "))
-        return is_token(e, str_trim(str_from(authorization, strlen("bearer "))));
-    if (!str_starts_nocase(authorization, "basic "))
-        return false;
-    bool known = is_token(e, basic_password(str_trim(str_from(authorization, strlen("basic "))), &decoded));
     buf_clear(&decoded);
-    return known;
+    return e->token.len && !difference;
 }
 
 /* "localhost:9464", "127.0.0.1", "[::1]:9464": no name that somebody else's DNS resolves. */
@@ -120,48 +115,28 @@ static bool is_this_host(struct str host)
            (inet_pton(AF_INET, name, &v4) == 1 && ntohl(v4.s_addr) >> 24 == 127);
 }
 
-/* A page of this endpoint has the origin http://HOST, behind a proxy perhaps https://HOST. */
-static bool is_own_origin(const struct http_request *r)
+/* False: answered. `of_path`: a route of this path, NULL: none; `route`: also of this method. */
+static bool may_ask(const struct http_endpoint *e, struct http_exchange *x, const struct http_request *r,
+                    const struct http_route *of_path, const struct http_route *route)
 {
+    const struct http_address *address = http_listener_address(e->listener);
+    /* Host may be the address of a page in a browser. On a Unix socket it matters for the page alone: `ssh
+     * -L` brings browsers there, and scrapers send any name. */
+    bool any_host = !r->has_host || (address->is_unix && (!of_path || !of_path->of_page));
+    /* A page of this endpoint has the origin http://HOST, behind a proxy perhaps https://HOST. */
     struct str scheme = str_starts(r->origin, "https://") ? STR_LIT("https://") : STR_LIT("http://");
-    struct str rest = str_from(r->origin, scheme.len);
-    return str_starts(r->origin, scheme.at) && r->host.len && rest.len == r->host.len &&
-           strncasecmp(rest.at, r->host.at, rest.len) == 0;
-}
-
-/* Whether the request's Host may be the address of a page in a browser. On a Unix socket it matters for the
- * page alone: `ssh -L` brings browsers there, and scrapers send any name. */
-static bool may_name(const struct http_endpoint *e, const struct http_request *r,
-                     const struct http_route *route)
-{
-    if (http_listener_address(e->listener)->is_unix && (!route || !route->of_page))
-        return true;
-    return !r->has_host || (r->host.len && is_this_host(r->host));
-}
-
-/* False: answered. */
-static bool check_browser(const struct http_endpoint *e, struct http_exchange *x,
-                          const struct http_request *r, const struct http_route *route)
-{
-    if (!may_name(e, r, route))
-        http_reply_text(
-            x, 403, NULL, "Host is not this host's: ask for http://%s, and let a proxy send this Host",
-            http_listener_address(e->listener)->is_unix ? "localhost"
-                                                        : http_listener_address(e->listener)->text);
-    else if (r->has_origin && !is_own_origin(r))
+    struct str origin = str_from(r->origin, scheme.len);
+    bool own_origin = str_starts(r->origin, scheme.at) && r->host.len && origin.len == r->host.len &&
+                      strncasecmp(origin.at, r->host.at, origin.len) == 0;
+    if (!any_host && !(r->host.len && is_this_host(r->host)))
+        http_reply_text(x, 403, NULL,
+                        "Host is not this host's: ask for http://%s, and let a proxy send this Host",
+                        address->is_unix ? "localhost" : address->text);
+    else if (r->has_origin && !own_origin)
         http_reply_text(x, 403, NULL, "Origin is not this endpoint: no page of another origin may ask");
-    else
+    else if (!route || !route->needs_private || address->is_unix || knows_token(e, r->authorization))
         return true;
-    return false;
-}
-
-/* False: answered. */
-static bool check_private(const struct http_endpoint *e, struct http_exchange *x,
-                          const struct http_request *r)
-{
-    if (http_listener_address(e->listener)->is_unix || knows_token(e, r->authorization))
-        return true;
-    if (e->token.len)
+    else if (e->token.len)
         http_reply_text(x, 401, "WWW-Authenticate: Basic realm=\"toolgate\", charset=\"UTF-8\"\r\n",
                         "the token of metrics.token_file is needed, as a bearer token or as the password");
     else
@@ -223,7 +198,7 @@ static void serve(void *owner, struct http_exchange *x, const struct http_reques
         if (str_is(r->method, of_path->method) || (head && strcmp(of_path->method, "GET") == 0))
             route = of_path;
     }
-    if (!check_browser(e, x, r, of_path))
+    if (!may_ask(e, x, r, of_path, route))
         return;
     if (!of_path)
         http_reply_text(x, 404, NULL, "nothing is here; /metrics has the metrics");
@@ -231,8 +206,6 @@ static void serve(void *owner, struct http_exchange *x, const struct http_reques
         http_reply_text(x, 405,
                         strcmp(of_path->method, "GET") == 0 ? "Allow: GET, HEAD\r\n" : "Allow: POST\r\n",
                         "this path takes %s", of_path->method);
-    else if (route->needs_private && !check_private(e, x, r))
-        return;
     else if (strcmp(route->method, "POST") == 0 && !str_starts_nocase(r->content_type, "application/json"))
         http_reply_text(x, 415, NULL, "the body must be JSON, with Content-Type: application/json");
     else
@@ -267,27 +240,11 @@ static enum err read_token(struct http_endpoint *e, const char *file, struct why
     return OK;
 }
 
-/* A listener whose address has not changed goes over to the new endpoint, with its connections. */
-static enum err open_listener(struct http_endpoint *e, struct http_endpoint *old, const struct config *config,
-                              struct why *why)
-{
-    const struct http_address *address = &config->metrics.address;
-    if (old && strcmp(http_listener_address(old->listener)->text, address->text) == 0) {
-        e->listener = old->listener;
-        old->listener = NULL;
-        http_listener_set_handler(e->listener, serve, e);
-        return OK;
-    }
-    enum err err = http_listener_new(e->server->loop, address, serve, e, &e->listener, why);
-    if (!err)
-        log_event(LOG_INFO, "metrics_listening", LOG_TEXT("address", address->text));
-    return err;
-}
-
 enum err http_endpoint_apply(struct server *server, const struct config *config, struct why *why)
 {
+    const struct http_address *address = &config->metrics.address;
     struct http_endpoint *old = server->http_endpoint, *e = NULL;
-    if (config->metrics.address.text[0]) {
+    if (address->text[0]) {
         e = calloc(1, sizeof(*e));
         if (!e)
             abort();
@@ -295,14 +252,23 @@ enum err http_endpoint_apply(struct server *server, const struct config *config,
         e->page = config->metrics.page;
         e->spent_at_us = clock_mono_us();
         enum err err = read_token(e, config->metrics.token_file, why);
-        if (!err)
-            err = open_listener(e, old, config, why);
+        /* A listener whose address has not changed goes over to the new endpoint, with its connections. */
+        bool same = old && strcmp(http_listener_address(old->listener)->text, address->text) == 0;
+        if (!err && same) {
+            e->listener = old->listener;
+            old->listener = NULL;
+            http_listener_set_handler(e->listener, serve, e);
+        } else if (!err) {
+            err = http_listener_new(server->loop, address, serve, e, &e->listener, why);
+            if (!err)
+                log_event(LOG_INFO, "metrics_listening", LOG_TEXT("address", address->text));
+        }
         if (err) {
             http_endpoint_free(e);
             return err;
         }
     }
-    if (old && (!e || old->listener))
+    if (old && old->listener)
         log_event(LOG_INFO, "metrics_closed",
                   LOG_TEXT("address", http_listener_address(old->listener)->text));
     http_endpoint_free(old);

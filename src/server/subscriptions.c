@@ -44,20 +44,6 @@ static void notify_one(struct client *client, const struct subscription *s, cons
     buf_clear(&params);
 }
 
-static struct subscription *add(struct request *r, const struct json *wanted)
-{
-    struct arena *arena = arena_new();
-    struct subscription *s = ARENA_NEW(arena, struct subscription);
-    s->arena = arena;
-    s->id = arena_dup(arena, r->id);
-    s->id_value = json_copy(arena, r->id_value);
-    for (size_t i = 0; i < LIST_CHANGED_COUNT; i++)
-        s->wants[i] = json_is_true(json_get_text(wanted, lists[i].wish));
-    LIST_INSERT_HEAD(&r->client->subscriptions, s, link);
-    r->client->subscription_count++;
-    return s;
-}
-
 /* ,"notifications":{…}: what the client will hear of. */
 static void acknowledge(struct request *r, const struct subscription *s)
 {
@@ -96,7 +82,15 @@ enum request_status subscriptions_listen(struct request *r)
                            "this connection has %u subscriptions, the most that is allowed: cancel one with "
                            "notifications/cancelled, or open another connection",
                            SUBSCRIPTIONS_MAX);
-    struct subscription *s = add(r, wanted);
+    struct arena *arena = arena_new();
+    struct subscription *s = ARENA_NEW(arena, struct subscription);
+    s->arena = arena;
+    s->id = arena_dup(arena, r->id);
+    s->id_value = json_copy(arena, r->id_value);
+    for (size_t i = 0; i < LIST_CHANGED_COUNT; i++)
+        s->wants[i] = json_is_true(json_get_text(wanted, lists[i].wish));
+    LIST_INSERT_HEAD(&r->client->subscriptions, s, link);
+    r->client->subscription_count++;
     passing_watch_all(r, s, json_get_text(wanted, "resourceSubscriptions"));
     acknowledge(r, s);
     return REQUEST_DONE;
@@ -104,19 +98,27 @@ enum request_status subscriptions_listen(struct request *r)
 
 /* ---- resources ------------------------------------------------------------------- */
 
-const char *subscriptions_watch(struct client *client, struct subscription *by, struct str upstream,
-                                struct str uri)
+static struct watched_resource *find_watched(struct client *client, const struct subscription *by,
+                                             struct str uri)
 {
     struct watched_resource *w;
     LIST_FOREACH (w, &client->watched, link)
         if (w->by == by && str_eq(w->uri, uri))
-            return NULL;
+            break;
+    return w;
+}
+
+const char *subscriptions_watch(struct client *client, struct subscription *by, struct str upstream,
+                                struct str uri)
+{
+    if (find_watched(client, by, uri))
+        return NULL;
     if (client->watched_count >= WATCHED_RESOURCES_MAX)
         return "is not asked: this connection watches as many resources as it may";
     const char *why = upstreams_subscribe(client->server->gate.upstreams, upstream, uri);
     if (why)
         return why;
-    w = malloc(sizeof(*w) + upstream.len + uri.len);
+    struct watched_resource *w = malloc(sizeof(*w) + upstream.len + uri.len);
     if (!w)
         abort();
     memcpy(w->bytes, upstream.at, upstream.len);
@@ -140,12 +142,9 @@ static void end_watch(struct client *client, struct watched_resource *w)
 
 void subscriptions_unwatch(struct client *client, const struct subscription *by, struct str uri)
 {
-    struct watched_resource *w;
-    LIST_FOREACH (w, &client->watched, link)
-        if (w->by == by && str_eq(w->uri, uri)) {
-            end_watch(client, w);
-            return;
-        }
+    struct watched_resource *w = find_watched(client, by, uri);
+    if (w)
+        end_watch(client, w);
 }
 
 static void unwatch_all(struct client *client, const struct subscription *by)
@@ -158,34 +157,27 @@ static void unwatch_all(struct client *client, const struct subscription *by)
     }
 }
 
-/* A client that does not read hears of it no more than once: what it missed, it reads when it looks. */
-static void tell_updated(struct client *client, struct str upstream, struct str uri)
-{
-    const struct watched_resource *w;
-    struct buf member = {0};
-    buf_text(&member, ",\"uri\":");
-    json_write_string(&member, uri);
-    LIST_FOREACH (w, &client->watched, link) {
-        if (!str_eq(w->upstream, upstream) || !str_eq(w->uri, uri) ||
-            conn_out(client->conn)->len > CONN_OUT_HIGH_BYTES)
-            continue;
-        if (w->by) {
-            notify_one(client, w->by, UPDATED, buf_view(&member));
-            continue;
-        }
-        struct buf params = {0};
-        buf_printf(&params, "{" STR_FMT "}", STR_ARG(str_from(buf_view(&member), 1)));
-        reply_notification(client, UPDATED, buf_view(&params));
-        buf_clear(&params);
-    }
-    buf_clear(&member);
-}
-
+/* A client that does not read gets no more of them: what it missed, it reads when it looks. */
 void subscriptions_resource_updated(struct server *server, struct str upstream, struct str uri)
 {
     struct client *client;
+    const struct watched_resource *w;
+    struct buf member = {0}, params = {0};
+    buf_text(&member, ",\"uri\":");
+    json_write_string(&member, uri);
+    buf_printf(&params, "{" STR_FMT "}", STR_ARG(str_from(buf_view(&member), 1)));
     LIST_FOREACH (client, &server->clients, link)
-        tell_updated(client, upstream, uri);
+        LIST_FOREACH (w, &client->watched, link) {
+            if (!str_eq(w->upstream, upstream) || !str_eq(w->uri, uri) ||
+                conn_out(client->conn)->len > CONN_OUT_HIGH_BYTES)
+                continue;
+            if (w->by)
+                notify_one(client, w->by, UPDATED, buf_view(&member));
+            else
+                reply_notification(client, UPDATED, buf_view(&params));
+        }
+    buf_clear(&params);
+    buf_clear(&member);
 }
 
 /* ---- their end, and lists ---------------------------------------------------------- */
@@ -208,7 +200,7 @@ void subscriptions_cancel(struct client *client, const struct json *id)
         }
 }
 
-static void tell_changed(struct client *client, enum list_changed list)
+static void notify_changed(struct client *client, enum list_changed list)
 {
     const struct subscription *s;
     if (client->wants_list_changed)
@@ -220,14 +212,14 @@ static void tell_changed(struct client *client, enum list_changed list)
 
 void subscriptions_client_list_changed(struct client *client)
 {
-    tell_changed(client, LIST_CHANGED_TOOLS);
+    notify_changed(client, LIST_CHANGED_TOOLS);
 }
 
 void subscriptions_changed(struct server *server, enum list_changed list)
 {
     struct client *client;
     LIST_FOREACH (client, &server->clients, link)
-        tell_changed(client, list);
+        notify_changed(client, list);
 }
 
 void subscriptions_end(struct client *client)
