@@ -247,22 +247,14 @@ static void on_updated(void *owner, struct str name, struct str uri)
     subscriptions_resource_updated(((struct reloader *)owner)->server, name, uri);
 }
 
-static void on_limit(void *owner)
+static bool upstreams_have_listed(struct server *server)
 {
-    *(bool *)owner = true;
+    return server->draining || upstreams_are_ready(server->gate.upstreams);
 }
 
-/* Turns the loop until `done`, a signal to stop if `until_drain`, or for `ms`. False: it took too long. */
-static bool wait_for(struct server *server, bool (*done)(const struct upstreams *upstreams), bool until_drain,
-                     uint32_t ms)
+static bool upstreams_have_stopped(struct server *server)
 {
-    struct timer limit = {0};
-    bool late = false;
-    timer_set(&limit, server->loop, ms, on_limit, &late);
-    while (!late && !(until_drain && server->draining) && !done(server->gate.upstreams))
-        loop_turn(server->loop, true);
-    timer_clear(&limit);
-    return !late;
+    return upstreams_are_stopped(server->gate.upstreams);
 }
 
 /* The tools of an upstream, for the loader. The first use waits until all upstreams have listed theirs. One
@@ -272,7 +264,7 @@ static struct tool_list *find_tools(void *owner, struct str name)
     struct reloader *r = owner;
     struct server *server = r->server;
     struct buf names = {0};
-    if (!r->upstreams_waited && !wait_for(server, upstreams_are_ready, true, UPSTREAMS_START_MS)) {
+    if (!r->upstreams_waited && !server_turn_until(server, upstreams_have_listed, UPSTREAMS_START_MS)) {
         upstreams_list_starting(server->gate.upstreams, &names);
         log_event(LOG_WARN, "upstreams_not_ready", LOG_STR("upstreams", buf_view(&names)),
                   LOG_NUM("after_ms", UPSTREAMS_START_MS),
@@ -314,7 +306,7 @@ void reload_stop_upstreams(struct server *server)
     if (!server->gate.upstreams)
         return;
     upstreams_apply(server->gate.upstreams, NULL, 0);
-    wait_for(server, upstreams_are_stopped, false, UPSTREAMS_STOP_MS);
+    server_turn_until(server, upstreams_have_stopped, UPSTREAMS_STOP_MS);
 }
 
 void reload_free_upstreams(struct server *server)
@@ -453,7 +445,7 @@ static void swap(struct server *server, struct generation *next)
         log_event(LOG_WARN, "restart_required", LOG_TEXT("key", "state"));
     server->gate.generation = next;
     pin_methods_commit(server, old->pins);
-    server_apply_records(server, config);
+    server_apply_records(server, config, NULL);
     generation_unref(old);
     loop_limit_bytes(server->loop, config->limits.memory);
     LIST_FOREACH (client, &server->clients, link)

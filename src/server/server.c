@@ -116,82 +116,66 @@ static void watch_signals(struct server *server)
         event_add(server->watchdog, &interval);
 }
 
-static enum err open_ledger(struct server *server, const struct config *config, struct why *why)
-{
-    struct arena *arena = arena_new();
-    const char *key_file = state_dir_path(arena, config, "call-ids.key");
-    enum err err = config_ledger_open(config, server->loop, key_file, &server->gate.ledger, why);
-    arena_free(arena);
-    if (err == OK)
-        server->gate.approvals = approvals_new(server->gate.ledger);
-    return err;
-}
+/* ---- the decision log and the exporter of spans ---- */
 
 void server_time_calls(struct server *server)
 {
     const struct decision_log *decisions = server->gate.decisions;
-    server->gate.counts_times = server->http_endpoint != NULL; /* nobody else reads the histograms */
+    server->gate.counts_times = server->http_endpoint != NULL; /* nothing else reads the histograms */
     server->gate.timed = server->http_endpoint || (decisions && decision_log_is_on(decisions));
     loop_time_reads(server->loop, server->gate.timed || server->gate.spans);
 }
 
-/* ---- the decision log and the exporter of spans ---- */
-
-static struct decision_log_files decision_files(struct arena *arena, const struct config *config)
-{
-    return (struct decision_log_files){.records = state_dir_path(arena, config, DECISIONS_FILE_NAME),
-                                       .key = state_dir_path(arena, config, "decisions.key"),
-                                       .beside_socket = !state_dir_is_given(config)};
-}
-
-static enum err open_decisions(struct server *server, const struct config *config, struct why *why)
+enum err server_apply_records(struct server *server, const struct config *config, struct why *why)
 {
     struct arena *arena = arena_new();
-    struct decision_log_files files = decision_files(arena, config);
-    enum err err = decision_log_new(server->loop, &config->decisions, &files, &server->gate.decisions, why);
-    server_time_calls(server);
+    struct decision_log_files files = {.records = state_dir_path(arena, config, DECISIONS_FILE_NAME),
+                                       .key = state_dir_path(arena, config, "decisions.key"),
+                                       .beside_socket = !state_dir_is_given(config)};
+    enum err err = OK;
+    if (server->gate.decisions)
+        decision_log_configure(server->gate.decisions, &config->decisions, &files);
+    else
+        err = decision_log_new(server->loop, &config->decisions, &files, &server->gate.decisions, why);
     arena_free(arena);
+    /* The exporter exists from the first configuration with an endpoint on; calls see it only while it is on.
+     */
+    if (!server->spans && config->traces.endpoint.len)
+        server->spans = span_exporter_new(server->loop);
+    if (server->spans) {
+        span_exporter_configure(server->spans, &config->traces);
+        server->gate.spans = span_exporter_is_on(server->spans) ? server->spans : NULL;
+    }
+    server_time_calls(server);
     return err;
 }
 
-/* The exporter exists from the first configuration with an endpoint on; calls see it only while it is on. */
-static void apply_traces(struct server *server, const struct config *config)
-{
-    if (!server->spans && !config->traces.endpoint.len)
-        return;
-    if (!server->spans)
-        server->spans = span_exporter_new(server->loop);
-    span_exporter_configure(server->spans, &config->traces);
-    server->gate.spans = span_exporter_is_on(server->spans) ? server->spans : NULL;
-    loop_time_reads(server->loop, server->gate.timed || server->gate.spans);
-}
+/* ---- waiting, while the loop turns ---- */
 
-void server_apply_records(struct server *server, const struct config *config)
-{
-    struct arena *arena = arena_new();
-    struct decision_log_files files = decision_files(arena, config);
-    decision_log_configure(server->gate.decisions, &config->decisions, &files);
-    server_time_calls(server);
-    arena_free(arena);
-    apply_traces(server, config);
-}
-
-static void on_flush_limit(void *owner)
+static void on_limit(void *owner)
 {
     *(bool *)owner = true;
 }
 
-/* Sends what there is, while the loop still turns. */
-static void flush_traces(struct server *server)
+bool server_turn_until(struct server *server, bool (*done)(struct server *server), uint32_t ms)
 {
     struct timer limit = {0};
     bool late = false;
-    if (!server->spans)
-        return;
-    timer_set(&limit, server->loop, SPANS_FLUSH_MS, on_flush_limit, &late);
-    while (!late && !span_exporter_flush(server->spans))
+    timer_set(&limit, server->loop, ms, on_limit, &late);
+    while (!late && !done(server))
         loop_turn(server->loop, true);
     timer_clear(&limit);
+    return !late;
+}
+
+static bool spans_are_sent(struct server *server)
+{
+    return span_exporter_flush(server->spans);
+}
+
+static bool ledger_is_ready(struct server *server)
+{
+    return ledger_is_settled(server->gate.ledger);
 }
 
 /* ---- start and end ---- */
@@ -202,43 +186,37 @@ static void on_gave_up(void *owner, struct str tool)
     metrics_count_chain(&server->metrics, tool, STR_LIT("llm_gave_up"));
 }
 
-static enum err load(struct server *server, struct why *why)
-{
-    server->reloader = reloader_new(server);
-    watch_signals(server); /* before the wait for upstreams, so that a signal can end it */
-    enum err err = reload_initial(server, why);
-    const struct config *config = err ? NULL : server_config(server);
-    if (!err)
-        err = log_open(config->log_level, config->log_format, config->log_file, why);
-    if (!err)
-        err = open_ledger(server, config, why);
-    /* Waits for Redis for a while, so that the first calls find it. Without it the outage rules apply. */
-    int64_t until_ms = clock_mono_us() / 1000 + SERVER_LEDGER_MS;
-    while (!err && !ledger_is_settled(server->gate.ledger) && clock_mono_us() / 1000 < until_ms)
-        loop_turn(server->loop, true);
-    if (!err)
-        err = open_decisions(server, config, why);
-    if (!err)
-        apply_traces(server, config);
-    server->gate.metrics = &server->metrics;
-    server->gate.busy = &server->busy;
-    if (!err)
-        ledger_on_gave_up(server->gate.ledger, on_gave_up, server);
-    server->gate.admissions = hash_random();
-    return err;
-}
-
 static enum err start(struct server *server, struct why *why)
 {
     server->started_ms = clock_wall_ms();
     server->started_boot_ns = clock_read_ns(CLOCK_BOOTTIME);
     if (!(server->loop = loop_new()))
         return err_set(why, ERR_IO, "epoll is not available: too many open files?");
-    enum err err = load(server, why);
+    server->reloader = reloader_new(server);
+    server->gate.metrics = &server->metrics;
+    server->gate.busy = &server->busy;
+    server->gate.admissions = hash_random();
+    watch_signals(server); /* before the wait for upstreams, so that a signal can end it */
+    enum err err = reload_initial(server, why);
+    if (err)
+        return err;
+    const struct config *config = server_config(server);
+    if ((err = log_open(config->log_level, config->log_format, config->log_file, why)))
+        return err;
+    struct arena *arena = arena_new();
+    const char *key_file = state_dir_path(arena, config, "call-ids.key");
+    err = config_ledger_open(config, server->loop, key_file, &server->gate.ledger, why);
+    arena_free(arena);
+    if (err)
+        return err;
+    server->gate.approvals = approvals_new(server->gate.ledger);
+    /* So that the first calls find Redis. Without it the outage rules apply. */
+    server_turn_until(server, ledger_is_ready, SERVER_LEDGER_MS);
+    err = server_apply_records(server, config, why);
     if (err || server->draining)
         return err;
+    ledger_on_gave_up(server->gate.ledger, on_gave_up, server);
     shadow_watch_begin(server);
-    const struct config *config = server_config(server);
     size_t connections = config->limits.connections;
     struct file_shares wanted = {connections, config_in_flight_all(config)};
     struct file_shares files = listener_raise_file_limit(wanted);
@@ -250,10 +228,9 @@ static enum err start(struct server *server, struct why *why)
                   LOG_TEXT("fix", "raise LimitNOFILE= of the service, or ulimit -Hn"));
     loop_limit_bytes(server->loop, config->limits.memory);
     err = http_endpoint_apply(server, config, why);
-    if (err)
-        return err;
-    return listener_new(loop_base(server->loop), config->socket, config->socket_mode, &client_listener_hooks,
-                        server, &server->listener, why);
+    return err ? err
+               : listener_new(loop_base(server->loop), config->socket, config->socket_mode,
+                              &client_listener_hooks, server, &server->listener, why);
 }
 
 static void stop(struct server *server)
@@ -332,7 +309,8 @@ enum err server_run(const struct config_sources *sources, struct why *why)
         }
         loop_turn(server.loop, false); /* sends what the drain's limit has answered */
         reload_stop_upstreams(&server);
-        flush_traces(&server);
+        if (server.spans)
+            server_turn_until(&server, spans_are_sent, SPANS_FLUSH_MS);
         log_event(LOG_INFO, "daemon_stopped", LOG_NUM("connections", server.accepted));
     }
     stop(&server);

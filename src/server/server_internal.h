@@ -138,10 +138,12 @@ static inline bool client_may_call(const struct client *client, struct str tool)
 
 /* ---- server.c ---- */
 
-/* Calls are timed while somebody reads the times: the metrics endpoint, or the decision log. */
+/* Calls are timed while the metrics endpoint or the decision log reads the times. */
 void server_time_calls(struct server *server);
-/* After a reload: the decision log and the exporter of spans follow the new configuration. */
-void server_apply_records(struct server *server, const struct config *config);
+/* The decision log and the exporter of spans follow the configuration. Fails only at the first time. */
+enum err server_apply_records(struct server *server, const struct config *config, struct why *why);
+/* Turns the loop until `done`, or for `ms`. False: it took too long. */
+bool server_turn_until(struct server *server, bool (*done)(struct server *server), uint32_t ms);
 
 /* ---- client.c ---- */
 
