@@ -224,7 +224,7 @@ static void on_tools_changed(void *owner, struct str name)
     if (server->draining || !server->gate.generation || timer_is_set(&r->tools_due))
         return;
     /* An upstream that restarted usually has the same tools. */
-    struct tool_list *now = upstreams_tool_list(server->gate.upstreams, name);
+    struct tool_list *now = upstreams_list(server->gate.upstreams, name, UPSTREAM_TOOLS);
     const struct tool_list *before = generation_tool_list(server->gate.generation, name);
     bool differs = now && (!before || tool_list_hash(now) != tool_list_hash(before));
     tool_list_unref(now);
@@ -272,7 +272,7 @@ static struct tool_list *find_tools(void *owner, struct str name)
         buf_clear(&names);
     }
     r->upstreams_waited = true;
-    struct tool_list *tools = upstreams_tool_list(server->gate.upstreams, name);
+    struct tool_list *tools = upstreams_list(server->gate.upstreams, name, UPSTREAM_TOOLS);
     const struct tool_list *before =
         server->gate.generation ? generation_tool_list(server->gate.generation, name) : NULL;
     return tools || !before ? tools : tool_list_ref((struct tool_list *)before);

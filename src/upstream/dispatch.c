@@ -198,11 +198,13 @@ static enum upstream_call_state begin(struct upstream_call *call)
 static void unqueue(struct upstream_call *call)
 {
     struct upstream *u = call->upstream;
-    TAILQ_REMOVE(&u->queue, call, queue_entry);
+    if (u) {
+        TAILQ_REMOVE(&u->queue, call, queue_entry);
+        u->queued--;
+    }
     LIST_REMOVE(call, entry);
     timer_clear(&call->deadline);
     call->queued = false;
-    u->queued--;
 }
 
 static void on_queue_timeout(void *owner)
@@ -235,8 +237,8 @@ static bool leaves_room(const struct upstream_call *call, const struct upstream 
     if (used + wanted > max || used < max / 2)
         return used + wanted <= max;
     LIST_FOREACH (other, &call->upstreams->calls, entry)
-        if (other->request->user == call->request->user && other->queued == waiting &&
-            (!of || other->upstream == of))
+        if (other->queued == waiting && (!of || other->upstream == of) &&
+            other->request->user == call->request->user)
             held += of ? 1 : other->files;
     return held + wanted <= max - used;
 }
@@ -300,28 +302,22 @@ static enum upstream_call_state admit(struct upstream_call *call, bool may_queue
 }
 
 /* Users take turns, in the order of their ids; the calls of one stay in their order. */
-static struct upstream_call *next_queued(struct upstream *u)
-{
-    struct upstream_call *call, *next = TAILQ_FIRST(&u->queue);
-    uid_t least = UINT32_MAX;
-    TAILQ_FOREACH (call, &u->queue, queue_entry) {
-        uid_t distance = call->request->user - u->last_user - 1; /* modulo 2^32: the last one is last */
-        if (distance < least) {
-            next = call;
-            least = distance;
-        }
-    }
-    u->last_user = next->request->user;
-    return next;
-}
-
 void upstream_start_queued(struct upstream *u)
 {
     while (u->queued && has_room(u)) {
-        struct upstream_call *call = next_queued(u);
-        unqueue(call);
-        if (admit(call, false) == UPSTREAM_DONE)
-            call->done(call->owner);
+        struct upstream_call *call, *next = TAILQ_FIRST(&u->queue);
+        uid_t least = UINT32_MAX;
+        TAILQ_FOREACH (call, &u->queue, queue_entry) {
+            uid_t distance = call->request->user - u->last_user - 1; /* modulo 2^32: the last one is last */
+            if (distance < least) {
+                next = call;
+                least = distance;
+            }
+        }
+        u->last_user = next->request->user;
+        unqueue(next);
+        if (admit(next, false) == UPSTREAM_DONE)
+            next->done(next->owner);
     }
 }
 
@@ -391,33 +387,27 @@ enum upstream_call_state upstream_start(struct upstreams *set, const struct upst
     return is_busy(call, false) ? UPSTREAM_DONE : begin(call);
 }
 
-static void end_delay(struct delay *delay)
-{
-    LIST_REMOVE(delay, entry);
-    timer_clear(&delay->timer);
-}
-
 static void on_delay_over(void *owner)
 {
-    struct delay *delay = owner;
-    end_delay(delay);
+    struct upstream_call *delay = owner;
+    unqueue(delay);
     delay->done(delay->owner);
 }
 
+/* A queued call without an upstream. */
 void upstream_delay(struct upstreams *set, uint32_t ms, struct arena *arena, upstream_done *done, void *owner)
 {
-    struct delay *delay = ARENA_NEW(arena, struct delay);
-    *delay = (struct delay){.done = done, .owner = owner};
-    LIST_INSERT_HEAD(&set->delays, delay, entry);
-    timer_set(&delay->timer, set->loop, ms, on_delay_over, delay);
+    struct upstream_call *delay = ARENA_NEW(arena, struct upstream_call);
+    *delay = (struct upstream_call){.queued = true, .done = done, .owner = owner};
+    LIST_INSERT_HEAD(&set->calls, delay, entry);
+    timer_set(&delay->deadline, set->loop, ms, on_delay_over, delay);
 }
 
 void upstream_cancel(struct upstreams *set, void *owner)
 {
-    struct upstream_call *next_call;
-    struct delay *next_delay;
-    for (struct upstream_call *call = LIST_FIRST(&set->calls); call; call = next_call) {
-        next_call = LIST_NEXT(call, entry);
+    struct upstream_call *next;
+    for (struct upstream_call *call = LIST_FIRST(&set->calls); call; call = next) {
+        next = LIST_NEXT(call, entry);
         if (call->owner != owner)
             continue;
         if (call->queued) {
@@ -427,10 +417,5 @@ void upstream_cancel(struct upstreams *set, void *owner)
         end_call(call, HEALTH_UNKNOWN);
         if (call->stop)
             call->stop(call);
-    }
-    for (struct delay *delay = LIST_FIRST(&set->delays); delay; delay = next_delay) {
-        next_delay = LIST_NEXT(delay, entry);
-        if (delay->owner == owner)
-            end_delay(delay);
     }
 }

@@ -190,8 +190,6 @@ void upstreams_free(struct upstreams *set)
         return;
     while (!LIST_EMPTY(&set->calls))
         upstream_cancel(set, LIST_FIRST(&set->calls)->owner);
-    while (!LIST_EMPTY(&set->delays))
-        upstream_cancel(set, LIST_FIRST(&set->delays)->owner);
     struct upstream *next;
     for (struct upstream *u = set->first; u; u = next) {
         next = u->next;
@@ -280,28 +278,22 @@ static void take_limits(struct upstream *u, const struct upstream_spec *spec)
     u->spec->user_idle_ms = spec->user_idle_ms;
 }
 
-/* The upstream for a configured spec: the running one, perhaps with other limits, or a new one. */
-static struct upstream *upstream_for(struct upstreams *set, const struct upstream_spec *spec)
-{
-    struct upstream *u = upstream_find(set, spec->name), *replaced = u;
-    if (!u || !upstream_spec_equal(u->configured, spec)) {
-        u = make(set, spec, replaced);
-        if (replaced)
-            leave(replaced);
-        return u;
-    }
-    take_limits(u, spec);
-    upstream_schedule(u);
-    if (u->mcp && !spec->lazy)
-        mcp_client_start(u->mcp); /* retries one that is down */
-    return u;
-}
-
 void upstreams_apply(struct upstreams *set, const struct upstream_spec *const *specs, size_t count)
 {
     struct upstream *first = NULL, **end = &first;
     for (size_t i = 0; i < count; i++) {
-        struct upstream *u = upstream_for(set, specs[i]);
+        /* The running one, perhaps with other limits, or a new one. */
+        struct upstream *u = upstream_find(set, specs[i]->name), *replaced = u;
+        if (!u || !upstream_spec_equal(u->configured, specs[i])) {
+            u = make(set, specs[i], replaced);
+            if (replaced)
+                leave(replaced);
+        } else {
+            take_limits(u, specs[i]);
+            upstream_schedule(u);
+            if (u->mcp && !specs[i]->lazy)
+                mcp_client_start(u->mcp); /* retries one that is down */
+        }
         unlink_upstream(u);
         *end = u;
         end = &u->next;
@@ -313,13 +305,15 @@ void upstreams_apply(struct upstreams *set, const struct upstream_spec *const *s
             leave(u);
         }
     for (struct upstream *u = set->first; u; u = u->next) {
-        if (!u->leaving && u->base && u->base->leaving)
+        if (u->leaving || !u->base)
+            continue;
+        if (u->base->leaving) {
             leave(u);
-        else if (!u->leaving && u->base) {
-            take_limits(u, u->base->spec);
-            if (u->mcp)
-                mcp_client_start(u->mcp); /* retries one that is down */
+            continue;
         }
+        take_limits(u, u->base->spec);
+        if (u->mcp)
+            mcp_client_start(u->mcp);
     }
     *end = set->first;
     set->first = first;
@@ -352,11 +346,6 @@ void upstreams_list_starting(const struct upstreams *set, struct buf *out)
 bool upstreams_are_stopped(const struct upstreams *set)
 {
     return !set->first;
-}
-
-struct tool_list *upstreams_tool_list(struct upstreams *set, struct str name)
-{
-    return upstreams_list(set, name, UPSTREAM_TOOLS);
 }
 
 struct tool_list *upstreams_list(struct upstreams *set, struct str name, enum upstream_list which)
@@ -418,7 +407,7 @@ static void put_sandbox(struct json_out *out, const struct upstream_spec *spec)
 static void put_upstream(struct json_out *out, const struct upstream *u)
 {
     static const char *const kinds[] = {"stdio", "http", "rest"};
-    struct tool_list *tools = upstreams_tool_list(u->set, u->spec->name);
+    struct tool_list *tools = upstreams_list(u->set, u->spec->name, UPSTREAM_TOOLS);
     struct mcp_client_status status = {.name = "ready", .next_ms = -1};
     if (u->mcp)
         mcp_client_view(u->mcp, &status);

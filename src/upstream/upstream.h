@@ -67,11 +67,9 @@ void upstreams_list_starting(const struct upstreams *upstreams, struct buf *out)
 /* No upstream is left, not even one that is being drained: after upstreams_apply with no spec. */
 bool upstreams_are_stopped(const struct upstreams *upstreams);
 
-/* The `tools` array of an upstream, as it was sent; immutable and reference-counted. */
+/* A list of an upstream: the array as it was sent, immutable and reference-counted. */
 struct tool_list;
-struct tool_list *upstreams_tool_list(struct upstreams *upstreams,
-                                      struct str name); /* a new reference; NULL: not known yet */
-/* A new reference to any list; NULL: not known yet, or it has none. */
+/* A new reference; NULL: not known yet, or it has none. */
 struct tool_list *upstreams_list(struct upstreams *upstreams, struct str name, enum upstream_list list);
 /* Somebody reads this list: servers that report no changes of theirs list it again, for the next time. */
 void upstreams_refresh(struct upstreams *upstreams, enum upstream_list list);

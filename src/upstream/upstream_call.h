@@ -22,7 +22,7 @@ struct upstream_call {
     struct upstream_answer *answer; /* begins with after_s -1, reached false */
     upstream_done *done;
     void *owner;
-    LIST_ENTRY(upstream_call) entry; /* of all that are pending */
+    LIST_ENTRY(upstream_call) entry; /* of all that are pending or queued */
     void *work;                      /* the runner's own */
     /* Set by the runner: abandons the call (cancel, kill, abort) without `finish`. */
     void (*stop)(struct upstream_call *call);
@@ -32,7 +32,7 @@ struct upstream_call {
     /* Of dispatch.c alone. */
     TAILQ_ENTRY(upstream_call)
     queue_entry;           /* queued, because its upstream has spec.in_flight calls already */
-    struct timer deadline; /* of queueing */
+    struct timer deadline; /* of queueing; the end of a delay (upstream_delay) */
     int64_t began_ms;
     uint32_t files; /* that it holds open */
     bool queued, probe;

@@ -38,13 +38,6 @@ struct upstream {
     bool stopped;  /* and its process has exited */
 };
 
-struct delay {
-    LIST_ENTRY(delay) entry;
-    struct timer timer;
-    upstream_done *done;
-    void *owner;
-};
-
 struct upstreams {
     struct loop *loop;
     const char *state;
@@ -52,7 +45,6 @@ struct upstreams {
     void *owner;
     struct upstream *first; /* in the order of the configuration; leaving ones at the end */
     LIST_HEAD(, upstream_call) calls;
-    LIST_HEAD(, delay) delays;
     int log_level;             /* see upstreams_set_log_level; -1: not set */
     uint32_t files, files_max; /* open for calls; at most (0: unlimited) */
 };
