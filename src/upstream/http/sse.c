@@ -80,57 +80,47 @@ static void take_field(struct sse *sse, struct str line)
     }
 }
 
-/* True: the line is empty and completes an event. */
-static bool take_line(struct sse *sse)
-{
-    struct str line = buf_view(&sse->line);
-    if (!sse->has_begun && str_starts(line, BYTE_ORDER_MARK))
-        line = str_from(line, sizeof(BYTE_ORDER_MARK) - 1);
-    sse->has_begun = true;
-    sse->line.len = 0;
-    if (line.len) {
-        take_field(sse, line);
-        return false;
-    }
-    set(&sse->last_id, buf_view(&sse->id));
-    if (!sse->has_data)
-        next_event(sse);
-    return sse->has_data;
-}
-
-/* Moves bytes into `line`; true: up to the end of the line. */
-static bool take_bytes(struct sse *sse, struct str *bytes)
-{
-    if (bytes->len && sse->after_cr) {
-        sse->after_cr = false;
-        *bytes = str_from(*bytes, bytes->at[0] == '\n');
-    }
-    size_t n = 0;
-    while (n < bytes->len && bytes->at[n] != '\n' && bytes->at[n] != '\r')
-        n++;
-    if (sse->line.len + n > sse->max + sizeof("data: ")) {
-        sse->too_long = true;
-        return false;
-    }
-    buf_add(&sse->line, bytes->at, n);
-    bool ended = n < bytes->len;
-    if (ended)
-        sse->after_cr = bytes->at[n] == '\r';
-    *bytes = str_from(*bytes, n + ended);
-    return ended;
-}
-
 enum sse_result sse_next(struct sse *sse, struct str *bytes, struct sse_event *event)
 {
     if (sse->ended)
         next_event(sse);
-    while (!sse->too_long && take_bytes(sse, bytes)) {
-        if (!take_line(sse))
+    while (!sse->too_long) {
+        /* Moves bytes into `line`, up to its end. */
+        if (bytes->len && sse->after_cr) {
+            sse->after_cr = false;
+            *bytes = str_from(*bytes, bytes->at[0] == '\n');
+        }
+        size_t n = 0;
+        while (n < bytes->len && bytes->at[n] != '\n' && bytes->at[n] != '\r')
+            n++;
+        if (sse->line.len + n > sse->max + sizeof("data: "))
+            break;
+        buf_add(&sse->line, bytes->at, n);
+        bool whole = n < bytes->len;
+        if (whole)
+            sse->after_cr = bytes->at[n] == '\r';
+        *bytes = str_from(*bytes, n + whole);
+        if (!whole)
+            return SSE_MORE;
+        struct str line = buf_view(&sse->line);
+        if (!sse->has_begun && str_starts(line, BYTE_ORDER_MARK))
+            line = str_from(line, sizeof(BYTE_ORDER_MARK) - 1);
+        sse->has_begun = true;
+        sse->line.len = 0;
+        if (line.len) {
+            take_field(sse, line);
             continue;
+        }
+        set(&sse->last_id, buf_view(&sse->id)); /* an empty line completes an event */
+        if (!sse->has_data) {
+            next_event(sse);
+            continue;
+        }
         sse->ended = true;
         event->type = sse->type.len ? buf_view(&sse->type) : STR_LIT("message");
         event->data = buf_view(&sse->data);
         return SSE_EVENT;
     }
-    return sse->too_long ? SSE_TOO_LONG : SSE_MORE;
+    sse->too_long = true;
+    return SSE_TOO_LONG;
 }

@@ -148,7 +148,7 @@ static void on_handshake(struct pending_request *pending, const struct mcp_messa
         client->kind->set_version(client->transport, client->version, client->modern);
     if (!client->modern)
         mcp_notify(client, "notifications/initialized", STR_NONE);
-    mcp_lists_fetch_tools(client);
+    mcp_list_fetch(&lists[UPSTREAM_TOOLS]);
 }
 
 void mcp_client_opened(struct mcp_client *client)
@@ -461,8 +461,10 @@ struct mcp_client *mcp_client_new(struct loop *loop, const struct upstream_spec 
     client->log_level = -1;
     LIST_INIT(&client->subscriptions);
     pending_init(&client->pending);
-    for (size_t i = 0; i < UPSTREAM_LISTS; i++)
+    for (size_t i = 0; i < UPSTREAM_LISTS; i++) {
         client->lists[i].client = client;
+        client->lists[i].which = (enum upstream_list)i;
+    }
     return client;
 }
 

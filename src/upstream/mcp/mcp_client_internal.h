@@ -92,6 +92,7 @@ struct mcp_listing {     /* a list in progress */
 
 struct mcp_list {
     struct mcp_client *client;
+    enum upstream_list which;
     struct mcp_listing listing;
     struct tool_list *list; /* the last one; NULL: none so far */
     struct timer relist;
@@ -173,7 +174,7 @@ void mcp_request_cancel(struct mcp_client *client, uint64_t id, const char *reas
 void mcp_request_abandon(struct pending_request *pending, const char *reason);
 
 /* mcp_lists.c */
-void mcp_lists_fetch_tools(struct mcp_client *client);  /* which ends the start */
+void mcp_list_fetch(struct mcp_list *list);             /* all its pages; of the tools: ends the start */
 void mcp_lists_clear(struct mcp_client *client);        /* what is being fetched */
 void mcp_subscriptions_lost(struct mcp_client *client); /* the server is down */
 void mcp_subscriptions_free(struct mcp_client *client);

@@ -251,11 +251,6 @@ static void listen_again(struct mcp_client *client)
 
 static void on_page(struct pending_request *pending, const struct mcp_message *message);
 
-static enum upstream_list index_of(const struct mcp_list *list)
-{
-    return (enum upstream_list)(list - list->client->lists);
-}
-
 static void clear(struct mcp_listing *listing)
 {
     arena_free(listing->arena);
@@ -281,23 +276,18 @@ static void request_page(struct mcp_list *list, struct str cursor)
         json_write_string(&params, cursor);
     }
     struct pending_request *pending =
-        mcp_request(client, kinds[index_of(list)].method, on_page, ms, buf_view(&params));
+        mcp_request(client, kinds[list->which].method, on_page, ms, buf_view(&params));
     if (pending)
         pending->list = list;
     else
         clear(&list->listing);
 }
 
-static void fetch(struct mcp_list *list)
+void mcp_list_fetch(struct mcp_list *list)
 {
     clear(&list->listing);
     list->listing.arena = arena_new();
     request_page(list, STR_NONE);
-}
-
-void mcp_lists_fetch_tools(struct mcp_client *client)
-{
-    fetch(&client->lists[UPSTREAM_TOOLS]);
 }
 
 static void on_relist(void *owner)
@@ -306,7 +296,7 @@ static void on_relist(void *owner)
     if (list->listing.arena)
         list->listing.changed = true;
     else if (list->client->open)
-        fetch(list);
+        mcp_list_fetch(list);
 }
 
 /* One list for a burst of changes; the interval doubles while changes go on. */
@@ -329,34 +319,14 @@ void mcp_lists_refresh(struct mcp_client *client, enum upstream_list which)
     struct mcp_list *list = &client->lists[which];
     bool old = clock_mono_us() - list->listed_us > (int64_t)MCP_LIST_FRESH_MS * 1000;
     if (client->ready && list->offered && !list->announces && !list->listing.arena && old)
-        fetch(list);
-}
-
-/* The server is up with its tools: the rest does not keep calls waiting. */
-static void begin_others(struct mcp_client *client)
-{
-    if (client->modern)
-        listen_to_lists(client);
-    mcp_client_up(client);
-    send_subscriptions(client);
-    for (size_t i = UPSTREAM_TOOLS + 1; client->ready && i < UPSTREAM_LISTS; i++) {
-        struct mcp_list *list = &client->lists[i];
-        if (list->offered) {
-            fetch(list);
-            continue;
-        }
-        /* What an earlier start had, or the server that this one replaces, is gone. */
-        tool_list_unref(list->list);
-        list->list = NULL;
-        upstream_listed(client->upstream, (enum upstream_list)i);
-    }
+        mcp_list_fetch(list);
 }
 
 static void finish_list(struct mcp_list *list)
 {
     struct mcp_client *client = list->client;
     struct mcp_listing *listing = &list->listing;
-    enum upstream_list which = index_of(list);
+    enum upstream_list which = list->which;
     struct json items = json_array(listing->items, listing->count);
     struct tool_list *now = tool_list_new(&items), *before = list->list;
     bool changed_again = listing->changed, first = which == UPSTREAM_TOOLS && !client->ready;
@@ -374,15 +344,31 @@ static void finish_list(struct mcp_list *list)
         relist_soon(client, which);
     if (differs)
         upstream_listed(client->upstream, which);
-    if (first)
-        begin_others(client);
+    if (!first)
+        return;
+    /* The server is up with its tools: the rest does not keep calls waiting. */
+    if (client->modern)
+        listen_to_lists(client);
+    mcp_client_up(client);
+    send_subscriptions(client);
+    for (list = &client->lists[UPSTREAM_TOOLS + 1]; client->ready && list < client->lists + UPSTREAM_LISTS;
+         list++) {
+        if (list->offered) {
+            mcp_list_fetch(list);
+            continue;
+        }
+        /* What an earlier start had, or the server that this one replaces, is gone. */
+        tool_list_unref(list->list);
+        list->list = NULL;
+        upstream_listed(client->upstream, list->which);
+    }
 }
 
 /* Adds a page, and asks for the next one if there is one and the bounds allow it. */
 static void add_page(struct mcp_list *list, const struct json *items, struct str cursor)
 {
     struct mcp_listing *listing = &list->listing;
-    const struct list_kind *kind = &kinds[index_of(list)];
+    const struct list_kind *kind = &kinds[list->which];
     uint32_t count = items->len, room = kind->max - listing->count;
     if (count > room) {
         count = room;
@@ -416,7 +402,7 @@ static void on_page(struct pending_request *pending, const struct mcp_message *m
     struct mcp_client *client = pending->client;
     struct mcp_list *list = pending->list;
     struct mcp_listing *listing = &list->listing;
-    const struct list_kind *kind = &kinds[index_of(list)];
+    const struct list_kind *kind = &kinds[list->which];
     struct json_error error;
     struct json page;
     pending_remove(pending);
@@ -432,7 +418,7 @@ static void on_page(struct pending_request *pending, const struct mcp_message *m
     else if (!json_is(items, JSON_ARRAY))
         why = arena_printf(listing->arena, "the response has no array `%s`", kind->member);
     bool has_none =
-        why.len && (!client->ready || index_of(list) != UPSTREAM_TOOLS) && strstr(why.at, "error -32601");
+        why.len && (!client->ready || list->which != UPSTREAM_TOOLS) && strstr(why.at, "error -32601");
     if (has_none)
         items = &nothing;
     if (items && (!why.len || has_none)) {
@@ -450,13 +436,12 @@ static void on_page(struct pending_request *pending, const struct mcp_message *m
 /* ---- notifications ------------------------------------------------------------------------------ */
 
 /* Progress renews the call's timeout. It is relayed if it advances, and not too often. */
-static void on_progress(struct mcp_client *client, uint64_t about, const struct json *params)
+static void on_progress(struct mcp_client *client, const struct json *params)
 {
     struct pending_request *pending = NULL;
     int64_t token = 0;
     double progress = 0, total = 0;
     uint64_t held;
-    (void)about;
     if (json_int(json_get_text(params, "progressToken"), &token) && token > 0)
         pending = pending_find(client, (uint64_t)token);
     if (!pending || !pending->call || !pending->call->request->progress ||
@@ -496,14 +481,6 @@ static void on_log_message(struct mcp_client *client, uint64_t about, const stru
         request->log(request->listener, level, text);
 }
 
-static void on_updated(struct mcp_client *client, uint64_t about, const struct json *params)
-{
-    struct str uri = json_str(json_get_text(params, "uri"));
-    (void)about;
-    if (uri.len)
-        upstream_updated(client->upstream, uri);
-}
-
 void mcp_notification(struct mcp_client *client, uint64_t about, const struct mcp_message *message)
 {
     static const struct {
@@ -515,28 +492,24 @@ void mcp_notification(struct mcp_client *client, uint64_t about, const struct mc
         {"notifications/resources/list_changed", UPSTREAM_RESOURCES},
         {"notifications/resources/list_changed", UPSTREAM_TEMPLATES},
     };
-    const struct {
-        const char *method;
-        struct rate_limit *rate; /* above MCP_RELAYED_PER_S a notification is dropped; NULL: never */
-        void (*handle)(struct mcp_client *client, uint64_t about, const struct json *params);
-    } reports[] = {
-        {"notifications/progress", NULL, on_progress},
-        {"notifications/message", &client->message_rate, on_log_message},
-        {"notifications/resources/updated", &client->update_rate,
-         on_updated}, /* whose subscribers read again */
-    };
     struct json_error error;
     struct json params;
     for (size_t i = 0; i < sizeof(changes) / sizeof(*changes); i++)
         if (mcp_message_is(message, changes[i].method))
             relist_soon(client, changes[i].list);
-    for (size_t i = 0; i < sizeof(reports) / sizeof(*reports); i++) {
-        if (!mcp_message_is(message, reports[i].method) ||
-            (reports[i].rate && !rate_limit_allow(reports[i].rate, MCP_RELAYED_PER_S, &client->not_logged)))
-            continue;
-        if (mcp_request_read(mcp_client_scratch(client), message->params, &params, &error))
-            reports[i].handle(client, about, &params);
-        else
-            mcp_client_ignore(client, "a notification without readable params", message->method);
-    }
+    bool progress = mcp_message_is(message, "notifications/progress"),
+         log = mcp_message_is(message, "notifications/message"),
+         updated = mcp_message_is(message, "notifications/resources/updated"); /* subscribers read again */
+    struct rate_limit *rate = log ? &client->message_rate : updated ? &client->update_rate : NULL;
+    if (!(progress || log || updated) ||
+        (rate && !rate_limit_allow(rate, MCP_RELAYED_PER_S, &client->not_logged)))
+        return;
+    if (!mcp_request_read(mcp_client_scratch(client), message->params, &params, &error))
+        mcp_client_ignore(client, "a notification without readable params", message->method);
+    else if (progress)
+        on_progress(client, &params);
+    else if (log)
+        on_log_message(client, about, &params);
+    else if (json_str(json_get_text(&params, "uri")).len)
+        upstream_updated(client->upstream, json_str(json_get_text(&params, "uri")));
 }

@@ -9,8 +9,6 @@
 #define ID_MAX_BYTES  256u /* of a server's request; it is echoed */
 #define OWN_ID_DIGITS 16u
 
-#define BYTE_ORDER_MARK "\xEF\xBB\xBF"
-
 struct scan {
     const char *at, *end;
 };
@@ -40,33 +38,24 @@ static bool skip_string(struct scan *s)
     return false;
 }
 
-static bool skip_nested(struct scan *s)
-{
-    int depth = 0;
-    while (s->at < s->end) {
-        char c = *s->at;
-        if (c == '"') {
-            if (!skip_string(s))
-                return false;
-            continue;
-        }
-        s->at++;
-        depth += (c == '{' || c == '[') - (c == '}' || c == ']');
-        if (depth == 0)
-            return true;
-    }
-    return false;
-}
-
 static bool take_value(struct scan *s, struct str *value)
 {
     char c = peek(s);
     const char *start = s->at;
-    bool whole;
+    bool whole = false;
     if (c == '"') {
         whole = skip_string(s);
     } else if (c == '{' || c == '[') {
-        whole = skip_nested(s);
+        for (int depth = 0; !whole && s->at < s->end;) {
+            c = *s->at;
+            if (c == '"' && !skip_string(s))
+                break;
+            if (c == '"')
+                continue;
+            s->at++;
+            depth += (c == '{' || c == '[') - (c == '}' || c == ']');
+            whole = depth == 0;
+        }
     } else {
         while (s->at < s->end && *s->at != ',' && *s->at != '}' && *s->at != ']' && !ascii_is_space(*s->at))
             s->at++;
@@ -101,19 +90,6 @@ static bool take_member(struct scan *s, struct mcp_message *message)
     return true;
 }
 
-static bool is_id(struct str text)
-{
-    size_t i = text.len && text.at[0] == '-';
-    if (!text.len || text.len > ID_MAX_BYTES)
-        return false;
-    if (text.at[0] == '"')
-        return true;
-    bool digits = i < text.len;
-    for (; digits && i < text.len; i++)
-        digits = text.at[i] >= '0' && text.at[i] <= '9';
-    return digits;
-}
-
 static struct mcp_message unusable(enum mcp_message_kind kind, struct str id, const char *problem)
 {
     return (struct mcp_message){.kind = kind, .id = id, .problem = problem};
@@ -128,7 +104,12 @@ static struct mcp_message classify(struct mcp_message message)
         message.id = STR_NONE;
     bool has_method = message.method.len > 2 && message.method.at[0] == '"';
     bool answers = message.result.len || message.error.len;
-    if (message.id.len && !is_id(message.id))
+    struct str id = message.id;
+    size_t digits = id.len && id.at[0] == '-'; /* and where they begin */
+    bool valid = id.len && id.len <= ID_MAX_BYTES && (id.at[0] == '"' || digits < id.len);
+    for (; valid && id.at[0] != '"' && digits < id.len; digits++)
+        valid = ascii_is_digit(id.at[digits]);
+    if (id.len && !valid)
         return unusable(MCP_MESSAGE_MALFORMED, STR_NONE, "its id is neither a string nor an integer");
     if (has_method && !answers) {
         message.method = (struct str){message.method.at + 1, message.method.len - 2};
@@ -147,8 +128,7 @@ struct mcp_message mcp_message_scan(struct str text)
 {
     struct scan s = {text.at, text.at + text.len};
     struct mcp_message message = {0};
-    if (str_starts(text, BYTE_ORDER_MARK)) /* some runtimes write one first */
-        s.at += sizeof(BYTE_ORDER_MARK) - 1;
+    s.at += text.len - json_skip_byte_order_mark(text).len; /* some runtimes write one first */
     if (peek(&s) != '{')
         return unusable(MCP_MESSAGE_NOISE, STR_NONE, "it is no JSON object");
     const char *start = s.at;

@@ -163,24 +163,18 @@ static void on_too_long(void *owner, struct str head, bool for_memory)
 }
 
 /* … others after it: `,"id":7}` */
-static uint64_t id_at_end(struct str tail)
-{
-    static const char key[] = "\"id\":";
-    tail = str_trim(tail);
-    size_t end = tail.len && tail.at[tail.len - 1] == '}' ? tail.len - 1 : 0, start = end;
-    while (start && tail.at[start - 1] >= '0' && tail.at[start - 1] <= '9')
-        start--;
-    size_t before = sizeof(key) - 1;
-    if (start < before || memcmp(tail.at + start - before, key, before) != 0)
-        return 0;
-    return mcp_message_own_id((struct str){tail.at + start, end - start});
-}
-
 static void on_tail(void *owner, struct str tail)
 {
+    static const char key[] = "\"id\":";
     struct mcp_transport *t = owner;
+    size_t before = sizeof(key) - 1;
+    tail = str_trim(tail);
+    size_t end = tail.len && tail.at[tail.len - 1] == '}' ? tail.len - 1 : 0, start = end;
+    while (start && ascii_is_digit(tail.at[start - 1]))
+        start--;
+    bool found = start >= before && memcmp(tail.at + start - before, key, before) == 0;
     if (t->line_unassigned)
-        fail_dropped_line(t, id_at_end(tail));
+        fail_dropped_line(t, found ? mcp_message_own_id((struct str){tail.at + start, end - start}) : 0);
     t->line_unassigned = false;
 }
 
@@ -312,20 +306,6 @@ static void attach(struct mcp_transport *t, int in, int out, int errors, int64_t
     log_event(LOG_INFO, "upstream_started", LOG_STR("upstream", t->spec->name), LOG_NUM("pid", pid));
 }
 
-/* Leaves t->child NULL if it fails, and the reason in t->why. */
-static void start_here(struct mcp_transport *t)
-{
-    static const struct child_callbacks callbacks = {on_exit_status};
-    struct process process;
-    int in, out, errors;
-    enum err err = process_prepare(t->loop, t->arena, t->spec, &t->secrets, &process, &t->why);
-    if (!err)
-        err = child_start(t->loop, &process.child, &callbacks, t, &t->child, &in, &out, &errors, &t->why);
-    process_clear(&process);
-    if (!err)
-        attach(t, in, out, errors, child_pid(t->child));
-}
-
 static void on_spawned(void *owner, int in, int out, int errors)
 {
     struct mcp_transport *t = owner;
@@ -359,19 +339,29 @@ static void on_soon(void *owner)
         report_closed(t);
 }
 
+/* If it cannot be started, `child` and `spawned` stay NULL, and the reason is in t->why. */
 static struct mcp_transport *stdio_open(struct loop *loop, const struct upstream_spec *spec,
                                         struct mcp_client *client)
 {
-    static const struct spawned_child_callbacks callbacks = {on_spawned, on_spawned_ended};
+    static const struct spawned_child_callbacks spawned_callbacks = {on_spawned, on_spawned_ended};
+    static const struct child_callbacks callbacks = {on_exit_status};
     struct mcp_transport *t = calloc(1, sizeof(*t));
     if (!t)
         abort();
     *t = (struct mcp_transport){.loop = loop, .spec = spec, .client = client, .arena = arena_new()};
-    if (!spec->spawner.len)
-        start_here(t);
-    else
-        spawned_child_start(loop, spec->spawner, spec->name, &callbacks, t, &t->spawned, &t->why);
     timer_set(&t->soon, loop, 0, on_soon, t);
+    if (spec->spawner.len) {
+        spawned_child_start(loop, spec->spawner, spec->name, &spawned_callbacks, t, &t->spawned, &t->why);
+        return t;
+    }
+    struct process process;
+    int in, out, errors;
+    enum err err = process_prepare(loop, t->arena, spec, &t->secrets, &process, &t->why);
+    if (!err)
+        err = child_start(loop, &process.child, &callbacks, t, &t->child, &in, &out, &errors, &t->why);
+    process_clear(&process);
+    if (!err)
+        attach(t, in, out, errors, child_pid(t->child));
     return t;
 }
 
