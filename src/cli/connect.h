@@ -114,8 +114,8 @@ void bridge_answer(struct bridge *bridge, const struct tracked *request, bool se
 /* Tells the client to forget a question of the daemon, and frees it. `reason`: plain text. */
 void bridge_cancel_question(struct bridge *bridge, struct tracked *question, const char *reason);
 
-/* Appends the line. A request without a session in its _meta gets `"dev.toolgate/session":SESSION` (`session`
- * is a JSON string); all other bytes stay the same, as does any other line. */
-void bridge_put_session(struct buf *out, struct str line, struct str session);
+/* Appends the line of a request, which is parsed as `message`. One without a session in its _meta gets
+ * `"dev.toolgate/session":SESSION` (`session` is a JSON string); all other bytes stay the same. */
+void bridge_put_session(struct buf *out, struct str line, const struct json *message, struct str session);
 
 #endif

@@ -381,9 +381,9 @@ static void insert(struct buf *out, struct str line, const char *brace, struct s
     buf_str(out, str_from(line, head));
 }
 
-static void add_session(struct buf *out, struct arena *arena, struct str line, const struct json *message,
-                        struct str session)
+void bridge_put_session(struct buf *out, struct str line, const struct json *message, struct str session)
 {
+    struct arena *arena = arena_new();
     const struct json *params = json_get_text(message, "params"), *meta = json_get_text(params, "_meta");
     struct str key = arena_printf(arena, "\"" GATE_SESSION_KEY "\":" STR_FMT, STR_ARG(session));
     struct str member = arena_printf(arena, "\"_meta\":{" STR_FMT "}", STR_ARG(key));
@@ -396,18 +396,6 @@ static void add_session(struct buf *out, struct arena *arena, struct str line, c
                true);
     else
         buf_str(out, line); /* it has one, or params or _meta has a wrong type */
-}
-
-void bridge_put_session(struct buf *out, struct str line, struct str session)
-{
-    struct arena *arena = arena_new();
-    struct json message;
-    struct json_error fault;
-    bool read = json_parse(arena, line, NULL, &message, &fault) == OK || fault.soft;
-    if (read && json_is(json_get_text(&message, "method"), JSON_STRING) && json_get_text(&message, "id"))
-        add_session(out, arena, line, &message, session);
-    else
-        buf_str(out, line);
     arena_free(arena);
 }
 
@@ -483,7 +471,7 @@ static void take_request(struct bridge *bridge, struct str line, const struct js
     struct str tool = str_is(method, "tools/call") ? json_str(json_get_text(params, "name")) : STR_NONE;
     struct buf with_session = {0};
     if (bridge->session.len) {
-        bridge_put_session(&with_session, line, bridge->session);
+        bridge_put_session(&with_session, line, message, bridge->session);
         line = buf_view(&with_session);
     }
     if (!str_is(method, "subscriptions/listen") || !subscribe(bridge, line, message)) {
