@@ -1,4 +1,4 @@
--- Descriptions that do more than describe their tool: orders to the model (src/result/order_text.h), lines that imitate the
+-- Descriptions that do more than describe their tool: orders to the model (src/result/pattern_sets.h), lines that imitate the
 -- gateway's feedback, and orders about tools of other servers. A server says how its own tools go together; what the model
 -- does with another's is not its affair.
 local lint = cli.lint()

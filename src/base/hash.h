@@ -32,6 +32,15 @@ void hash_add(uint64_t *hash, uint64_t more);
 /* Random bits from the kernel, for call ids and seeds. Aborts if the kernel has none. */
 uint64_t hash_random(void);
 
+/* The next of a generator (splitmix64): well distributed, and none repeats within 2^64. */
+static inline uint64_t hash_next(uint64_t *state)
+{
+    uint64_t z = *state += 0x9E3779B97F4A7C15u;
+    z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9u;
+    z = (z ^ (z >> 27)) * 0x94D049BB133111EBu;
+    return z ^ (z >> 31);
+}
+
 /* SipHash-2-4, a short MAC. */
 #define SIPHASH_KEY_BYTES 16u
 uint64_t siphash(const uint8_t key[SIPHASH_KEY_BYTES], struct str bytes);

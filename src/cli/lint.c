@@ -14,7 +14,7 @@
 #include "json/parse.h"
 #include "policy/policy_set.h"
 #include "policy/source_location.h"
-#include "result/order_text.h"
+#include "result/pattern_sets.h"
 #include "sandbox/lua_json.h"
 
 #include <stdarg.h>

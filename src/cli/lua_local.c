@@ -8,7 +8,7 @@
 #include "catalog/catalog.h"
 #include "cli/term.h"
 #include "policy/config.h"
-#include "gate/call_reply.h"
+#include "gate/call.h"
 #include "gate/generation_load.h"
 #include "gate/verdict.h"
 #include "io/file.h"

@@ -1,10 +1,251 @@
-/* Reads, repairs and checks arguments. What is not an object is read by arguments_text.c. */
+/* Reads, repairs and checks arguments. */
 #include "gate/arguments.h"
 
 #include "base/arena.h"
-#include "policy/config.h"
 #include "json/build.h"
 #include "json/diff.h"
+#include "json/parse.h"
+#include "json/write.h"
+#include "policy/config.h"
+
+/*
+ * ---- arguments that arrive as text, empty, or cut off ----
+ *
+ * Frameworks send arguments as a JSON string, models spell the JSON in it oddly, and both cut long texts off.
+ * A text is read if it has one reading; one that was cut off is never completed, and the problem says where
+ * it ends.
+ */
+
+#define ENCODED_MAX   3u /* how often the arguments may be encoded as a JSON string */
+#define SEND_IN_PARTS "If the value is long, send it in parts."
+
+static const struct json *no_arguments(struct arena *arena)
+{
+    return json_keep(arena, json_object(arena, NULL, 0));
+}
+
+/* ---- cut off ---- */
+
+static struct problem cut_problem(struct arena *arena, struct str path, const struct json_cut *cut)
+{
+    struct buf text = buf_in(arena);
+    struct str digits = arena_printf(arena, "%zu", (size_t)cut->chars);
+    buf_text(&text, path.len ? "was cut off after " : "arguments were cut off after ");
+    for (size_t i = 0; i < digits.len; i++) /* 18932 as "18,932" */
+        buf_printf(&text, "%s%c", i && (digits.len - i) % 3 == 0 ? "," : "", digits.at[i]);
+    buf_text(&text, cut->chars == 1 ? " character" : " characters");
+    if (cut->path.len)
+        buf_printf(&text, " inside '" STR_FMT "'", STR_ARG(cut->path));
+    if (cut->open)
+        buf_printf(&text, " (%u bracket%s open)", cut->open, cut->open == 1 ? "" : "s");
+    buf_text(&text, ". " SEND_IN_PARTS);
+    return (struct problem){.path = path, .code = "cut_off", .message = buf_view(&text)};
+}
+
+static bool begins_as_json(struct str text)
+{
+    return text.len > 0 && (memchr("{[", text.at[0], 2) || str_starts(text, "```"));
+}
+
+static bool is_cut_off(struct arena *arena, const struct json *value, struct str path,
+                       struct problem *problem)
+{
+    struct json read;
+    struct json_cut cut;
+    struct str text = str_trim(json_str(value));
+    if (!begins_as_json(text) || json_read_spelled(arena, text, &read, &cut) != JSON_CUT_OFF)
+        return false;
+    *problem = cut_problem(arena, path, &cut);
+    return true;
+}
+
+static const struct json *container_in(struct arena *arena, const struct json *value)
+{
+    struct json read;
+    struct str text = str_trim(json_str(value));
+    if (json_is(value, JSON_STRING)) {
+        if (!begins_as_json(text) || json_read_spelled(arena, text, &read, NULL) != JSON_SPELLED)
+            return NULL;
+        value = json_keep(arena, read);
+    }
+    return value->type == JSON_OBJECT || value->type == JSON_ARRAY ? value : NULL;
+}
+
+/* ---- a text instead of the arguments ---- */
+
+static struct problem type_problem(struct arena *arena, const struct json *value, const char *why)
+{
+    struct str message = arena_printf(arena, "expected an object with the tool's parameters, got %s%s%s",
+                                      json_type_name((enum json_type)value->type),
+                                      why ? " that is no JSON: " : "", why ? why : "");
+    return (struct problem){.code = "type", .message = message};
+}
+
+/* The value that the text holds. NULL: none, and *problem says why. */
+static const struct json *read_one(struct arguments *args, const struct json *value, struct problem *problem)
+{
+    struct json read;
+    struct json_cut cut;
+    struct json_error error;
+    struct str text = str_trim(json_str(value));
+    if (json_parse(args->arena, text, NULL, &read, &error) == OK)
+        return json_keep(args->arena, read);
+    enum json_spelling spelling =
+        error.soft ? JSON_NOT_JSON : json_read_spelled(args->arena, text, &read, &cut);
+    args->spelled |= spelling == JSON_SPELLED;
+    if (spelling == JSON_SPELLED)
+        return json_keep(args->arena, read);
+    if (error.soft)
+        *problem =
+            (struct problem){.code = "unreadable", .message = arena_dup(args->arena, str_of(error.text))};
+    else if (spelling == JSON_CUT_OFF)
+        *problem = cut_problem(args->arena, STR_NONE, &cut);
+    else
+        *problem = type_problem(args->arena, value, begins_as_json(text) ? error.text : NULL);
+    return NULL;
+}
+
+/* ---- nothing instead of the arguments ---- */
+
+static bool declares_parameters(const struct tool *tool)
+{
+    static const char *const keywords[] = {"$ref",  "anyOf",       "oneOf",
+                                           "allOf", "$dynamicRef", "patternProperties"};
+    for (size_t i = 0; i < sizeof(keywords) / sizeof(keywords[0]); i++)
+        if (json_get_text(tool->input, keywords[i]))
+            return true;
+    return tool->parameter_count;
+}
+
+/* Without arguments a tool whose parameters are all optional often acts on everything. */
+static bool may_mean_all(const struct arguments *args)
+{
+    return declares_parameters(args->tool) &&
+           schema_validate(args->tool->input_schema, no_arguments(args->arena)) == SCHEMA_VALID;
+}
+
+static void read_text(struct arguments *args)
+{
+    const struct json *value = args->sent;
+    struct problem problem = {.code = NULL};
+    for (unsigned i = 0; i < ENCODED_MAX && json_is(value, JSON_STRING); i++) {
+        if (!str_trim(json_str(value)).len)
+            break;
+        value = read_one(args, value, &problem);
+    }
+    bool blank = json_is(value, JSON_STRING) && !str_trim(json_str(value)).len;
+    if (!args->sent || json_is(value, JSON_NULL) || blank) {
+        args->raw = no_arguments(args->arena);
+        args->empty = value != NULL; /* a client that leaves out empty arguments cannot send {} otherwise */
+        args->spelled = false;
+        bool risky = args->tool && (value ? tool_writes(args->tool) : tool_destroys(args->tool));
+        if (risky && may_mean_all(args)) {
+            const char *got = !value ? "nothing" : value->type == JSON_NULL ? "null" : "blank text";
+            problems_add(&args->problems,
+                         (struct problem){
+                             .code = "empty",
+                             .message = arena_printf(
+                                 args->arena,
+                                 "expected an object with the tool's parameters, got %s: this tool %s, and "
+                                 "without arguments it may act on everything. Send what you mean; {} if you "
+                                 "mean no arguments",
+                                 got, tool_destroys(args->tool) ? "destroys data" : "changes data")});
+            args->unreadable = json_is(args->sent, JSON_STRING);
+        }
+        return;
+    }
+    if (json_is(value, JSON_OBJECT)) {
+        args->raw = value;
+        return;
+    }
+    problems_add(&args->problems, value ? type_problem(args->arena, value, NULL) : problem);
+    args->unreadable = true;
+}
+
+/* ---- what the schema misses ---- */
+
+/* The value at a path such as "items[2].name"; keys may contain dots. NULL: none. */
+static const struct json *value_at(const struct json *value, struct str path)
+{
+    if (!path.len)
+        return value;
+    if (json_is(value, JSON_ARRAY) && path.at[0] == '[') {
+        size_t index = 0, at = 1;
+        for (; at < path.len && ascii_is_digit(path.at[at]) && index < value->len; at++)
+            index = index * 10 + (size_t)(path.at[at] - '0');
+        if (at >= path.len || path.at[at] != ']' || index >= value->len)
+            return NULL;
+        path = str_from(path, at + 1);
+        return value_at(&value->items[index], path.len && path.at[0] == '.' ? str_from(path, 1) : path);
+    }
+    for (uint32_t i = 0; json_is(value, JSON_OBJECT) && i < value->len; i++) {
+        struct str key = value->members[i].key, rest = str_from(path, key.len);
+        if (key.len > path.len || !key.len || memcmp(key.at, path.at, key.len) != 0)
+            continue;
+        if (!rest.len || rest.at[0] == '[' || rest.at[0] == '.')
+            return value_at(&value->members[i].value,
+                            rest.len && rest.at[0] == '.' ? str_from(rest, 1) : rest);
+    }
+    return NULL;
+}
+
+static bool is_name_of_long_text(struct str name)
+{
+    static const char *const words[] = {"code",   "content",  "contents", "query", "text",
+                                        "body",   "html",     "script",   "patch", "diff",
+                                        "prompt", "markdown", "sql",      "source"};
+    size_t start = name.len; /* of its last word: "newContent" and "new_content" end in "content" */
+    while (start > 0 && ascii_is_letter(name.at[start - 1])) {
+        start--;
+        bool is_upper = name.at[start] < 'a';
+        if (is_upper && start > 0 && name.at[start - 1] >= 'a')
+            break;
+    }
+    struct str word = str_from(name, start);
+    for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+        if (word.len == strlen(words[i]) && strncasecmp(word.at, words[i], word.len) == 0)
+            return word.len == name.len || strcmp(words[i], "code") != 0; /* country_code is short */
+    return false;
+}
+
+/* A string without bounds whose name or description makes a long value likely. */
+static bool is_long_field(const struct tool *tool, struct str name)
+{
+    static const char *const phrases[] = {"source code",   "full text",  "full content", "entire content",
+                                          "whole content", "multi-line", "multiline",    "complete content"};
+    static const char *const bounds[] = {"maxLength", "enum", "const", "format", "pattern"};
+    const struct json *schema = json_get(json_get_text(tool->input, "properties"), name);
+    if (!str_is(json_str(json_get_text(schema, "type")), "string"))
+        return false;
+    for (size_t i = 0; i < sizeof(bounds) / sizeof(bounds[0]); i++)
+        if (json_get_text(schema, bounds[i]))
+            return false;
+    for (size_t i = 0; i < sizeof(phrases) / sizeof(phrases[0]); i++)
+        if (str_contains_nocase(json_str(json_get_text(schema, "description")), str_of(phrases[i])))
+            return true;
+    return is_name_of_long_text(name);
+}
+
+static void explain_cuts(struct arguments *args)
+{
+    bool arrived_empty = json_is(args->now, JSON_OBJECT) && !args->now->len;
+    for (size_t i = 0; i < args->problems.count; i++) {
+        struct problem *p = &args->problems.list[i], cut;
+        const struct json *value = p->path.len ? value_at(args->now, p->path) : NULL;
+        if (json_is(value, JSON_STRING) && is_cut_off(args->arena, value, p->path, &cut)) {
+            args->problems.errors += p->warning;
+            *p = cut;
+        } else if (strcmp(p->code, "missing") == 0 && !p->warning && is_long_field(args->tool, p->path)) {
+            p->message = arena_printf(
+                args->arena,
+                STR_FMT ". Note: %sif '" STR_FMT "' was long, it may have been cut off: send it in parts",
+                STR_ARG(p->message), arrived_empty ? "arguments arrived empty; " : "", STR_ARG(p->path));
+            args->perhaps_cut = tool_writes(args->tool);
+        }
+    }
+}
+
+/* ---- reading ---- */
 
 void arguments_read(struct arguments *args, struct arena *arena, const struct tool *tool,
                     const struct json *sent, struct str fault, const struct config *config)
@@ -21,12 +262,12 @@ void arguments_read(struct arguments *args, struct arena *arena, const struct to
                 arena_printf(arena, "must be at most %u bytes of JSON, got %u: send less, in several calls",
                              config->limits.arguments, sent->raw_len)};
     else if (!json_is(sent, JSON_OBJECT))
-        arguments_read_text(args);
+        read_text(args);
     if (problem.code)
         problems_add(&args->problems, problem);
     args->unreadable |= problem.code != NULL;
     if (!args->raw)
-        args->raw = json_keep(arena, json_object(arena, NULL, 0));
+        args->raw = no_arguments(arena);
     args->whole = args->now = args->raw;
 }
 
@@ -42,7 +283,7 @@ static void advise(struct arguments *args, const struct schema *schema)
     }
 }
 
-/* A schema without its contradictions need not take all that it took with them: what fits either is valid. */
+/* Removing contradictions can make a schema stricter: accept what fits either version. */
 static bool fits(const struct tool *tool, const struct json *args, struct schema_work *work)
 {
     struct schema_remarks ignored;
@@ -110,16 +351,16 @@ static const struct json_member *wrapper_of(struct arguments *args, const struct
     bool names_the_tool = STR_IS_ONE_OF(other->key, keys) && str_eq(json_str(&other->value), tool->name);
     if (!names_a_wrapper(tool, wrapper->key) || (value->len == 2 && !names_the_tool))
         return NULL;
-    return !arguments_are_declared(tool) || undeclared(args, value) == value->len ? wrapper : NULL;
+    return !declares_parameters(tool) || undeclared(args, value) == value->len ? wrapper : NULL;
 }
 
-/* The object inside, however often it is wrapped, if it has declared names, or nothing where the outer object
- * is wrong; else NULL. */
+/* Unwraps up to WRAPPERS_MAX levels; returns the inner object if it has a declared name or is empty, else
+ * NULL. */
 static const struct json *unwrap(struct arguments *args, const struct json_member *wrapper)
 {
     const struct json *inner = NULL;
     for (unsigned i = 0; i < WRAPPERS_MAX && wrapper; i++) {
-        inner = arguments_container(args->arena, &wrapper->value);
+        inner = container_in(args->arena, &wrapper->value);
         if (!json_is(inner, JSON_OBJECT))
             return NULL;
         wrapper = wrapper_of(args, inner);
@@ -168,44 +409,31 @@ static struct reading read_as(struct arguments *args, const struct json *value,
 }
 
 /* A wrapper around text that begins as JSON and cannot be read: an open schema would take it as it is, and
- * the tool would run without its parameters. */
-static bool explain_wrapped_text(struct arguments *args)
+ * the tool would run without its parameters. Or a wrapper around nothing: of a tool that writes, it may mean
+ * all. Adds the problem; false: the wrapper is neither. */
+static bool explain_wrapper(struct arguments *args)
 {
     const struct json_member *wrapper = wrapper_of(args, args->now);
-    struct problem problem;
-    if (!wrapper || !args->tool->proposes.wrapped || !json_is(&wrapper->value, JSON_STRING) ||
-        !arguments_begin_as_json(&wrapper->value) || arguments_container(args->arena, &wrapper->value))
-        return false;
-    if (!arguments_is_cut_off(args->arena, &wrapper->value, wrapper->key, &problem))
-        problem =
-            (struct problem){.path = wrapper->key,
-                             .code = "not_json",
-                             .message = STR_LIT("holds text that is no JSON: send the parameters at the top "
-                                                "level, as a JSON object")};
-    problems_add(&args->problems, problem);
-    return true;
-}
-
-/* A wrapper around nothing. Of a tool that writes, it may mean all. */
-static bool explain_wrapped_nothing(struct arguments *args)
-{
-    const struct json_member *wrapper = tool_writes(args->tool) ? wrapper_of(args, args->now) : NULL;
     if (!wrapper || !args->tool->proposes.wrapped)
         return false;
-    const struct json *inner = arguments_container(args->arena, &wrapper->value);
-    bool blank = json_is(&wrapper->value, JSON_STRING) && !str_trim(json_str(&wrapper->value)).len;
-    bool nothing =
-        json_is(&wrapper->value, JSON_NULL) || blank || (json_is(inner, JSON_OBJECT) && !inner->len);
-    if (!nothing || !arguments_may_mean_all(args))
-        return false;
-    problems_add(
-        &args->problems,
-        (struct problem){.path = wrapper->key,
-                         .code = "empty",
-                         .message = STR_LIT("holds nothing, and without arguments this tool may act on "
-                                            "everything: send what you mean at the top level; {} if you "
-                                            "mean no arguments")});
-    return true;
+    const struct json *value = &wrapper->value, *inner = container_in(args->arena, value);
+    struct str text = str_trim(json_str(value));
+    struct problem problem = {.path = wrapper->key};
+    bool nothing = json_is(value, JSON_NULL) || (json_is(value, JSON_STRING) && !text.len) ||
+                   (json_is(inner, JSON_OBJECT) && !inner->len);
+    if (begins_as_json(text) && !inner && !is_cut_off(args->arena, value, wrapper->key, &problem)) {
+        problem.code = "not_json";
+        problem.message =
+            STR_LIT("holds text that is no JSON: send the parameters at the top level, as a JSON object");
+    } else if (nothing && tool_writes(args->tool) && may_mean_all(args)) {
+        problem.code = "empty";
+        problem.message =
+            STR_LIT("holds nothing, and without arguments this tool may act on everything: send "
+                    "what you mean at the top level; {} if you mean no arguments");
+    }
+    if (problem.code)
+        problems_add(&args->problems, problem);
+    return problem.code;
 }
 
 /* Finds the one reading of args->now that the schema accepts and makes it args->now, or proposes it. False:
@@ -215,7 +443,7 @@ static bool read_otherwise(struct arguments *args)
 {
     const struct tool *tool = args->tool;
     struct reading reading = read_as(args, args->now, &tool->coerce);
-    if (explain_wrapped_text(args) || explain_wrapped_nothing(args))
+    if (explain_wrapper(args))
         return false;
     if (tool_destroys(tool)) { /* more than the spelling of JSON is only proposed */
         struct reading meant = read_as(args, args->now, &tool->proposes);
@@ -251,17 +479,6 @@ static bool read_otherwise(struct arguments *args)
 
 /* ---- stages 2 and 3 ---- */
 
-/* At most half of the budget goes into other readings, and what they took is given back: arguments without
- * one are explained, however many there are. */
-static bool repair(struct arguments *args)
-{
-    uint32_t spent = args->work.steps, half = SCHEMA_MAX_STEPS / 2;
-    args->work.steps = spent > half ? spent : half;
-    bool valid = read_otherwise(args);
-    args->work.steps = spent;
-    return valid;
-}
-
 void arguments_check_schema(struct arguments *args)
 {
     const struct tool *tool = args->tool;
@@ -275,13 +492,18 @@ void arguments_check_schema(struct arguments *args)
         return;
     }
     if (!valid || remarks.undeclared) {
-        valid = repair(args);
+        /* At most half of the budget goes into other readings, and what they took is given back: arguments
+         * without one are explained, however many there are. */
+        uint32_t spent = args->work.steps, half = SCHEMA_MAX_STEPS / 2;
+        args->work.steps = spent > half ? spent : half;
+        valid = read_otherwise(args);
+        args->work.steps = spent;
         if (valid)
             schema_inspect(tool->input_schema, args->now, &remarks, &args->work);
     }
     if (!valid && !args->problems.errors) { /* a reading that is only proposed stops the call in any case */
         explain(args);
-        arguments_explain_cuts(args);
+        explain_cuts(args);
         if (args->proposed && !args->problems.errors)
             problems_add(
                 &args->problems,
@@ -323,27 +545,6 @@ static bool accepts(void *schema, const struct json *args)
     return schema_validate(schema, args) == SCHEMA_VALID;
 }
 
-/* If rules or normalise make valid arguments invalid, the policy is at fault, not the model; its changes are
- * dropped, even with on_policy_error = "open". */
-static void take_changed(struct arguments *args, const struct policy *policy, const struct json *changed)
-{
-    const struct tool *tool = args->tool;
-    struct problems violations;
-    bool validates =
-        !(tool->policy && !tool->policy->validate) && tool->schema_mode != SCHEMA_ADVISE && !args->lax;
-    if (!validates || fits(tool, changed, NULL)) {
-        args->now = changed;
-        return;
-    }
-    problems_init(&violations, args->arena);
-    schema_explain(tool->input_schema, changed, &violations, NULL);
-    struct str complaint =
-        arena_printf(args->arena, "'" STR_FMT "' " STR_FMT, STR_ARG(violations.list[0].path),
-                     STR_ARG(violations.list[0].message));
-    args->policy_error = policy_report_schema_violation(policy, args->now, accepts, tool->input_schema,
-                                                        complaint, args->arena);
-}
-
 void arguments_check_policy(struct arguments *args, const struct policy *policy,
                             const struct policy_call *call)
 {
@@ -355,13 +556,31 @@ void arguments_check_policy(struct arguments *args, const struct policy *policy,
     policy_normalise(policy, call, args->now, args->arena, &outcome);
     if (outcome.kind == OUTCOME_POLICY_ERROR) {
         args->policy_error = arena_dup(args->arena, str_of(outcome.why.text));
-    } else if (outcome.kind == OUTCOME_REPAIR) {
+        return;
+    }
+    if (outcome.kind == OUTCOME_REPAIR) {
         for (size_t i = 0; i < outcome.problems.count; i++)
             problems_add(&args->problems, outcome.problems.list[i]);
         args->problems.more += outcome.problems.more;
-    } else if (outcome.args != args->now) {
-        take_changed(args, policy, outcome.args);
+        return;
     }
+    const struct tool *tool = args->tool;
+    bool validates =
+        !(tool->policy && !tool->policy->validate) && tool->schema_mode != SCHEMA_ADVISE && !args->lax;
+    if (outcome.args == args->now || !validates || fits(tool, outcome.args, NULL)) {
+        args->now = outcome.args;
+        return;
+    }
+    /* If rules or normalise make valid arguments invalid, the policy is at fault, not the model; its changes
+     * are dropped, even with on_policy_error = "open". */
+    struct problems violations;
+    problems_init(&violations, args->arena);
+    schema_explain(tool->input_schema, outcome.args, &violations, NULL);
+    struct str complaint =
+        arena_printf(args->arena, "'" STR_FMT "' " STR_FMT, STR_ARG(violations.list[0].path),
+                     STR_ARG(violations.list[0].message));
+    args->policy_error = policy_report_schema_violation(policy, args->now, accepts, tool->input_schema,
+                                                        complaint, args->arena);
 }
 
 void arguments_check_rules(struct arguments *args, const struct policy_call *call)

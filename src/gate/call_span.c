@@ -54,7 +54,7 @@ struct call_span *call_span_begin(struct call *c)
 const struct trace_context *call_span_for_upstream(struct call *c)
 {
     struct call_span *span = c->span;
-    if (!c->gate->spans) /* a reload has switched them off meanwhile */
+    if (!c->gate->spans) /* a reload has switched them off since */
         return c->request.trace_context;
     span->upstream = span_exporter_new_id(c->gate->spans);
     snprintf(span->traceparent, sizeof(span->traceparent), "00-%.*s-%.*s-%02x", (int)sizeof(span->trace_id),
@@ -75,7 +75,7 @@ void call_span_stage(struct call *c, const char *name)
     if (!span->upstream.digits[0])
         return;
     stage->upstream = span->upstream;
-    /* What the upstream did with the call, whatever the gate makes of it. */
+    /* What the upstream did with the call, not what the gate makes of it. */
     const struct upstream_answer *answer = c->upstream ? &c->upstream->answer : NULL;
     if (answer && c->cancelled)
         stage->error = str_of(error_class_info(CLASS_CANCELLED)->name);
@@ -88,137 +88,110 @@ void call_span_stage(struct call *c, const char *name)
 
 /* ---- writing ---- */
 
-struct writing {
-    const struct call *call;
-    const struct call_span *span;
-    struct json_out *out;
-    int64_t to_wall_ns; /* added to a time of the monotonic clock */
-};
-
-/* As the model sees it: its own failure, or the class of the verdict. */
-static struct str error_of(const struct call *c)
+/* Opens the span of the call itself, with its attributes. to_wall_ns: added to a time of the monotonic clock.
+ */
+static void write_call(struct call *c, struct json_out *out, int64_t to_wall_ns)
 {
-    const struct verdict *v = &c->verdict;
-    if (c->cancelled)
-        return str_of(error_class_info(CLASS_CANCELLED)->name);
-    if (!error_class_info(v->class)->is_error)
-        return c->result.is_error ? STR_LIT("tool_error") : STR_NONE;
-    return str_of(error_class_info(v->class)->name);
-}
-
-static void write_call(const struct writing *w)
-{
-    const struct call *c = w->call;
     const struct call_request *r = &c->request;
     const struct verdict *v = &c->verdict;
+    const struct error_class_info *class = error_class_info(c->cancelled ? CLASS_CANCELLED : v->class);
     struct str method = call_method(r->mode), parent = given(c, TRACE_PARENT);
     struct span span = {
-        .trace_id = {w->span->trace_id, TRACE_ID_DIGITS},
-        .id = w->span->id,
+        .trace_id = {c->span->trace_id, TRACE_ID_DIGITS},
+        .id = c->span->id,
         .parent = parent.len ? trace_parent_span_id(parent) : STR_NONE,
         .parent_is_remote = parent.len > 0,
         .trace_state = given(c, TRACE_STATE),
-        .flags = w->span->flags,
+        .flags = c->span->flags,
         /* The name of a tool that does not exist is the client's invention: no name of a span. */
         .name = c->tool ? ARENA_JOIN(c->arena, method, STR_LIT(" "), c->tool->name) : method,
         .kind = SPAN_SERVER,
-        .start_ns = w->span->began_ns + w->to_wall_ns,
-        .end_ns = clock_mono_ns() + w->to_wall_ns,
-        .error = error_of(c),
+        .start_ns = c->span->began_ns + to_wall_ns,
+        .end_ns = clock_mono_ns() + to_wall_ns,
+        /* as the model sees it: the tool's own failure, or the class of the verdict */
+        .error = class->is_error      ? str_of(class->name)
+                 : c->result.is_error ? STR_LIT("tool_error")
+                                      : STR_NONE,
     };
-    span_open(w->out, &span);
-    span_put_str(w->out, "mcp.method.name", method);
-    span_put_str(w->out, "mcp.protocol.version", r->protocol);
-    span_put_str(w->out, "mcp.session.id", r->session);
-    span_put_str(w->out, "gen_ai.operation.name", STR_LIT("execute_tool"));
-    span_put_str(w->out, "gen_ai.tool.name", r->tool);
-    span_put_str(w->out, "network.transport", STR_LIT("unix"));
+    span_open(out, &span);
+    span_put_str(out, "mcp.method.name", method);
+    span_put_str(out, "mcp.protocol.version", r->protocol);
+    span_put_str(out, "mcp.session.id", r->session);
+    span_put_str(out, "gen_ai.operation.name", STR_LIT("execute_tool"));
+    span_put_str(out, "gen_ai.tool.name", r->tool);
+    span_put_str(out, "network.transport", STR_LIT("unix"));
     if (!c->cancelled) {
-        span_put_str(w->out, "toolgate.verdict", str_of(verdict_name(v->kind)));
-        span_put_str(w->out, "toolgate.error_class", str_of(error_class_info(v->class)->name));
+        span_put_str(out, "toolgate.verdict", str_of(verdict_name(v->kind)));
+        span_put_str(out, "toolgate.error_class", str_of(class->name));
     }
-    span_put_str(w->out, "toolgate.code", v->code);
-    span_put_str(w->out, "toolgate.would", v->would);
-    span_put_str(w->out, "toolgate.stage", str_of(v->stage));
-    span_put_str(w->out, "toolgate.generation", c->generation->hash);
+    span_put_str(out, "toolgate.code", v->code);
+    span_put_str(out, "toolgate.would", v->would);
+    span_put_str(out, "toolgate.stage", str_of(v->stage));
+    span_put_str(out, "toolgate.generation", c->generation->hash);
     if (v->attempt)
-        span_put_int(w->out, "toolgate.attempt", v->attempt);
+        span_put_int(out, "toolgate.attempt", v->attempt);
     if (v->tries > 1)
-        span_put_int(w->out, "toolgate.tries", v->tries);
-    span_close(w->out, &span);
+        span_put_int(out, "toolgate.tries", v->tries);
+    span_close(out, &span);
 }
 
-/* By the conventions of what runs: MCP, HTTP, a command. URLs and command lines may hold arguments: of those
- * only what the policy's author wrote, without its parameters. */
-static void write_target(const struct writing *w, const struct span *span)
+/* A run in an upstream has the attributes that OpenTelemetry names for MCP, HTTP or a command. URLs and
+ * command lines may hold arguments: of those only what the policy's author wrote, without its parameters. */
+static void write_stage(struct call *c, struct json_out *out, int64_t to_wall_ns,
+                        const struct stage_span *stage)
 {
-    const struct target *target = &w->call->tool->target;
-    const struct config *config = &w->call->generation->config;
+    bool runs = stage->upstream.digits[0] && c->tool;
+    struct span span = {
+        .trace_id = {c->span->trace_id, TRACE_ID_DIGITS},
+        .id = runs ? stage->upstream : span_exporter_new_id(c->gate->spans),
+        .parent = span_id_str(&c->span->id),
+        .flags = c->span->flags,
+        .kind = runs ? SPAN_CLIENT : SPAN_INTERNAL,
+        .start_ns = stage->began_ns + to_wall_ns,
+        .end_ns = stage->ended_ns + to_wall_ns,
+        .error = stage->error,
+    };
+    if (!runs) {
+        span.name = ARENA_JOIN(c->arena, STR_LIT("stage "), str_of(stage->name));
+        span_open(out, &span);
+        span_close(out, &span);
+        return;
+    }
+    const struct target *target = &c->tool->target;
+    const struct config *config = &c->generation->config;
     const struct upstream_spec *spec = NULL;
     for (size_t i = 0; i < config->upstream_count && !spec; i++)
         if (str_eq(config->upstreams[i]->name, target->upstream))
             spec = config->upstreams[i];
-    span_open(w->out, span);
-    span_put_str(w->out, "toolgate.upstream", target->upstream);
-    switch (target->kind) {
-    case TARGET_MCP:
-        span_put_str(w->out, "mcp.method.name", STR_LIT("tools/call"));
-        span_put_str(w->out, "gen_ai.operation.name", STR_LIT("execute_tool"));
-        span_put_str(w->out, "gen_ai.tool.name", target->tool);
-        span_put_str(w->out, "network.transport",
-                     spec && spec->kind == UPSTREAM_STDIO ? STR_LIT("pipe") : STR_LIT("tcp"));
-        break;
-    case TARGET_HTTP:
-        span_put_str(w->out, "http.request.method", target->http->method);
-        span_put_str(w->out, "network.transport", STR_LIT("tcp"));
-        break;
-    case TARGET_EXEC:
-        span_put_str(w->out, "network.transport", STR_LIT("pipe"));
-        break;
+    span.name = target->kind == TARGET_MCP    ? ARENA_JOIN(c->arena, STR_LIT("tools/call "), target->tool)
+                : target->kind == TARGET_HTTP ? target->http->method
+                                              : c->tool->name;
+    span_open(out, &span);
+    span_put_str(out, "toolgate.upstream", target->upstream);
+    if (target->kind == TARGET_MCP) {
+        span_put_str(out, "mcp.method.name", STR_LIT("tools/call"));
+        span_put_str(out, "gen_ai.operation.name", STR_LIT("execute_tool"));
+        span_put_str(out, "gen_ai.tool.name", target->tool);
+    } else if (target->kind == TARGET_HTTP) {
+        span_put_str(out, "http.request.method", target->http->method);
     }
-    span_close(w->out, span);
-}
-
-static void write_stage(const struct writing *w, const struct stage_span *stage)
-{
-    bool runs = stage->upstream.digits[0] && w->call->tool;
-    struct span span = {
-        .trace_id = {w->span->trace_id, TRACE_ID_DIGITS},
-        .id = runs ? stage->upstream : span_exporter_new_id(w->call->gate->spans),
-        .parent = span_id_str(&w->span->id),
-        .flags = w->span->flags,
-        .kind = runs ? SPAN_CLIENT : SPAN_INTERNAL,
-        .start_ns = stage->began_ns + w->to_wall_ns,
-        .end_ns = stage->ended_ns + w->to_wall_ns,
-        .error = stage->error,
-    };
-    if (runs) {
-        const struct target *target = &w->call->tool->target;
-        span.name = target->kind == TARGET_MCP
-                        ? ARENA_JOIN(w->call->arena, STR_LIT("tools/call "), target->tool)
-                    : target->kind == TARGET_HTTP ? target->http->method
-                                                  : w->call->tool->name;
-        write_target(w, &span);
-        return;
-    }
-    span.name = ARENA_JOIN(w->call->arena, STR_LIT("stage "), str_of(stage->name));
-    span_open(w->out, &span);
-    span_close(w->out, &span);
+    bool is_piped =
+        target->kind == TARGET_EXEC || (target->kind == TARGET_MCP && spec && spec->kind == UPSTREAM_STDIO);
+    span_put_str(out, "network.transport", is_piped ? STR_LIT("pipe") : STR_LIT("tcp"));
+    span_close(out, &span);
 }
 
 void call_span_end(struct call *c, const char *stage)
 {
     struct span_exporter *exporter = c->gate->spans;
+    int64_t to_wall_ns = clock_wall_ns() - clock_mono_ns();
     if (stage)
         call_span_stage(c, stage);
-    if (!exporter)
-        return;
-    struct json_out *out = span_exporter_begin(exporter, c->span->stage_count + 1);
+    struct json_out *out = exporter ? span_exporter_begin(exporter, c->span->stage_count + 1) : NULL;
     if (!out)
         return;
-    const struct writing w = {c, c->span, out, clock_wall_ns() - clock_mono_ns()};
-    write_call(&w);
+    write_call(c, out, to_wall_ns);
     for (size_t i = 0; i < c->span->stage_count; i++)
-        write_stage(&w, &c->span->stages[i]);
+        write_stage(c, out, to_wall_ns, &c->span->stages[i]);
     span_exporter_end(exporter);
 }

@@ -1,7 +1,7 @@
 /*
- * The state of one call, and what its stages share. Private to the call: call.c has stages 1 to 4 and the
- * machine that runs them, call_ask.c stage 5, call_run.c stages 6 and 8, call_judge.c stage 7, call_state.c
- * the functions that only read or fill the state.
+ * The state of one call, and what its stages share. Private to the call: call.c has the stages and the
+ * machine that runs them, call_ask.c stage 5, call_judge.c stage 7, call_state.c the functions that only read
+ * or fill the state.
  */
 #ifndef TOOLGATE_GATE_CALL_STATE_H
 #define TOOLGATE_GATE_CALL_STATE_H
@@ -98,14 +98,7 @@ struct call_lax {
 /* What a stage returns: go on to the next stage, wait for call_resume, or go back to stage 6. */
 enum step { STEP_NEXT, STEP_WAIT, STEP_RETRY };
 
-enum step call_run(struct call *call);               /* 6 */
-enum step call_upstream_answered(struct call *call); /* 6, resumed */
-enum step call_retry(struct call *call);     /* 6, after a transient failure: waits before the next try */
-enum step call_retry_due(struct call *call); /* 6, the wait is over */
-enum step call_judge(struct call *call);     /* 7 */
-enum step call_settle(struct call *call);    /* 8 */
-enum step call_settle_answered(struct call *call); /* 8, resumed */
-void call_release(struct call *call); /* returns the reservation of an admitted call that is cancelled */
+enum step call_judge(struct call *call); /* 7 */
 
 /* ---- call_ask.c ---- */
 
@@ -160,7 +153,7 @@ void call_drop_masked(struct call *call);
 
 struct str call_method(enum call_mode mode); /* "tools/call", "toolgate/check", "toolgate/report" */
 /* Of its arguments, without volatile ones: by it the ledger knows calls that are alike. */
-struct hash128 call_fingerprint(const struct call *call);
+struct hash128 call_fingerprint(const void *call);
 /* Computed when it is admitted, and kept. */
 void call_set_fingerprint(struct call *call);
 /* The json_fingerprint of the arguments as they came, for the decision log. */

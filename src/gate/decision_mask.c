@@ -12,7 +12,6 @@
 #include "json/write.h"
 #include "catalog/tool.h"
 #include "result/redact.h"
-#include "result/redact_copies.h"
 #include "result/secret_text.h"
 
 #include <stdlib.h>

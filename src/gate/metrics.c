@@ -4,7 +4,7 @@
 #include "base/arena.h"
 #include "base/hash.h"
 #include "base/map.h"
-#include "gate/call.h"
+#include "gate/call_state.h"
 #include "json/write.h"
 
 static const char *const engines[METRICS_ENGINES] = {"redis", "local", "none"};
@@ -22,7 +22,7 @@ static const char *const chains[METRICS_CHAINS] = {
     [METRICS_CHAIN_FABRICATED_ID] = "fabricated_id_on_retry",
 };
 
-const char *metrics_chain_name(enum metrics_chain outcome)
+const char *metrics_chain_name(int outcome)
 {
     return chains[outcome];
 }
@@ -99,18 +99,18 @@ static void *grown(struct arena *arena, void *list, size_t count, size_t size)
     return larger;
 }
 
-static void count_outcome(struct metrics *m, struct metrics_tool *row, const struct metrics_call *call)
+static void count_outcome(struct metrics *m, struct metrics_tool *row, enum call_mode mode,
+                          const struct verdict *v)
 {
-    const struct verdict *v = call->verdict;
     for (size_t i = 0; i < row->outcome_count; i++) {
         struct metrics_outcome *o = &row->outcomes[i];
-        if (o->mode == call->mode && o->verdict == v->kind && o->class == v->class) {
+        if (o->mode == mode && o->verdict == v->kind && o->class == v->class) {
             o->count++;
             return;
         }
     }
     row->outcomes = grown(m->arena, row->outcomes, row->outcome_count, sizeof(*row->outcomes));
-    row->outcomes[row->outcome_count++] = (struct metrics_outcome){call->mode, v->kind, v->class, 1};
+    row->outcomes[row->outcome_count++] = (struct metrics_outcome){mode, v->kind, v->class, 1};
 }
 
 /* ---- codes ---- */
@@ -173,11 +173,15 @@ static bool begins_loop(struct metrics *m, struct str session, bool refused)
 
 /* ---- calls ---- */
 
-void metrics_count_call(struct metrics *m, const struct metrics_call *call)
+void metrics_count_call(struct metrics *m, const struct call *call)
 {
-    const struct verdict *v = call->verdict;
-    struct metrics_tool *row = row_of(m, call->tool, call->of_client);
-    bool is_call = call->mode != CALL_REPORT, rewritten = v->rewrites && v->rewrites->len > 0;
+    const struct verdict *v = &call->verdict;
+    const struct tool *tool = call->tool;
+    const struct call_timing *t = call->gate->counts_times ? call->outcome.timing : NULL;
+    enum call_mode mode = call->request.mode;
+    bool is_call = mode != CALL_REPORT, rewritten = v->rewrites && v->rewrites->len > 0;
+    struct metrics_tool *row =
+        row_of(m, tool ? tool->name : STR_NONE, tool && str_is(tool->origin, "register"));
     for (int i = 0; v->engine && i < METRICS_ENGINES; i++)
         m->engines[i] += strcmp(v->engine, engines[i]) == 0;
     m->verdicts[v->kind]++;
@@ -189,35 +193,32 @@ void metrics_count_call(struct metrics *m, const struct metrics_call *call)
     row->refused += is_call && verdict_is_decided(v) && !v->ran;
     row->rewritten += rewritten;
     row->would += v->would.len > 0;
-    count_outcome(m, row, call);
-    enum error_class class = call->verdict->class;
-    if (call->mode != CALL_REPORT && (class == CLASS_LOOP || class == CLASS_OK)) {
-        bool begins = begins_loop(m, call->session, class == CLASS_LOOP);
-        row->saved += class == CLASS_LOOP;
-        m->saved += class == CLASS_LOOP;
+    count_outcome(m, row, mode, v);
+    /* A report comes under its session's id instead of its name; it begins and ends no loop. */
+    if (is_call && (v->class == CLASS_LOOP || v->class == CLASS_OK)) {
+        bool refused = v->class == CLASS_LOOP, begins = begins_loop(m, call->place.session, refused);
+        row->saved += refused;
+        m->saved += refused;
         row->loops += begins;
         m->loops += begins;
     }
-    if (verdict_is_decided(v)) {
-        for (size_t i = 0; v->problems.errors && i < v->problems.count; i++) {
-            const struct problem *p = &v->problems.list[i];
-            /* a problem that stands for a group counts as often as the group has problems */
-            if (!p->warning)
-                count_code(m, row, str_of(p->code), p->count ? p->count : 1);
-        }
-        if (!v->problems.errors)
-            count_code(m, row, v->code, 1);
+    if (verdict_is_decided(v) && !v->problems.errors)
+        count_code(m, row, v->code, 1);
+    for (size_t i = 0; verdict_is_decided(v) && v->problems.errors && i < v->problems.count; i++) {
+        const struct problem *p = &v->problems.list[i];
+        /* a problem that stands for a group counts as often as the group has problems */
+        if (!p->warning)
+            count_code(m, row, str_of(p->code), p->count ? p->count : 1);
     }
-    if (call->timing) {
-        const struct call_timing *t = call->timing;
-        bool failed = error_class_info(call->verdict->class)->is_error;
-        for (int i = 0; i < CALL_PARTS; i++)
-            if (t->part_ns[i])
-                histogram_add(&m->parts[i], &histogram_fine_bounds, t->part_ns[i]);
-        histogram_add(&m->total, &histogram_fine_bounds, t->total_ns);
-        if (call->mode == CALL_RUN)
-            histogram_add(failed ? &row->failed : &row->passed, &histogram_mcp_bounds, t->total_ns);
-    }
+    if (!t)
+        return;
+    for (int i = 0; i < CALL_PARTS; i++)
+        if (t->part_ns[i])
+            histogram_add(&m->parts[i], &histogram_fine_bounds, t->part_ns[i]);
+    histogram_add(&m->total, &histogram_fine_bounds, t->total_ns);
+    if (mode == CALL_RUN)
+        histogram_add(error_class_info(v->class)->is_error ? &row->failed : &row->passed,
+                      &histogram_mcp_bounds, t->total_ns);
 }
 
 void metrics_count_chain(struct metrics *m, struct str tool, struct str outcome)
@@ -234,14 +235,44 @@ void metrics_count_chain(struct metrics *m, struct str tool, struct str outcome)
     }
 }
 
+/* ---- status ---- */
+
 static void write_count(struct json_out *out, const char *key, uint64_t count)
 {
     if (count)
         json_field_int(out, key, (int64_t)count);
 }
 
+static const char *verdict_at(int kind)
+{
+    return verdict_name((enum verdict_kind)kind);
+}
+
+static const char *class_at(int class)
+{
+    return error_class_info((enum error_class) class)->name;
+}
+
+/* One object, with the counts that are 0 if `all`. */
+static void write_counts(struct json_out *out, const char *key, const char *(*name)(int),
+                         const uint64_t *counts, int count, bool all)
+{
+    json_field_open(out, key, '{');
+    for (int i = 0; i < count; i++)
+        if (all || counts[i])
+            json_field_int(out, name(i), (int64_t)counts[i]);
+    json_close(out, '}');
+}
+
 void metrics_write_tool(struct json_out *out, const struct metrics_tool *row)
 {
+    uint64_t verdicts[VERDICT_KINDS] = {0}, classes[CLASS_COUNT] = {0};
+    for (size_t i = 0; i < row->outcome_count; i++) {
+        const struct metrics_outcome *o = &row->outcomes[i];
+        classes[o->class] += o->count;
+        if (o->mode != CALL_REPORT)
+            verdicts[o->verdict] += o->count;
+    }
     json_open(out, '{');
     json_field_str(out, "tool", row->name);
     json_field_int(out, "calls", (int64_t)row->calls);
@@ -250,36 +281,24 @@ void metrics_write_tool(struct json_out *out, const struct metrics_tool *row)
     write_count(out, "would", row->would);
     write_count(out, "loops", row->loops);
     write_count(out, "saved", row->saved);
-    uint64_t verdicts[VERDICT_KINDS] = {0};
-    for (size_t i = 0; i < row->outcome_count; i++)
-        if (row->outcomes[i].mode != CALL_REPORT)
-            verdicts[row->outcomes[i].verdict] += row->outcomes[i].count;
-    json_field_open(out, "verdicts", '{');
-    for (int i = 0; i < VERDICT_KINDS; i++)
-        write_count(out, verdict_name((enum verdict_kind)i), verdicts[i]);
-    json_close(out, '}');
-    uint64_t classes[CLASS_COUNT] = {0};
-    for (size_t i = 0; i < row->outcome_count; i++)
-        classes[row->outcomes[i].class] += row->outcomes[i].count;
-    json_field_open(out, "classes", '{');
-    for (int i = 0; i < CLASS_COUNT; i++)
-        write_count(out, error_class_info((enum error_class)i)->name, classes[i]);
-    json_close(out, '}');
+    write_counts(out, "verdicts", verdict_at, verdicts, VERDICT_KINDS, false);
+    write_counts(out, "classes", class_at, classes, CLASS_COUNT, false);
     json_field_open(out, "codes", '{');
     for (size_t i = 0; i < row->code_count; i++) {
         json_key_str(out, row->codes[i].code);
         json_put_int(out, (int64_t)row->codes[i].count);
     }
     json_close(out, '}');
-    json_field_open(out, "chains", '{');
-    for (int i = 0; i < METRICS_CHAINS; i++)
-        write_count(out, chains[i], row->chains[i]);
-    json_close(out, '}');
+    write_counts(out, "chains", metrics_chain_name, row->chains, METRICS_CHAINS, false);
     json_close(out, '}');
 }
 
 void metrics_write(struct json_out *out, const struct metrics *m)
 {
+    uint64_t chain_sums[METRICS_CHAINS] = {0};
+    for (size_t n = 0; n < m->tool_count; n++)
+        for (int i = 0; i < METRICS_CHAINS; i++)
+            chain_sums[i] += m->tools[n]->chains[i];
     json_open(out, '{');
     json_field_int(out, "calls", (int64_t)m->calls);
     json_field_int(out, "checks", (int64_t)m->checks);
@@ -292,25 +311,9 @@ void metrics_write(struct json_out *out, const struct metrics *m)
     json_field_int(out, "calls_saved", (int64_t)m->saved);
     json_field_int(out, "repair_chains", (int64_t)m->chains_ended);
     json_field_int(out, "fabricated_id_on_retry", (int64_t)m->fabricated_on_retry);
-    json_field_open(out, "verdicts", '{');
-    for (int i = 0; i <= VERDICT_HALT; i++)
-        json_field_int(out, verdict_name((enum verdict_kind)i), (int64_t)m->verdicts[i]);
-    json_close(out, '}');
-    json_field_open(out, "classes", '{');
-    for (int i = 0; i < CLASS_COUNT; i++)
-        json_field_int(out, error_class_info((enum error_class)i)->name, (int64_t)m->classes[i]);
-    json_close(out, '}');
-    uint64_t sums[METRICS_CHAINS] = {0};
-    for (size_t n = 0; n < m->tool_count; n++)
-        for (int i = 0; i < METRICS_CHAINS; i++)
-            sums[i] += m->tools[n]->chains[i];
-    json_field_open(out, "chains", '{');
-    for (int i = 0; i < METRICS_CHAINS; i++)
-        json_field_int(out, chains[i], (int64_t)sums[i]);
-    json_close(out, '}');
-    json_field_open(out, "ledger", '{');
-    for (int i = 0; i < METRICS_ENGINES; i++)
-        json_field_int(out, engines[i], (int64_t)m->engines[i]);
-    json_close(out, '}');
+    write_counts(out, "verdicts", verdict_at, m->verdicts, VERDICT_KINDS, true);
+    write_counts(out, "classes", class_at, m->classes, CLASS_COUNT, true);
+    write_counts(out, "chains", metrics_chain_name, chain_sums, METRICS_CHAINS, true);
+    write_counts(out, "ledger", metrics_engine_name, m->engines, METRICS_ENGINES, true);
     json_close(out, '}');
 }

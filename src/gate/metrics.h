@@ -51,7 +51,7 @@ enum metrics_chain {
     METRICS_CHAIN_FABRICATED_ID,
     METRICS_CHAINS
 };
-const char *metrics_chain_name(enum metrics_chain outcome); /* as in the log: "success", "llm_gave_up", … */
+const char *metrics_chain_name(int outcome); /* as in the log: "success", "llm_gave_up", … */
 
 struct metrics_tool {
     struct str name;
@@ -93,16 +93,8 @@ const char *metrics_engine_name(int engine); /* "redis", "local", "none" */
 
 void metrics_clear(struct metrics *metrics);
 
-/* A call that has ended, with a verdict. */
-struct metrics_call {
-    enum call_mode mode;
-    struct str tool;    /* empty: unknown */
-    bool of_client;     /* a client registered the tool */
-    struct str session; /* the ledger's name of it */
-    const struct verdict *verdict;
-    const struct call_timing *timing; /* NULL: not measured, or nobody reads it */
-};
-void metrics_count_call(struct metrics *metrics, const struct metrics_call *call);
+/* A call that has ended, with a verdict; its times, if the gate counts them. */
+void metrics_count_call(struct metrics *metrics, const struct call *call);
 
 /* A repair chain has ended: `outcome` in the words of the log, of which `no_retry` (no chain at all) counts
  * nothing. `metrics` may be NULL. */

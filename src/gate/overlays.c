@@ -2,7 +2,7 @@
 #include "gate/overlays.h"
 
 #include "base/arena.h"
-#include "gate/call_reply.h"
+#include "gate/call.h"
 #include "gate/call_state.h"
 #include "result/pattern_sets.h"
 

@@ -9,7 +9,6 @@
 #include "gate/verdict.h"
 #include "json/write.h"
 #include "result/result.h"
-#include "result/result_mask.h"
 #include "policy/policy_hooks.h"
 
 static int64_t clock_ms = SIMULATOR_TIME_MS; /* global: the ledger calls its clock without a context */

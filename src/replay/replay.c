@@ -13,7 +13,7 @@
 #include "gate/simulator.h"
 #include "json/write.h"
 #include "result/failure_envelope.h"
-#include "result/result_mask.h"
+#include "result/result.h"
 
 #include <stdlib.h>
 

@@ -7,7 +7,6 @@
 
 #include "base/arena.h"
 #include "base/log.h"
-#include "result/compact_internal.h"
 #include "json/build.h"
 #include "json/parse.h"
 #include "json/write.h"

@@ -3,7 +3,7 @@
  * (headings, names, the head of a table, errors of a log), the parts that the
  * goal and the call name, and its beginning stay; of a log, its end.
  */
-#include "result/compact_internal.h"
+#include "result/compact.h"
 
 #include "base/arena.h"
 #include "base/buf.h"

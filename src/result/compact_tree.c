@@ -5,7 +5,7 @@
  * as it can, each down to its ids and titles, and fills up with whole ones: the subject of the call, items
  * with words of the goal, the newest.
  */
-#include "result/compact_internal.h"
+#include "result/compact.h"
 
 #include "base/arena.h"
 #include "base/buf.h"

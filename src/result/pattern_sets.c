@@ -6,8 +6,9 @@
 #include "base/buf.h"
 #include "base/printable.h"
 #include "json/build.h"
-#include "result/order_text.h"
 #include "result/secret_text.h"
+
+#include <strings.h>
 
 /* ---- find ---- */
 
@@ -128,4 +129,163 @@ const struct json *pattern_sets_mask(struct arena *arena, unsigned sets, const s
 {
     const struct masking m = {arena, sets};
     return value ? mask(&m, value) : NULL;
+}
+
+/*
+ * ---- orders to the model ----
+ *
+ * A phrase is words with single spaces between: "a|b" is one of both, "a|b*" any number of them, also none.
+ * Between the words of a text stand blanks and punctuation. A tag is compared byte by byte, in any case.
+ */
+
+#define WORD_GAP_MAX_BYTES 4u
+#define WORDS_SKIPPED_MAX  4u /* of a "*" */
+
+static const struct order {
+    struct str name, phrase;
+} phrases[] =
+    {
+        {STR("ignore_previous"),
+         STR("ignore|disregard|forget|override all|any|of|the|your|my|these|those|every* "
+             "previous|prior|above|earlier|preceding|system|former instruction|instructions|"
+             "prompt|prompts|directions|rules|messages|guidelines|orders")},
+        {STR("do_not_tell"), STR("not|don't|never tell|inform|alert|notify the|your user|human|operator")},
+        {STR("do_not_tell"), STR("not|don't|never mention|reveal|disclose|show this|it|that to the|your "
+                                 "user|human|operator")},
+        {STR("without_telling"),
+         STR("without telling|informing|asking|notifying|alerting the|your user|human|operator")},
+        {STR("new_instructions"),
+         STR("your new|real|actual|true|updated instruction|instructions|task|mission|orders "
+             "is|are")},
+        {STR("reveal_prompt"),
+         STR("reveal|print|repeat|output|leak|send|show me|us|all|of* your|the* system|initial|"
+             "hidden prompt|instructions")},
+        {STR("new_role"),
+         STR("you are now in|a|an|the* developer|debug|god|dan|jailbreak|unrestricted|unfiltered|"
+             "admin mode|assistant|ai|model")},
+},
+  tags[] =
+      {
+          {STR("chat_template"), STR("<|im_start|>")},   {STR("chat_template"), STR("<|im_end|>")},
+          {STR("chat_template"), STR("<|system|>")},     {STR("chat_template"), STR("<|assistant|>")},
+          {STR("chat_template"), STR("<|eot_id|>")},     {STR("chat_template"), STR("<<SYS>>")},
+          {STR("system_tag"), STR("<system>")},          {STR("system_tag"), STR("</system>")},
+          {STR("system_tag"), STR("<system-reminder>")}, {STR("important_tag"), STR("<important>")},
+},
+  lines[] = {
+      /* of the gateway's feedback: a tool that begins a line so speaks in its name */
+      {STR("gateway_line"), STR("Next: call ")},
+      {STR("gateway_line"), STR("Next: for the rest call ")},
+      {STR("gateway_line"), STR("Next: Call ")},
+};
+
+#define COUNT(list) (sizeof(list) / sizeof((list)[0]))
+
+static bool is_word_char(char c)
+{
+    return ascii_is_letter(c) || c == '\'';
+}
+
+/* Where the next word of the text begins; text.len: there is none near. */
+static size_t next_word(struct str text, size_t at)
+{
+    for (size_t end = at + WORD_GAP_MAX_BYTES; at < text.len && at < end; at++)
+        if (is_word_char(text.at[at]))
+            return at;
+    return text.len;
+}
+
+/* Whether the word is one of "a|b|c". */
+static bool is_one_of(struct str words, struct str word)
+{
+    while (words.len) {
+        const char *bar = memchr(words.at, '|', words.len);
+        size_t len = bar ? (size_t)(bar - words.at) : words.len;
+        if (len == word.len && words.at[0] == (word.at[0] | 32) && strncasecmp(words.at, word.at, len) == 0)
+            return true;
+        words = str_from(words, bar ? len + 1 : len);
+    }
+    return false;
+}
+
+/* The end of the phrase that begins at `at`; 0: it does not stand there. */
+static size_t phrase_end(struct str text, size_t at, struct str phrase)
+{
+    size_t end = at, next = at;
+    while (phrase.len) {
+        /* cuts the next "a|b*" off the phrase */
+        const char *space = memchr(phrase.at, ' ', phrase.len);
+        struct str slot = {phrase.at, space ? (size_t)(space - phrase.at) : phrase.len};
+        phrase = str_from(phrase, space ? slot.len + 1 : slot.len);
+        bool any_number = slot.at[slot.len - 1] == '*';
+        slot.len -= any_number;
+        unsigned words = 0, most = any_number ? WORDS_SKIPPED_MAX : 1;
+        while (words < most && next < text.len) {
+            size_t word = next;
+            while (word < text.len && is_word_char(text.at[word]))
+                word++;
+            if (!is_one_of(slot, (struct str){text.at + next, word - next}))
+                break;
+            words++;
+            end = word;
+            next = next_word(text, word);
+        }
+        if (!words && !any_number)
+            return 0;
+    }
+    return end;
+}
+
+static size_t order_end(struct str text, size_t at, struct str *name)
+{
+    if (text.at[at] == '<') {
+        for (size_t i = 0; i < COUNT(tags); i++) {
+            *name = tags[i].name;
+            if (str_starts_nocase(str_from(text, at), tags[i].phrase.at))
+                return at + tags[i].phrase.len;
+        }
+        return 0;
+    }
+    for (size_t i = 0; i < COUNT(lines) && (!at || text.at[at - 1] == '\n'); i++) {
+        *name = lines[i].name;
+        if (str_starts(str_from(text, at), lines[i].phrase.at))
+            return at + lines[i].phrase.len;
+    }
+    for (size_t i = 0; i < COUNT(phrases); i++) {
+        *name = phrases[i].name;
+        size_t end = phrase_end(text, at, phrases[i].phrase);
+        if (end)
+            return end;
+    }
+    return 0;
+}
+
+/* The first two letters of the phrases, in both cases: most words of a text stop here. */
+static const bool first_pairs[32][32] = {
+    ['i' & 31]['g' & 31] = true, ['d' & 31]['i' & 31] = true, ['f' & 31]['o' & 31] = true,
+    ['o' & 31]['v' & 31] = true, ['n' & 31]['o' & 31] = true, ['d' & 31]['o' & 31] = true,
+    ['n' & 31]['e' & 31] = true, ['w' & 31]['i' & 31] = true, ['y' & 31]['o' & 31] = true,
+    ['r' & 31]['e' & 31] = true, ['p' & 31]['r' & 31] = true, ['o' & 31]['u' & 31] = true,
+    ['l' & 31]['e' & 31] = true, ['s' & 31]['e' & 31] = true, ['s' & 31]['h' & 31] = true};
+
+static bool may_begin(struct str text, size_t at)
+{
+    unsigned char first = (unsigned char)text.at[at];
+    if (first == '<')
+        return true;
+    return first >= 'A' && at + 1 < text.len && first_pairs[first & 31][text.at[at + 1] & 31] &&
+           (!at || !is_word_char(text.at[at - 1]));
+}
+
+bool order_text_find(struct str text, size_t from, size_t *at, size_t *len, struct str *name)
+{
+    for (size_t i = from; i < text.len; i++) {
+        size_t end = may_begin(text, i) ? order_end(text, i, name) : 0;
+        if (!end)
+            continue;
+        *at = i;
+        *len = end - i;
+        return true;
+    }
+    return false;
 }

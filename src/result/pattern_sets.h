@@ -1,11 +1,12 @@
 /*
  * Pattern sets, which gateway { check = …, result = … } names: "secrets" (secret_text.h), "instructions"
- * (order_text.h) and "hidden" (printable_find_invisible), looked for in every string and key of a value. What
+ * (pattern_sets.h) and "hidden" (printable_find_invisible), looked for in every string and key of a value. What
  * is found is said by its pattern's name and its place, never by its text.
  */
 #ifndef TOOLGATE_RESULT_PATTERN_SETS_H
 #define TOOLGATE_RESULT_PATTERN_SETS_H
 
+#include "base/str.h"
 #include "json/value.h"
 #include "policy/policy.h"
 
@@ -27,5 +28,9 @@ bool pattern_sets_find(struct arena *arena, unsigned sets, const struct json *va
  * say so; the value itself if there is none. NULL: NULL. */
 const struct json *pattern_sets_mask(struct arena *arena, unsigned sets, const struct json *value);
 struct str pattern_sets_mask_text(struct arena *arena, unsigned sets, struct str text);
+
+/* The first order at or after `from`, in text[*at], *len bytes long; `name` is the phrase's, such as
+ * "ignore_previous". False: there is none. */
+bool order_text_find(struct str text, size_t from, size_t *at, size_t *len, struct str *name);
 
 #endif

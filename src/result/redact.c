@@ -10,7 +10,6 @@
 #include "json/parse.h"
 #include "json/spelled.h"
 #include "json/write.h"
-#include "result/redact_copies.h"
 #include "schema/sample.h"
 
 /* ---- masks that the output schema accepts ---- */

@@ -10,7 +10,13 @@
 #ifndef TOOLGATE_RESULT_REDACT_H
 #define TOOLGATE_RESULT_REDACT_H
 
+#include "base/str.h"
+#include "json/value.h"
 #include "result/result.h"
+
+struct arena;
+struct redact_copy;
+struct schema;
 
 #define REDACTED "[redacted]"
 
@@ -19,8 +25,6 @@
 #define REDACT_COPIES_MAX       4096u /* different masked values of one result; with more it is withheld */
 #define REDACT_NESTED_MAX       4u    /* JSON in a string in JSON in a string …; deeper JSON is text */
 #define REDACT_FIELDS_MAX       64u   /* of a policy that redact_found.fields tells of */
-
-struct schema;
 
 enum redact_status {
     REDACT_NOTHING, /* `result` is unchanged */
@@ -49,5 +53,43 @@ struct str redact_text(struct arena *arena, const struct str *fields, size_t cou
  * becomes null. `value` may be NULL. */
 const struct json *redact_without(struct arena *arena, const struct str *fields, size_t count,
                                   const struct json *value);
+
+#define REDACT_STEPS_MAX                                                                                     \
+    4000000u /* of about 2 ns each, to add copies and to find them in all texts of a result */
+#define REDACT_START_BITS 10u
+
+/* Zeroed at first, but for the arena. */
+struct redact_copies {
+    struct arena *arena;
+    struct redact_copy *list;
+    size_t count, room;
+    uint16_t *slots; /* numbers in `list` from 1; 0: free */
+    size_t slot_count;
+    uint64_t *lengths; /* by a hash of the first bytes: bit n for a key of n bytes */
+    bool begins[256];  /* by the first byte, in any case */
+    size_t steps;      /* of REDACT_STEPS_MAX */
+    bool overflow;     /* more than REDACT_COPIES_MAX, or more steps: not all are masked */
+};
+
+/* Remembers every string and number in a hidden value, also as JSON would escape it. */
+void redact_copies_add(struct redact_copies *copies, const struct json *hidden);
+
+/* The text with each copy masked, in any case of letters, unless it is a part of a longer word or number. The
+ * text itself if it has none; "[redacted]" whole once the search took too many steps. */
+struct str redact_copies_mask(struct redact_copies *copies, struct str text);
+
+/* Zeroed before redact_names_of. */
+struct redact_names {
+    struct str *list; /* the last name of each field */
+    size_t count;
+    bool begins[256]; /* by the first byte, in any case */
+};
+
+/* `fields` as in redact_result, and borrowed. */
+void redact_names_of(struct redact_names *names, struct arena *arena, const struct str *fields, size_t count);
+
+/* The text with the value behind "field:", "field=" and "\"field\":" masked; the text itself if it has none.
+ */
+struct str redact_named_values(struct arena *arena, struct redact_names *names, struct str text);
 
 #endif

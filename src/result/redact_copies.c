@@ -3,13 +3,12 @@
  * how long the keys are that begin so: most places of a text are passed at one look, the others hash a few
  * bytes.
  */
-#include "result/redact_copies.h"
+#include "result/redact.h"
 
 #include "base/arena.h"
 #include "base/buf.h"
 #include "json/build.h"
 #include "json/write.h"
-#include "result/redact.h"
 
 #define START_BYTES 4u  /* a copy has at least so many bytes */
 #define KEY_BYTES   32u /* of a longer copy that its hash is of */

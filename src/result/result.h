@@ -11,7 +11,10 @@
 #include "ledger/ledger.h"
 #include "policy/policy.h"
 
+#include <stdbool.h>
+
 struct arena;
+struct buf;
 
 /* In both forms: as MCP sends it, and as a policy reads it. */
 struct result {
@@ -66,8 +69,8 @@ const char *result_parse_error(const struct result *result);
 bool result_is_uninformative(const struct result *result, enum policy_effects effects);
 
 /* What the ledger compares, by json_fingerprint: the value without the fields that the policy (may be NULL)
- * calls volatile, and, for a tool that may write (`limits`), without fresh ids and times (fresh_ids.h). The
- * value itself if it has none of them. */
+ * calls volatile, and, for a tool that may write (`limits`), without fresh ids and times. The value itself if
+ * it has none of them. */
 const struct json *result_compared(struct arena *arena, const struct policy *policy,
                                    const struct ledger_limits *limits, const struct json *value);
 
@@ -76,5 +79,28 @@ bool result_is_blank(const struct result *result);
 
 /* null, "", {}, [], or an object of such members alone; also NULL. */
 bool result_is_empty(const struct json *value);
+
+/*
+ * ---- what of a result does not make it a new one ----
+ *
+ * Times, dates, UUIDs, hex, and numbers that a member's name calls a time, a duration or a request: two
+ * results that differ in nothing else say the same.
+ */
+
+/* Appends the text with "#" for each of these. `digits`: every other number, too, as of failures. Linear. */
+void result_mask_text(struct buf *out, struct str text, bool digits);
+
+/* Appends a text that two results share if and only if they say the same. A text that is JSON is read as
+ * JSON. `scratch` is for that. */
+void result_mask_write(struct buf *out, struct arena *scratch, const struct json *result, bool digits);
+
+/* The hash that two errors share if they say the same: of the result, or without one (NULL) of the text.
+ * {0, 0}: there is neither. */
+struct hash128 result_mask_error(struct arena *arena, const struct json *result, struct str text);
+
+/* The value without members that hold an id or a time, and with those in texts replaced by "#"; the value
+ * itself if it has none. A tool of unknown effects may write, and a repeated write makes the same thing again
+ * under another id: to loop detection two answers that differ only in ids and times are alike. */
+const struct json *fresh_ids_without(struct arena *arena, const struct json *value);
 
 #endif

@@ -7,7 +7,7 @@
 #include "base/log.h"
 #include "base/trace_context.h"
 #include "catalog/mcp_version.h"
-#include "gate/call_reply.h"
+#include "gate/call.h"
 #include "gate/verdict.h"
 #include "server/served.h"
 #include "server/mcp_keys.h"

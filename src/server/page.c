@@ -5,7 +5,7 @@
 #include "server/page.h"
 
 #include "base/arena.h"
-#include "gate/call_reply.h"
+#include "gate/call.h"
 #include "gate/decision_log.h"
 #include "gate/verdict.h"
 #include "json/parse.h"

@@ -66,10 +66,11 @@ struct span_exporter {
 #define FLAGS_REMOTE       0x200 /* SPAN_FLAGS_CONTEXT_IS_REMOTE_MASK */
 #define STATUS_ERROR       2
 
-static void put_time(struct json_out *out, const char *key, int64_t ns)
+/* 64 bits are strings in protobuf's JSON. */
+static void put_int64(struct json_out *out, const char *key, int64_t n)
 {
     char digits[24];
-    snprintf(digits, sizeof(digits), "%" PRId64, ns);
+    snprintf(digits, sizeof(digits), "%" PRId64, n);
     json_field_text(out, key, digits);
 }
 
@@ -85,32 +86,31 @@ void span_open(struct json_out *out, const struct span *span)
     json_field_int(out, "flags", flags);
     json_field_str(out, "name", str_cut(span->name, SPAN_TEXT_MAX_BYTES));
     json_field_int(out, "kind", span->kind);
-    put_time(out, "startTimeUnixNano", span->start_ns);
-    put_time(out, "endTimeUnixNano", span->end_ns < span->start_ns ? span->start_ns : span->end_ns);
+    put_int64(out, "startTimeUnixNano", span->start_ns);
+    put_int64(out, "endTimeUnixNano", span->end_ns < span->start_ns ? span->start_ns : span->end_ns);
     json_field_open(out, "attributes", '[');
-}
-
-static void put_attribute(struct json_out *out, const char *key, const char *type, struct str value)
-{
-    json_open(out, '{');
-    json_field_text(out, "key", key);
-    json_field_open(out, "value", '{');
-    json_field_str(out, type, value);
-    json_close(out, '}');
-    json_close(out, '}');
 }
 
 void span_put_str(struct json_out *out, const char *key, struct str value)
 {
-    if (value.len)
-        put_attribute(out, key, "stringValue", str_cut(value, SPAN_TEXT_MAX_BYTES));
+    if (!value.len)
+        return;
+    json_open(out, '{');
+    json_field_text(out, "key", key);
+    json_field_open(out, "value", '{');
+    json_field_str(out, "stringValue", str_cut(value, SPAN_TEXT_MAX_BYTES));
+    json_close(out, '}');
+    json_close(out, '}');
 }
 
 void span_put_int(struct json_out *out, const char *key, int64_t value)
 {
-    char digits[24]; /* 64 bits are strings in protobuf's JSON */
-    snprintf(digits, sizeof(digits), "%" PRId64, value);
-    put_attribute(out, key, "intValue", str_of(digits));
+    json_open(out, '{');
+    json_field_text(out, "key", key);
+    json_field_open(out, "value", '{');
+    put_int64(out, "intValue", value);
+    json_close(out, '}');
+    json_close(out, '}');
 }
 
 void span_close(struct json_out *out, const struct span *span)
@@ -126,21 +126,11 @@ void span_close(struct json_out *out, const struct span *span)
 
 /* ---- ids ---- */
 
-static const char hex[] = "0123456789abcdef";
-
-/* As the call ids of gate/call.c: well distributed, and seeded by the kernel. */
-static uint64_t next_random(struct span_exporter *e)
-{
-    uint64_t z = e->random += 0x9E3779B97F4A7C15u;
-    z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9u;
-    z = (z ^ (z >> 27)) * 0x94D049BB133111EBu;
-    return z ^ (z >> 31);
-}
-
 /* 16 hex digits: zeros only are no id. */
 static void write_id(struct span_exporter *e, char digits[16])
 {
-    uint64_t bits = next_random(e);
+    static const char hex[] = "0123456789abcdef";
+    uint64_t bits = hash_next(&e->random);
     bits = bits ? bits : 1;
     for (unsigned i = 0; i < 16; i++)
         digits[i] = hex[(bits >> (60 - 4 * i)) & 15];
@@ -163,7 +153,8 @@ bool span_exporter_samples(struct span_exporter *e, struct str traceparent)
 {
     if (traceparent.len)
         return trace_parent_flags(traceparent) & TRACE_FLAG_SAMPLED;
-    return e->config.sample >= 1 || (double)(next_random(e) >> 11) < e->config.sample * 9007199254740992.0;
+    return e->config.sample >= 1 ||
+           (double)(hash_next(&e->random) >> 11) < e->config.sample * 9007199254740992.0;
 }
 
 /* ---- the queue ---- */
@@ -243,21 +234,6 @@ void span_exporter_end(struct span_exporter *e)
 
 /* ---- sending ---- */
 
-/* The body is put together when it is sent: the resource may have changed by a reload. */
-static struct str body_of(const struct span_exporter *e, struct arena *arena, const struct batch *batch)
-{
-    struct buf body = buf_in(arena);
-    buf_text(&body, "{\"resourceSpans\":[{\"resource\":{\"attributes\":[");
-    struct json_out attributes = json_out(&body);
-    span_put_str(&attributes, "service.name", e->config.service_name);
-    span_put_str(&attributes, "service.version", STR_LIT(TOOLGATE_VERSION));
-    span_put_str(&attributes, "service.instance.id", str_of(e->instance));
-    buf_text(&body, "]},\"scopeSpans\":[{\"scope\":" SCOPE ",\"spans\":[");
-    buf_str(&body, buf_view(&batch->spans));
-    buf_text(&body, "]}]}]}");
-    return buf_view(&body);
-}
-
 static enum err build_request(const struct span_exporter *e, struct arena *arena,
                               struct fetch_request *request, struct why *why)
 {
@@ -274,10 +250,20 @@ static enum err build_request(const struct span_exporter *e, struct arena *arena
     if (err)
         return err;
     list[given->count] = (struct name_value){STR_LIT("Content-Type"), STR_LIT("application/json")};
+    /* The body is put together when it is sent: the resource may have changed by a reload. */
+    struct buf body = buf_in(arena);
+    buf_text(&body, "{\"resourceSpans\":[{\"resource\":{\"attributes\":[");
+    struct json_out attributes = json_out(&body);
+    span_put_str(&attributes, "service.name", e->config.service_name);
+    span_put_str(&attributes, "service.version", STR_LIT(TOOLGATE_VERSION));
+    span_put_str(&attributes, "service.instance.id", str_of(e->instance));
+    buf_text(&body, "]},\"scopeSpans\":[{\"scope\":" SCOPE ",\"spans\":[");
+    buf_str(&body, buf_view(&TAILQ_FIRST(&e->queue)->spans));
+    buf_text(&body, "]}]}]}");
     *request = (struct fetch_request){.method = "POST",
                                       .url = arena_dup(arena, url).at,
                                       .headers = {list, given->count + 1},
-                                      .body = body_of(e, arena, TAILQ_FIRST(&e->queue)),
+                                      .body = buf_view(&body),
                                       .has_body = true,
                                       .total_ms = SPANS_TIMEOUT_MS,
                                       .ca_file = ca_file.len ? arena_dup(arena, ca_file).at : NULL,
@@ -327,18 +313,6 @@ static void note_rejected(struct span_exporter *e, size_t count, const char *why
               LOG_TEXT("effect", "these spans are lost; further rejections are only counted"));
 }
 
-static size_t rejected_of(const struct json *partial)
-{
-    const struct json *count = json_get_text(partial, "rejectedSpans");
-    int64_t n = 0;
-    if (json_is(count, JSON_STRING) && count->len < 19) {
-        for (uint32_t i = 0; i < count->len && ascii_is_digit(count->text[i]); i++)
-            n = n * 10 + (count->text[i] - '0');
-        return (size_t)n;
-    }
-    return json_int(count, &n) && n > 0 ? (size_t)n : 0;
-}
-
 static void take_response(struct span_exporter *e)
 {
     struct batch *batch = TAILQ_FIRST(&e->queue);
@@ -355,8 +329,14 @@ static void take_response(struct span_exporter *e)
         message = json_str(json_get_text(&response, "message"));
     message = str_cut(message, QUOTED_MAX_BYTES);
     if (e->status >= 200 && e->status < 300) {
-        size_t rejected = rejected_of(partial);
-        rejected = rejected < batch->count ? rejected : batch->count;
+        const struct json *count = json_get_text(partial, "rejectedSpans"); /* a number, or a string of one */
+        int64_t n = 0;
+        if (json_is(count, JSON_STRING) && count->len < 19)
+            for (uint32_t i = 0; i < count->len && ascii_is_digit(count->text[i]); i++)
+                n = n * 10 + (count->text[i] - '0');
+        else if (!json_int(count, &n) || n < 0)
+            n = 0;
+        size_t rejected = (size_t)n < batch->count ? (size_t)n : batch->count;
         accepted(e);
         e->sent += batch->count - rejected;
         if (rejected) {
@@ -449,6 +429,15 @@ struct span_exporter *span_exporter_new(struct loop *loop)
     return e;
 }
 
+static size_t count_waiting(const struct span_exporter *e)
+{
+    size_t count = e->filling ? e->filling->count : 0;
+    const struct batch *batch;
+    TAILQ_FOREACH (batch, &e->queue, entry)
+        count += batch->count;
+    return count;
+}
+
 /* Where the spans would go is no longer configured. */
 static void drop_all(struct span_exporter *e)
 {
@@ -490,10 +479,7 @@ void span_exporter_free(struct span_exporter *e)
 {
     if (!e)
         return;
-    size_t lost = e->filling ? e->filling->count : 0;
-    struct batch *batch;
-    TAILQ_FOREACH (batch, &e->queue, entry)
-        lost += batch->count;
+    size_t lost = count_waiting(e);
     if (lost)
         log_event(
             LOG_WARN, "traces_lost", LOG_NUM("spans", lost),
@@ -512,15 +498,11 @@ void span_exporter_write_status(struct json_out *out, const struct span_exporter
 {
     if (!span_exporter_is_on(e))
         return;
-    size_t waiting = e->filling ? e->filling->count : 0;
-    const struct batch *batch;
-    TAILQ_FOREACH (batch, &e->queue, entry)
-        waiting += batch->count;
     json_field_open(out, "traces", '{');
     json_field_str(out, "endpoint", fetch_origin(e->config.endpoint));
     json_field_text(out, "state", e->failures ? "down" : "up");
     json_field_int(out, "sent", (int64_t)e->sent);
-    json_field_int(out, "waiting", (int64_t)waiting);
+    json_field_int(out, "waiting", (int64_t)count_waiting(e));
     json_field_int(out, "dropped", (int64_t)e->dropped);
     json_field_int(out, "rejected", (int64_t)e->rejected);
     if (e->why[0])

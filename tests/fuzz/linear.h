@@ -18,9 +18,8 @@
 #include "json/write.h"
 #include "result/compact.h"
 #include "result/failure_envelope.h"
-#include "result/order_text.h"
 #include "result/pattern_sets.h"
-#include "result/result_mask.h"
+#include "result/result.h"
 #include "result/secret_text.h"
 
 struct linear_case {

@@ -7,7 +7,7 @@
 
 #include "base/arena.h"
 #include "ledger/ledger.h"
-#include "result/result_mask.h"
+#include "result/result.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

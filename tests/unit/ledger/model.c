@@ -16,7 +16,7 @@
 #include "base/log.h"
 
 #include "ledger/ledger_case.h"
-#include "result/result_mask.h"
+#include "result/result.h"
 
 #define OPERATIONS    30000
 #define ALONE         20000 /* operations of the model alone */

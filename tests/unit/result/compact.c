@@ -10,7 +10,6 @@
 #include "base/arena.h"
 #include "base/hash.h"
 #include "result/compact.h"
-#include "result/compact_internal.h"
 #include "json/parse.h"
 #include "json/write.h"
 #include "schema/schema.h"

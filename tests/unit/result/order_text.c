@@ -1,6 +1,6 @@
 /* Orders to the model: the phrases that are found, whatever stands between the words, and texts that are
  * none. */
-#include "result/order_text.h"
+#include "result/pattern_sets.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -10,7 +10,7 @@
 #include "base/buf.h"
 #include "json/parse.h"
 #include "json/write.h"
-#include "result/result_mask.h"
+#include "result/result.h"
 
 static struct arena *arena;
 
