@@ -714,7 +714,6 @@ static void log_call(const struct call *c)
 static void finish(struct call *c)
 {
     struct str names[TOOL_LOOKUP_ALL_MAX] __attribute__((uninitialized));
-    struct feedback_said said = {STR_NONE, STR_NONE};
     struct call_outcome *outcome = &c->outcome;
     const struct result *shown = c->compacted.done ? &c->compacted.result : &c->result;
     /* The model's provider accepts no other name of it: there is no better one to tell. */
@@ -723,8 +722,7 @@ static void finish(struct call *c)
                                 .tool = c->tool,
                                 .name = c->request.tool,
                                 .alias = is_plain_name ? STR_NONE : outcome->alias,
-                                .suggestions = names,
-                                .said = &said};
+                                .suggestions = names};
     const struct error_class_info *class = error_class_info(c->verdict.class);
     enter_part(c, CALL_PARTS);
     if (c->verdict.class == CLASS_UNKNOWN_TOOL)
@@ -736,7 +734,7 @@ static void finish(struct call *c)
         outcome->feedback = feedback_text(c->arena, &feedback);
     else if (c->tool && c->tool->mode == POLICY_ENFORCE)
         outcome->advice = feedback_advice(c->arena, &feedback);
-    verdict_describe(&c->verdict, said.detail, said.hint);
+    verdict_describe(&c->verdict, feedback.detail, feedback.hint);
     outcome->arguments = c->args.now;
     outcome->content = shown->content;
     outcome->structured = shown->structured;

@@ -527,12 +527,10 @@ static void put_would(struct record *r)
     json_field_open(&r->out, "would", '{');
     if (c->verdict.shadowed) {
         struct verdict would = *c->verdict.shadowed;
-        struct feedback_said said = {STR_NONE, STR_NONE}; /* what the feedback would have said */
-        struct feedback feedback = {
-            .verdict = &would, .tool = c->tool, .name = c->request.tool, .said = &said};
+        struct feedback feedback = {.verdict = &would, .tool = c->tool, .name = c->request.tool};
         if (error_class_info(would.class)->is_error)
-            feedback_text(c->arena, &feedback);
-        verdict_describe(&would, said.detail, said.hint);
+            feedback_text(c->arena, &feedback); /* for the detail and the hint that it would have had */
+        verdict_describe(&would, feedback.detail, feedback.hint);
         put_decision(r, &would);
         put_text(r, "detail", would.detail);
         put_text(r, "hint", would.hint);

@@ -9,67 +9,70 @@
 #include "base/printable.h"
 #include "gate/arguments.h"
 #include "gate/verdict.h"
+#include "json/decimal.h"
 #include "json/parse.h"
 #include "json/write.h"
 #include "schema/shape.h"
 
 /* A tool's own words are data: quoted as JSON and cut, so that they cannot pass for the gateway's. */
-struct feedback_writer {
-    struct buf *out;
-    struct arena *arena;
-    const struct feedback *f;
-    const struct verdict *v;
-};
 
 #define PARAMETERS_READ 128u /* of a tool */
 
-__attribute__((format(printf, 2, 3))) static void put(const struct feedback_writer *w, const char *format,
-                                                      ...)
+__attribute__((format(printf, 2, 3))) static void put(struct feedback *f, const char *format, ...)
 {
     va_list args;
     va_start(args, format);
-    buf_str(w->out, arena_vprintf(w->arena, format, args));
+    buf_str(&f->out, arena_vprintf(f->arena, format, args));
     va_end(args);
 }
 
-/* PUT(w, STR_LIT("Intent: "), text) joins strings, at a tenth of what printf costs. */
-#define PUT(w, ...)                                                                                          \
-    put_strs(w, (const struct str[]){__VA_ARGS__},                                                           \
+/* PUT(f, STR_LIT("Intent: "), text) joins strings, at a tenth of what printf costs. */
+#define PUT(f, ...)                                                                                          \
+    put_strs(f, (const struct str[]){__VA_ARGS__},                                                           \
              sizeof((const struct str[]){__VA_ARGS__}) / sizeof(struct str))
 
-static void put_strs(const struct feedback_writer *w, const struct str *parts, size_t count)
+static void put_strs(struct feedback *f, const struct str *parts, size_t count)
 {
     for (size_t i = 0; i < count; i++)
-        buf_str(w->out, parts[i]);
+        buf_str(&f->out, parts[i]);
 }
 
 /* Words of an agent, a server or a policy within a line of ours: they cannot begin another line. */
-static struct str foreign(const struct feedback_writer *w, struct str text)
+static struct str foreign(struct feedback *f, struct str text)
 {
-    return printable_line(w->arena, text);
+    return printable_line(f->arena, text);
 }
 
-static void put_json(const struct feedback_writer *w, const struct json *value)
+/* The tool's name, and the text behind it. */
+__attribute__((format(printf, 2, 3))) static void put_named(struct feedback *f, const char *format, ...)
 {
-    struct str json = json_to_str(w->arena, value);
-    printable_write_json(w->out, json);
+    va_list args;
+    va_start(args, format);
+    PUT(f, foreign(f, f->name), arena_vprintf(f->arena, format, args));
+    va_end(args);
 }
 
-static void put_json_string(const struct feedback_writer *w, struct str text)
+static void put_json(struct feedback *f, const struct json *value)
 {
-    struct buf literal = buf_in(w->arena);
+    struct str json = json_to_str(f->arena, value);
+    printable_write_json(&f->out, json);
+}
+
+static void put_json_string(struct feedback *f, struct str text)
+{
+    struct buf literal = buf_in(f->arena);
     json_write_string(&literal, text);
-    printable_write_json(w->out, buf_view(&literal));
+    printable_write_json(&f->out, buf_view(&literal));
 }
 
-static void put_new_name(const struct feedback_writer *w)
+static void put_new_name(struct feedback *f)
 {
-    if (!w->f->alias.len)
+    if (!f->alias.len)
         return;
-    if (w->out->len && w->out->at[w->out->len - 1] != '\n')
-        put(w, "\n");
-    put(w, "Note: '" STR_FMT "' is called '" STR_FMT "' now: use that name.\n",
-        STR_ARG(foreign(w, w->f->alias)), STR_ARG(foreign(w, w->f->name)));
+    if (f->out.len && f->out.at[f->out.len - 1] != '\n')
+        put(f, "\n");
+    put(f, "Note: '" STR_FMT "' is called '" STR_FMT "' now: use that name.\n", STR_ARG(foreign(f, f->alias)),
+        STR_ARG(foreign(f, f->name)));
 }
 
 static const char *loop_text(struct str code)
@@ -79,9 +82,9 @@ static const char *loop_text(struct str code)
                                                    : "you are repeating this exact call";
 }
 
-static struct str end_text(const struct feedback_writer *w)
+static struct str end_text(struct feedback *f)
 {
-    struct str text = buf_view(w->out);
+    struct str text = buf_view(&f->out);
     while (text.len && text.at[text.len - 1] == '\n')
         text.len--;
     return text;
@@ -92,80 +95,93 @@ static const char *plural(size_t n)
     return n == 1 ? "" : "s";
 }
 
-static void put_quoted(const struct feedback_writer *w, struct str text, size_t max)
+static void put_quoted(struct feedback *f, struct str text, size_t max)
 {
     struct str cut = str_cut(text, max);
-    put_json_string(w, cut);
+    put_json_string(f, cut);
     if (cut.len < text.len)
-        put(w, "… (%zu bytes more)", text.len - cut.len);
+        put(f, "… (%zu bytes more)", text.len - cut.len);
 }
 
-/* A JSON object or array is data by itself: it is shown whole and readable, since the error is somewhere in
- * it. */
-static void put_message(const struct feedback_writer *w, const char *intro, size_t max)
+static void put_next(struct feedback *f, const char *by_default)
 {
-    struct str text = w->v->quoted, trimmed = str_trim(text);
-    struct json value;
-    struct json_error error;
-    if (!text.len)
-        return;
-    put(w, "%s", intro);
-    if (trimmed.len && trimmed.len <= FEEDBACK_DATA_MAX_BYTES && strchr("{[", trimmed.at[0]) &&
-        json_parse(w->arena, trimmed, NULL, &value, &error) == OK)
-        put_json(w, &value);
-    else
-        put_quoted(w, text, max);
-    put(w, "\n");
+    struct str hint = f->verdict->hint.len ? f->verdict->hint : str_of(by_default);
+    put(f, "Next: " STR_FMT "\n", STR_ARG(foreign(f, hint)));
+    f->hint = hint;
 }
 
-/* The verdict has the same hint as the text. */
-static void say_next(const struct feedback_writer *w, struct str hint)
-{
-    if (w->f->said)
-        w->f->said->hint = hint;
-}
+/* Failures whose text is not made of the class table's words. If the ledger is down, it is no use to try
+ * another tool. */
+static const struct {
+    enum error_class class;
+    const char *code, *text, *next;
+} whole_texts[] = {
+    {CLASS_POLICY_ERROR, VERDICT_RESULT_UNCHECKED,
+     " ran, but the gateway could not check its result and withholds it: its policy for this tool is broken, "
+     "not your call.\n",
+     NULL},
+    {CLASS_UNAVAILABLE, "ledger_unavailable",
+     " was not run (ledger_unavailable): the gateway cannot count calls now, so it runs none, of any tool.\n",
+     "Call no tools for now. Answer with what you have, or tell the user that the tools are down and that "
+     "the "
+     "operator must check the gateway."},
+};
 
-static void put_next(const struct feedback_writer *w, const char *by_default)
+/* "NAME HEADLINE (code): detail", or "NAME HEADLINE" if the headline is a whole sentence; the problems, what
+ * the tool said, and what to do next. */
+static void put_failure(struct feedback *f)
 {
-    struct str hint = w->v->hint.len ? w->v->hint : str_of(by_default);
-    put(w, "Next: " STR_FMT "\n", STR_ARG(foreign(w, hint)));
-    say_next(w, hint);
-}
-
-static void put_failure(const struct feedback_writer *w)
-{
-    const struct error_class_info *class = error_class_info(w->v->class);
-    bool is_data = w->v->class == CLASS_SEMANTIC_GARBAGE;
-    /* "NAME HEADLINE (code): detail", or "NAME HEADLINE" if the headline is a whole sentence */
-    put(w, STR_FMT " %s", STR_ARG(foreign(w, w->f->name)), class->headline);
+    const struct verdict *v = f->verdict;
+    const struct error_class_info *class = error_class_info(v->class);
+    for (size_t i = 0; i < sizeof(whole_texts) / sizeof(*whole_texts); i++)
+        if (whole_texts[i].class == v->class && str_is(v->code, whole_texts[i].code)) {
+            put_named(f, "%s", whole_texts[i].text);
+            put_next(f, whole_texts[i].next);
+            return;
+        }
+    put_named(f, " %s", class->headline);
     if (class->headline[strlen(class->headline) - 1] != '.') {
-        if (w->v->code.len)
-            put(w, " (" STR_FMT ")", STR_ARG(foreign(w, w->v->code)));
-        put(w, w->v->detail.len ? ": " STR_FMT : "." STR_FMT, STR_ARG(foreign(w, w->v->detail)));
+        if (v->code.len)
+            put(f, " (" STR_FMT ")", STR_ARG(foreign(f, v->code)));
+        put(f, v->detail.len ? ": " STR_FMT : "." STR_FMT, STR_ARG(foreign(f, v->detail)));
     }
-    put(w, "\n");
-    if (w->v->problems.errors)
-        problems_text(w->out, &w->v->problems);
-    put_message(w,
-                is_data                  ? "The data: "
-                : w->v->quoted_is_policy ? "The tool's policy says: "
-                                         : "The tool said: ",
-                is_data                          ? FEEDBACK_DATA_MAX_BYTES
-                : w->v->class == CLASS_TRANSIENT ? FEEDBACK_TRANSIENT_MAX_BYTES
-                                                 : FEEDBACK_QUOTE_MAX_BYTES);
-    if (w->v->class == CLASS_TOOL_ERROR && w->v->failed_alike >= LEDGER_FAILED_ALIKE_NOTED)
-        put(w,
+    put(f, "\n");
+    if (v->problems.errors)
+        problems_text(&f->out, &v->problems);
+    if (v->quoted.len) {
+        /* A JSON object or array is data by itself: it is shown whole and readable, since the error is
+         * somewhere in it. */
+        struct str trimmed = str_trim(v->quoted);
+        struct json value;
+        struct json_error error;
+        bool is_data = v->class == CLASS_SEMANTIC_GARBAGE;
+        put(f, "%s",
+            is_data               ? "The data: "
+            : v->quoted_is_policy ? "The tool's policy says: "
+                                  : "The tool said: ");
+        if (trimmed.len && trimmed.len <= FEEDBACK_DATA_MAX_BYTES && strchr("{[", trimmed.at[0]) &&
+            json_parse(f->arena, trimmed, NULL, &value, &error) == OK)
+            put_json(f, &value);
+        else
+            put_quoted(f, v->quoted,
+                       is_data                       ? FEEDBACK_DATA_MAX_BYTES
+                       : v->class == CLASS_TRANSIENT ? FEEDBACK_TRANSIENT_MAX_BYTES
+                                                     : FEEDBACK_QUOTE_MAX_BYTES);
+        put(f, "\n");
+    }
+    if (v->class == CLASS_TOOL_ERROR && v->failed_alike >= LEDGER_FAILED_ALIKE_NOTED)
+        put(f,
             "This same call has failed %u times with this error: it fails again until something changes.\n",
-            w->v->failed_alike);
-    else if (w->v->class == CLASS_TOOL_ERROR && w->v->same_failure >= LEDGER_SAME_FAILURE_NOTED)
-        put(w,
+            v->failed_alike);
+    else if (v->class == CLASS_TOOL_ERROR && v->same_failure >= LEDGER_SAME_FAILURE_NOTED)
+        put(f,
             "It has failed %u times in a row with this error, whatever the arguments: other arguments "
             "will not help.\n",
-            w->v->same_failure);
-    if (w->v->class == CLASS_TRANSIENT && w->v->tries > 1)
-        put(w, "toolgate tried it %u times.\n", w->v->tries);
+            v->same_failure);
+    if (v->class == CLASS_TRANSIENT && v->tries > 1)
+        put(f, "toolgate tried it %u times.\n", v->tries);
     if (class->next)
-        put_next(w, class->next);
+        put_next(f, class->next);
 }
 
 /* One line: what an upstream wrote cannot begin lines of ours. */
@@ -208,10 +224,10 @@ static struct str first_sentences(struct arena *arena, struct str text, size_t m
 
 /* The first whose path begins with the parameter, or that suggests it, or that is of all arguments and names
  * it. */
-static const struct problem *problem_of(const struct feedback_writer *w, struct str name)
+static const struct problem *problem_of(struct feedback *f, struct str name)
 {
-    const struct problems *problems = &w->v->problems;
-    struct str quoted = arena_printf(w->arena, "'" STR_FMT "'", STR_ARG(name));
+    const struct problems *problems = &f->verdict->problems;
+    struct str quoted = arena_printf(f->arena, "'" STR_FMT "'", STR_ARG(name));
     for (size_t i = 0; i < problems->count && name.len; i++) {
         const struct problem *p = &problems->list[i];
         struct str path = p->path, text = p->message;
@@ -228,166 +244,284 @@ static const struct problem *problem_of(const struct feedback_writer *w, struct 
 
 /* Those that a problem concerns and those that are required; the others by their names, unless no problem
  * says which one is meant. */
-static void put_parameters(const struct feedback_writer *w)
+static void put_parameters(struct feedback *f)
 {
-    struct shape_parameter *list = arena_alloc(w->arena, PARAMETERS_READ * sizeof(*list));
-    size_t count = shape_parameters(w->f->tool->input_schema, list, PARAMETERS_READ), shown = 0, named = 0;
-    bool all = !w->v->problems.count;
+    struct shape_parameter *list = arena_alloc(f->arena, PARAMETERS_READ * sizeof(*list));
+    size_t count = shape_parameters(f->tool->input_schema, list, PARAMETERS_READ), shown = 0, named = 0;
+    bool all = !f->verdict->problems.count;
     if (!count) {
-        put(w, "It takes no parameters.\n");
+        put(f, "It takes no parameters.\n");
         return;
     }
-    PUT(w, STR_LIT("Valid parameters:\n"));
+    PUT(f, STR_LIT("Valid parameters:\n"));
     for (size_t i = 0; i < count; i++) {
-        const struct problem *problem = problem_of(w, list[i].name);
+        const struct problem *problem = problem_of(f, list[i].name);
         const struct shape_parameter *p = &list[i];
         if (!(all || problem || p->required) || shown++ >= FEEDBACK_PARAMETERS_MAX) {
             list[named++] = *p;
             continue;
         }
-        struct buf shape = buf_in(w->arena);
+        struct buf shape = buf_in(f->arena);
         shape_put(&shape, p->node);
         /* A long shape that a problem shows already is not shown again. */
         bool repeats = problem && shape.len > FEEDBACK_SHAPE_MAX_BYTES && str_eq(problem->path, p->name);
         struct str kind = repeats ? STR_LIT("as above") : shape.len ? buf_view(&shape) : STR_LIT("any value");
-        PUT(w, STR_LIT("- "), as_one_line(w->arena, p->name), STR_LIT(" ("), as_one_line(w->arena, kind),
+        PUT(f, STR_LIT("- "), as_one_line(f->arena, p->name), STR_LIT(" ("), as_one_line(f->arena, kind),
             p->required ? STR_LIT(", required)") : STR_LIT(")"),
-            p->description.len ? STR_LIT(": ") : STR_NONE, foreign(w, p->description), STR_LIT("\n"));
+            p->description.len ? STR_LIT(": ") : STR_NONE, foreign(f, p->description), STR_LIT("\n"));
     }
     for (size_t i = 0; i < named && i < FEEDBACK_NAMES_MAX; i++)
-        PUT(w,
+        PUT(f,
             i       ? STR_LIT(", ")
             : shown ? STR_LIT("- optional: ")
                     : STR_LIT("- all optional: "),
-            as_one_line(w->arena, list[i].name));
+            as_one_line(f->arena, list[i].name));
     if (named > FEEDBACK_NAMES_MAX)
-        put(w, " and %zu more", named - FEEDBACK_NAMES_MAX);
-    PUT(w, named ? STR_LIT("\n") : STR_NONE);
+        put(f, " and %zu more", named - FEEDBACK_NAMES_MAX);
+    PUT(f, named ? STR_LIT("\n") : STR_NONE);
 }
 
 /* retry() of a policy that has run the tool, or of an agent that has: what ran may have had effects. */
-static void put_retry(const struct feedback_writer *w)
+static void put_retry(struct feedback *f)
 {
-    bool is_last = w->v->kind == VERDICT_REFUSE;
-    put(w, STR_FMT " ran, and asks for another try: " STR_FMT "\n", STR_ARG(foreign(w, w->f->name)),
-        STR_ARG(foreign(w, w->v->detail)));
-    problems_text(w->out, &w->v->problems);
+    bool is_last = f->verdict->kind == VERDICT_REFUSE;
+    put_named(f, " ran, and asks for another try: " STR_FMT "\n", STR_ARG(foreign(f, f->verdict->detail)));
+    problems_text(&f->out, &f->verdict->problems);
     if (is_last) {
-        put(w, "That was attempt %u, and none are left this turn.\n", w->v->attempt);
+        put(f, "That was attempt %u, and none are left this turn.\n", f->verdict->attempt);
         struct str next =
             STR_LIT("Ask the user for what is missing, use another tool, or answer with what you have.");
-        put(w, "Next: " STR_FMT "\n", STR_ARG(next));
-        say_next(w, next);
+        put(f, "Next: " STR_FMT "\n", STR_ARG(next));
+        f->hint = next;
         return;
     }
-    put_next(w, "change the arguments as it says, and call it again.");
-    if (w->v->has_budget)
-        put(w, "%u attempt%s left this turn.\n", w->v->attempts_left, plural(w->v->attempts_left));
+    put_next(f, "change the arguments as it says, and call it again.");
+    if (f->verdict->has_budget)
+        put(f, "%u attempt%s left this turn.\n", f->verdict->attempts_left,
+            plural(f->verdict->attempts_left));
 }
 
-static void write_invalid_arguments(const struct feedback_writer *w)
+static void write_invalid_arguments(struct feedback *f)
 {
-    size_t count = w->v->problems.errors + w->v->problems.more;
-    if (w->v->ran) {
-        put_retry(w);
+    size_t count = f->verdict->problems.errors + f->verdict->problems.more;
+    if (f->verdict->ran) {
+        put_retry(f);
         return;
     }
-    if (w->v->kind == VERDICT_REFUSE) {
-        put(w,
-            STR_FMT
+    if (f->verdict->kind == VERDICT_REFUSE) {
+        put_named(
+            f,
             " was not run: its arguments were still wrong after %u attempts, and none are left this turn.\n",
-            STR_ARG(foreign(w, w->f->name)), w->v->attempt);
-        problems_text(w->out, &w->v->problems);
-        put_next(w,
+            f->verdict->attempt);
+        problems_text(&f->out, &f->verdict->problems);
+        put_next(f,
                  "Ask the user for what is missing, use another tool, or answer with what you have. The tool "
                  "still works with correct arguments.");
         return;
     }
-    PUT(w, foreign(w, w->f->name), STR_LIT(" was not run: "));
+    put_named(f, " was not run: ");
     if (count) {
-        buf_int(w->out, (int64_t)count);
-        PUT(w, count == 1 ? STR_LIT(" problem") : STR_LIT(" problems"), STR_LIT(" with its arguments.\n"));
+        buf_int(&f->out, (int64_t)count);
+        PUT(f, count == 1 ? STR_LIT(" problem") : STR_LIT(" problems"), STR_LIT(" with its arguments.\n"));
     } else {
-        PUT(w, foreign(w, w->v->detail), STR_LIT("\n"));
+        PUT(f, foreign(f, f->verdict->detail), STR_LIT("\n"));
     }
-    problems_text(w->out, &w->v->problems);
-    if (count && w->v->detail.len)
-        PUT(w, foreign(w, w->v->detail), STR_LIT("\n"));
-    if (w->v->suggest) {
-        put(w, "Suggested: ");
-        put_json(w, w->v->suggest);
-        put(w, "\n");
+    problems_text(&f->out, &f->verdict->problems);
+    if (count && f->verdict->detail.len)
+        PUT(f, foreign(f, f->verdict->detail), STR_LIT("\n"));
+    if (f->verdict->suggest) {
+        put(f, "Suggested: ");
+        put_json(f, f->verdict->suggest);
+        put(f, "\n");
     }
-    const struct tool *tool = w->f->tool;
+    const struct tool *tool = f->tool;
     if (tool->description.len)
-        PUT(w, STR_LIT("Intent: "), first_sentences(w->arena, tool->description, FEEDBACK_INTENT_MAX_BYTES),
+        PUT(f, STR_LIT("Intent: "), first_sentences(f->arena, tool->description, FEEDBACK_INTENT_MAX_BYTES),
             STR_LIT("\n"));
     const struct policy *policy;
     for (size_t i = 0; (policy = tool_enforced_policy(tool, &i));) {
         if (policy->use_when.len)
-            PUT(w, STR_LIT("Use it when "),
-                first_sentences(w->arena, policy->use_when, FEEDBACK_INTENT_MAX_BYTES), STR_LIT("\n"));
+            PUT(f, STR_LIT("Use it when "),
+                first_sentences(f->arena, policy->use_when, FEEDBACK_INTENT_MAX_BYTES), STR_LIT("\n"));
         if (policy->avoid_when.len)
-            PUT(w, STR_LIT("Avoid it when "),
-                first_sentences(w->arena, policy->avoid_when, FEEDBACK_INTENT_MAX_BYTES), STR_LIT("\n"));
+            PUT(f, STR_LIT("Avoid it when "),
+                first_sentences(f->arena, policy->avoid_when, FEEDBACK_INTENT_MAX_BYTES), STR_LIT("\n"));
         for (size_t k = 0; k < policy->rule_count; k++)
-            PUT(w, STR_LIT("Rule: "), foreign(w, policy->rule_words[k]), STR_LIT("\n"));
+            PUT(f, STR_LIT("Rule: "), foreign(f, policy->rule_words[k]), STR_LIT("\n"));
     }
-    put_parameters(w);
+    put_parameters(f);
     struct str what = count ? STR_LIT("correct the listed problems") : STR_LIT("correct the arguments");
-    struct str next = w->v->hint.len
-                          ? w->v->hint
-                          : ARENA_JOIN(w->arena, what, STR_LIT(" and call "), foreign(w, w->f->name),
+    struct str next = f->verdict->hint.len
+                          ? f->verdict->hint
+                          : ARENA_JOIN(f->arena, what, STR_LIT(" and call "), foreign(f, f->name),
                                        STR_LIT(" again, the rest unchanged."));
-    PUT(w, STR_LIT("Next: "), foreign(w, next), STR_LIT(" "));
-    say_next(w, next);
-    if (w->v->has_budget) {
-        buf_int(w->out, w->v->attempts_left);
-        PUT(w, w->v->attempts_left == 1 ? STR_LIT(" attempt") : STR_LIT(" attempts"),
+    PUT(f, STR_LIT("Next: "), foreign(f, next), STR_LIT(" "));
+    f->hint = next;
+    if (f->verdict->has_budget) {
+        buf_int(&f->out, f->verdict->attempts_left);
+        PUT(f, f->verdict->attempts_left == 1 ? STR_LIT(" attempt") : STR_LIT(" attempts"),
             STR_LIT(" left this turn.\n"));
     }
 }
 
-static void write_unknown_tool(const struct feedback_writer *w)
+static void write_unknown_tool(struct feedback *f)
 {
-    size_t count = w->f->suggestion_count;
-    if (str_is(w->v->code, "call_forgotten")) {
-        put(w, "The gateway no longer knows the call of this callId. Report it with its name and "
+    size_t count = f->suggestion_count;
+    if (str_is(f->verdict->code, "call_forgotten")) {
+        put(f, "The gateway no longer knows the call of this callId. Report it with its name and "
                "arguments.\n");
         return;
     }
-    put(w, "There is no tool ");
-    put_json_string(w, arena_truncate(w->arena, w->f->name, PROBLEM_GOT_MAX_BYTES));
-    put(w, ".");
+    put(f, "There is no tool ");
+    put_json_string(f, arena_truncate(f->arena, f->name, PROBLEM_GOT_MAX_BYTES));
+    put(f, ".");
     for (size_t i = 0; i < count; i++)
-        put(w, "%s'" STR_FMT "'",
+        put(f, "%s'" STR_FMT "'",
             i == 0           ? " Did you mean "
             : i + 1 == count ? " or "
                              : ", ",
-            STR_ARG(foreign(w, w->f->suggestions[i])));
-    put(w, count ? "?\n" : "\n");
-    for (size_t i = 0; w->f->name_count > count && i < w->f->name_count; i++)
-        put(w, "%s" STR_FMT, i ? ", " : "The tools are ", STR_ARG(foreign(w, w->f->suggestions[i])));
-    put(w, w->f->name_count > count ? ".\n" : "");
-    put_next(w, "Call only tools from your list, by their exact names; if none fits, tell the user.");
+            STR_ARG(foreign(f, f->suggestions[i])));
+    put(f, count ? "?\n" : "\n");
+    for (size_t i = 0; f->name_count > count && i < f->name_count; i++)
+        put(f, "%s" STR_FMT, i ? ", " : "The tools are ", STR_ARG(foreign(f, f->suggestions[i])));
+    put(f, f->name_count > count ? ".\n" : "");
+    put_next(f, "Call only tools from your list, by their exact names; if none fits, tell the user.");
 }
 
 /* Many models that repeat a failing call have lost sight of the error. */
-static void put_last_error(const struct feedback_writer *w)
+static void put_last_error(struct feedback *f)
 {
-    if (!w->v->last_error.len)
+    if (!f->verdict->last_error.len)
         return;
-    PUT(w, STR_LIT("The last error: "));
-    put_quoted(w, w->v->last_error, FEEDBACK_QUOTE_MAX_BYTES);
-    PUT(w, STR_LIT("\n"));
+    PUT(f, STR_LIT("The last error: "));
+    put_quoted(f, f->verdict->last_error, FEEDBACK_QUOTE_MAX_BYTES);
+    PUT(f, STR_LIT("\n"));
 }
 
-static void write_retry_budget(const struct feedback_writer *w)
+/* ---- the budget or limit that refuses a call: those with a fixed text, and those whose numbers it states
+ * ---- */
+
+struct budget {
+    const char *what; /* "it may be called 10 times this turn, and 10 were made" */
+    const char *next; /* a sentence */
+};
+
+#define LATER                                                                                                \
+    "Answer with what you have, or use another tool; it can be called again after the user's next message."
+#define NO_MORE                                                                                              \
+    "It cannot be called again in this conversation. Answer with what you have, or use another tool."
+#define TURN_OVER "Call no more tools this turn: answer with what you have, and say what is missing."
+#define ALL_OVER                                                                                             \
+    "No more tools can be called in this conversation: answer with what you have, and say what is missing."
+
+static const struct fixed_budget {
+    const char *code;
+    struct budget text;
+} fixed_budgets[] = {
+    {"same_call",
+     {"this exact call has reached its limit for this turn",
+      "Use the results you have. Change the arguments if you need something else."}},
+    {"duplicate_in_step",
+     {"the same call was already made in this step", "Wait for its result and use that."}},
+    {"already_broken",
+     {"this exact call returned a broken result earlier this turn",
+      "Do not repeat it. Use another tool, or tell the user that this one is broken."}},
+    {"transient_budget",
+     {"it has failed temporarily too often this turn",
+      "Do not wait for it. Use another tool, or tell the user that it is unavailable."}},
+    {"writes_per_turn",
+     {"so many destructive calls were made this turn that this one may be a repetition",
+      "Tell the user what is left to do; the tool can be called again after their next message."}},
+    {"poll_budget",
+     {"it has been polled as often as allowed",
+      "Stop polling. Tell the user how far it got, and that it is still running."}},
+};
+
+enum unit { CALLS, SECONDS, COST };
+
+#define LIMIT(member, unit, period, next_own, next_all)                                                      \
+    {                                                                                                        \
+#member, unit, offsetof(struct ledger_allowance, member), period, next_own, next_all                 \
+    }
+static const struct limit {
+    const char *code;
+    enum unit unit;
+    size_t offset; /* in struct ledger_allowance */
+    const char *period;
+    const char *next_own, *next_all; /* for a limit of the tool, of the session */
+} limit_rows[] = {
+    LIMIT(calls_per_turn, CALLS, "this turn", LATER, TURN_OVER),
+    LIMIT(calls_per_session, CALLS, "in this conversation", NO_MORE, ALL_OVER),
+    LIMIT(seconds_per_turn, SECONDS, "this turn", LATER, TURN_OVER),
+    LIMIT(cost_per_turn, COST, "this turn", LATER, TURN_OVER),
+    LIMIT(cost_per_session, COST, "in this conversation", NO_MORE, ALL_OVER),
+};
+
+static const char *amount(struct arena *arena, uint64_t millionths)
 {
-    struct feedback_budget budget = feedback_budget_of(w->arena, w->v->code, w->v, w->f->tool);
-    put(w, STR_FMT " was not run: %s.\n", STR_ARG(foreign(w, w->f->name)), budget.what);
-    put_last_error(w);
-    put_next(w, budget.next);
+    char text[DECIMAL_DOUBLE_BYTES + 1];
+    text[decimal_from_double(text, (double)millionths / LEDGER_COST_UNIT)] = '\0';
+    return arena_dup(arena, str_of(text)).at;
+}
+
+/* Of the ledger's `code`. */
+static struct budget budget_of(const struct feedback *f, struct str code)
+{
+    const struct verdict *v = f->verdict;
+    const struct tool *tool = f->tool;
+    struct arena *arena = f->arena;
+    unsigned long long used = v->limit_used, used_s = (used + 999) / 1000;
+    bool all = v->session_limit;
+    for (size_t i = 0; i < sizeof(fixed_budgets) / sizeof(fixed_budgets[0]); i++)
+        if (str_is(code, fixed_budgets[i].code))
+            return fixed_budgets[i].text;
+    for (size_t i = 0; tool && i < sizeof(limit_rows) / sizeof(limit_rows[0]); i++) {
+        const struct limit *limit = &limit_rows[i];
+        if (!str_is(code, limit->code))
+            continue;
+        const void *max = (const char *)(all ? &tool->limits.session : &tool->limits.tool) + limit->offset;
+        struct str text;
+        if (limit->unit == CALLS)
+            text = arena_printf(arena, "%s may be called %u time%s %s, and %llu were made",
+                                all ? "all tools together" : "it", *(const uint32_t *)max,
+                                plural(*(const uint32_t *)max), limit->period, used);
+        else if (limit->unit == SECONDS)
+            text = arena_printf(arena, "%s may be used for %u s per turn, and %s %llu s ago",
+                                all ? "tools" : "it", *(const uint32_t *)max,
+                                all ? "this one began" : "its first call was", used);
+        else
+            text = arena_printf(arena, "%s may cost %s %s, of which %s is spent%s%s",
+                                all ? "all calls together" : "its calls",
+                                amount(arena, *(const uint64_t *)max), limit->period, amount(arena, used),
+                                tool->limits.cost ? ", and this one would cost " : "",
+                                tool->limits.cost ? amount(arena, tool->limits.cost) : "");
+        return (struct budget){text.at, all ? limit->next_all : limit->next_own};
+    }
+    if (tool && str_is(code, "too_soon"))
+        return (struct budget){arena_printf(arena, "this call may be made every %s s, and it is not yet time",
+                                            amount(arena, (uint64_t)tool->limits.poll_every_ms * 1000))
+                                   .at,
+                               arena_printf(arena, "Repeat the call in %llu s.", used_s).at};
+    if (str_is(code, "rate_limit"))
+        return (struct budget){
+            "it is called too often for now",
+            arena_printf(arena, "Wait %llu s, then repeat the call, or use another tool.", used_s).at};
+    if (str_is(code, "same_failure"))
+        return (struct budget){
+            arena_printf(arena, "it has failed %llu times with the same error", used).at,
+            "Trying again does not help. Remove the cause of the error, use another tool, or tell the user "
+            "about it."};
+    return (struct budget){"its budget for this turn is used up", "Use what you have, or another tool."};
+}
+
+/* ---- classes whose feedback is more than a headline and a next step ---- */
+
+static void write_retry_budget(struct feedback *f)
+{
+    struct budget budget = budget_of(f, f->verdict->code);
+    put_named(f, " was not run: %s.\n", budget.what);
+    put_last_error(f);
+    put_next(f, budget.next);
 }
 
 /* What a model repeats: a result that it has, an error, arguments that are still wrong, or a refusal. */
@@ -414,153 +548,126 @@ static const struct loop_words {
                           "tell the user what was refused"},
 };
 
-static void write_loop(const struct feedback_writer *w)
+static void write_loop(struct feedback *f)
 {
-    bool is_cycle = str_is(w->v->code, "cycle");
-    const struct tool *tool = w->f->tool;
-    enum repeated repeated = w->v->problems.errors || w->v->came_of == LEDGER_CAME_INVALID
+    bool is_cycle = str_is(f->verdict->code, "cycle");
+    const struct tool *tool = f->tool;
+    enum repeated repeated = f->verdict->problems.errors || f->verdict->came_of == LEDGER_CAME_INVALID
                                  ? REPEATED_ARGUMENTS
-                             : w->v->came_of == LEDGER_CAME_ERROR   ? REPEATED_ERROR
-                             : w->v->came_of == LEDGER_CAME_REFUSED ? REPEATED_REFUSAL
-                                                                    : REPEATED_RESULT;
+                             : f->verdict->came_of == LEDGER_CAME_ERROR   ? REPEATED_ERROR
+                             : f->verdict->came_of == LEDGER_CAME_REFUSED ? REPEATED_REFUSAL
+                                                                          : REPEATED_RESULT;
     const struct loop_words *words = &loop_words[repeated];
     /* The ledger ignores what a write returns: the same arguments are the same write. */
     bool compares_results =
         !tool || (!tool->limits.compare_arguments && tool->limits.effects != LEDGER_EFFECTS_WRITE &&
                   tool->limits.effects != LEDGER_EFFECTS_DESTRUCTIVE);
     bool tells = repeated != REPEATED_RESULT || compares_results;
-    if (w->v->kind == VERDICT_HALT)
-        put(w, "Stop. " STR_FMT " was not run: %s again and again%s.\n", STR_ARG(foreign(w, w->f->name)),
-            loop_text(w->v->code), repeated == REPEATED_RESULT || is_cycle ? "" : words->came_of);
+    if (f->verdict->kind == VERDICT_HALT)
+        put(f, "Stop. " STR_FMT " was not run: %s again and again%s.\n", STR_ARG(foreign(f, f->name)),
+            loop_text(f->verdict->code), repeated == REPEATED_RESULT || is_cycle ? "" : words->came_of);
     else if (is_cycle)
-        put(w, STR_FMT " was not run: %s%s.\n", STR_ARG(foreign(w, w->f->name)), loop_text(w->v->code),
-            repeated == REPEATED_RESULT ? ", and the results have not changed" : words->came_of);
+        put_named(f, " was not run: %s%s.\n", loop_text(f->verdict->code),
+                  repeated == REPEATED_RESULT ? ", and the results have not changed" : words->came_of);
     else
-        put(w, STR_FMT " was not run: you have made this exact call %u time%s in a row%s.\n",
-            STR_ARG(foreign(w, w->f->name)), w->v->repeats, plural(w->v->repeats),
-            tells ? words->came_of : "");
-    problems_text(w->out, &w->v->problems);
-    put_last_error(w);
-    if (w->v->kind == VERDICT_HALT)
-        put_next(w, arena_printf(w->arena, "End this run now: call no more tools, and %s.", words->stuck).at);
+        put_named(f, " was not run: you have made this exact call %u time%s in a row%s.\n",
+                  f->verdict->repeats, plural(f->verdict->repeats), tells ? words->came_of : "");
+    problems_text(&f->out, &f->verdict->problems);
+    put_last_error(f);
+    if (f->verdict->kind == VERDICT_HALT)
+        put_next(f, arena_printf(f->arena, "End this run now: call no more tools, and %s.", words->stuck).at);
     else
-        put_next(w, words->next);
+        put_next(f, words->next);
 }
 
-static void write_transient(const struct feedback_writer *w)
+static void write_transient(struct feedback *f)
 {
-    if (str_is(w->v->code, "too_soon") || str_is(w->v->code, "rate_limit")) {
-        write_retry_budget(w);
+    if (str_is(f->verdict->code, "too_soon") || str_is(f->verdict->code, "rate_limit")) {
+        write_retry_budget(f);
         return;
     }
-    put_failure(w);
-    put_next(w, arena_printf(w->arena, "wait %lld s, then repeat the call.",
-                             (long long)(w->v->after_s > 0 ? w->v->after_s : 1))
+    put_failure(f);
+    put_next(f, arena_printf(f->arena, "wait %lld s, then repeat the call.",
+                             (long long)(f->verdict->after_s > 0 ? f->verdict->after_s : 1))
                     .at);
 }
 
-/* If the ledger is down, it is no use to try another tool. */
-static void write_policy_error(const struct feedback_writer *w)
+static void write_need_user_input(struct feedback *f)
 {
-    if (!str_is(w->v->code, VERDICT_RESULT_UNCHECKED)) {
-        put_failure(w);
-        return;
-    }
-    put(w,
-        STR_FMT " ran, but the gateway could not check its result and withholds it: its policy for this tool "
-                "is broken, not your call.\n",
-        STR_ARG(w->f->name));
-    put_next(w, NULL);
-}
-
-static void write_unavailable(const struct feedback_writer *w)
-{
-    if (!str_is(w->v->code, "ledger_unavailable")) {
-        put_failure(w);
-        return;
-    }
-    put(w,
-        STR_FMT " was not run (ledger_unavailable): the gateway cannot count calls now, so it runs "
-                "none, of any tool.\n",
-        STR_ARG(foreign(w, w->f->name)));
-    put_next(w, "Call no tools for now. Answer with what you have, or tell the user that the tools are down "
-                "and that the operator must check the gateway.");
-}
-
-static void write_need_user_input(const struct feedback_writer *w)
-{
-    const struct json *choices = w->v->choices;
-    put(w, STR_FMT " needs the user's input.\n", STR_ARG(foreign(w, w->f->name)));
-    if (w->v->detail.len || !w->v->quoted.len) {
-        put(w, "Ask the user: " STR_FMT "\n", STR_ARG(foreign(w, w->v->detail)));
+    const struct json *choices = f->verdict->choices;
+    put_named(f, " needs the user's input.\n");
+    if (f->verdict->detail.len || !f->verdict->quoted.len) {
+        put(f, "Ask the user: " STR_FMT "\n", STR_ARG(foreign(f, f->verdict->detail)));
     } else {
-        put(w, "It asks the user: ");
-        put_quoted(w, w->v->quoted, FEEDBACK_QUOTE_MAX_BYTES);
-        put(w, "\n");
+        put(f, "It asks the user: ");
+        put_quoted(f, f->verdict->quoted, FEEDBACK_QUOTE_MAX_BYTES);
+        put(f, "\n");
     }
     if (json_is(choices, JSON_ARRAY) && choices->len) {
-        put(w, "Choices: ");
-        put_json(w, choices);
-        put(w, "\n");
+        put(f, "Choices: ");
+        put_json(f, choices);
+        put(f, "\n");
     }
-    put_next(w, "Ask exactly that and wait for the answer; do not answer it yourself.");
+    put_next(f, "Ask exactly that and wait for the answer; do not answer it yourself.");
     /* How the call can still be made: by somebody else's command. */
-    if (w->v->approval.len)
-        put(w,
+    if (f->verdict->approval.len)
+        put(f,
             "Approval: the user, not you, may approve this call with `toolgate approve " STR_FMT
             "` within %u minutes. Once they have, make the same call again with the same arguments.\n",
-            STR_ARG(w->v->approval), APPROVAL_MS / 60000u);
-    else if (w->v->no_approval)
-        put(w, "Nobody can approve this call now: %s.\n", w->v->no_approval);
+            STR_ARG(f->verdict->approval), APPROVAL_MS / 60000u);
+    else if (f->verdict->no_approval)
+        put(f, "Nobody can approve this call now: %s.\n", f->verdict->no_approval);
 }
 
 /* The classes whose feedback is more than a headline and a next step. */
-static void (*const writers[CLASS_COUNT])(const struct feedback_writer *w) = {
+static void (*const writers[CLASS_COUNT])(struct feedback *f) = {
     [CLASS_TRANSIENT] = write_transient,
     [CLASS_INVALID_ARGUMENTS] = write_invalid_arguments,
     [CLASS_UNKNOWN_TOOL] = write_unknown_tool,
     [CLASS_RETRY_BUDGET] = write_retry_budget,
     [CLASS_LOOP] = write_loop,
-    [CLASS_POLICY_ERROR] = write_policy_error,
-    [CLASS_UNAVAILABLE] = write_unavailable,
     [CLASS_NEED_USER_INPUT] = write_need_user_input,
 };
 
-static void put_error(const struct feedback_writer *w)
+static void put_error(struct feedback *f)
 {
-    if (writers[w->v->class])
-        writers[w->v->class](w);
-    else if (error_class_info(w->v->class)->headline)
-        put_failure(w);
+    if (writers[f->verdict->class])
+        writers[f->verdict->class](f);
+    else if (error_class_info(f->verdict->class)->headline)
+        put_failure(f);
 }
 
-/* One sentence for the verdict: the first problem, else the text's first line. */
-static struct str detail_of(const struct feedback_writer *w)
+static void begin(struct feedback *f, struct arena *arena)
 {
-    const struct problems *problems = &w->v->problems;
-    struct buf out = buf_in(w->arena);
+    f->arena = arena;
+    f->out = buf_in(arena);
+    f->detail = f->hint = STR_NONE;
+}
+
+struct str feedback_text(struct arena *arena, struct feedback *f)
+{
+    const struct verdict *v = f->verdict;
+    const struct problems *problems = &v->problems;
     size_t i = 0;
+    begin(f, arena);
+    put_error(f);
+    /* One sentence for the verdict: the first problem, else the text's first line. */
+    bool by_problem = v->class == CLASS_INVALID_ARGUMENTS || v->class == CLASS_SCHEMA_MISMATCH;
     while (i < problems->count && problems->list[i].warning)
         i++;
-    bool by_problem = w->v->class == CLASS_INVALID_ARGUMENTS || w->v->class == CLASS_SCHEMA_MISMATCH;
-    if (i == problems->count || !by_problem)
-        return arena_first_line(w->arena, buf_view(w->out), FEEDBACK_DETAIL_MAX_BYTES);
-    problem_line(&out, &problems->list[i]);
-    struct str line =
-        arena_first_line(w->arena, str_from(buf_view(&out), strlen("- ")), FEEDBACK_DETAIL_MAX_BYTES);
-    size_t more = problems->errors + problems->more - 1;
-    return more ? arena_printf(w->arena, STR_FMT " (and %zu more)", STR_ARG(line), more) : line;
-}
-
-struct str feedback_text(struct arena *arena, const struct feedback *feedback)
-{
-    struct buf out = buf_in(arena);
-    struct feedback_writer w = {&out, arena, feedback, feedback->verdict};
-    put_error(&w);
-    if (feedback->said)
-        feedback->said->detail = detail_of(&w);
-    put_new_name(&w);
-    return end_text(&w);
+    if (i < problems->count && by_problem) {
+        struct buf out = buf_in(arena);
+        size_t more = problems->errors + problems->more - 1;
+        problem_line(&out, &problems->list[i]);
+        f->detail =
+            arena_first_line(arena, str_from(buf_view(&out), strlen("- ")), FEEDBACK_DETAIL_MAX_BYTES);
+        if (more)
+            f->detail = arena_printf(arena, STR_FMT " (and %zu more)", STR_ARG(f->detail), more);
+    } else {
+        f->detail = arena_first_line(arena, buf_view(&f->out), FEEDBACK_DETAIL_MAX_BYTES);
+    }
+    put_new_name(f);
+    return end_text(f);
 }
 
 /* "/a/b" as "a.b", cut. */
@@ -582,108 +689,108 @@ static struct str last_step(struct str pointer)
     return str_from(pointer, start);
 }
 
-static void note_change(const struct feedback_writer *w, const struct json *op)
+static void note_change(struct feedback *f, const struct json *op)
 {
     struct str pointer = json_str(json_get_text(op, "path"));
-    struct str place = shown_path(w->arena, pointer);
+    struct str place = shown_path(f->arena, pointer);
     if (!str_is(json_str(json_get_text(op, "op")), "remove")) {
-        struct str value = json_to_str(w->arena, json_get_text(op, "value"));
-        put(w, "Note: '" STR_FMT "' was read as " STR_FMT ".\n", STR_ARG(place),
-            STR_ARG(foreign(w, arena_truncate(w->arena, value, PROBLEM_GOT_MAX_BYTES))));
+        struct str value = json_to_str(f->arena, json_get_text(op, "value"));
+        put(f, "Note: '" STR_FMT "' was read as " STR_FMT ".\n", STR_ARG(place),
+            STR_ARG(foreign(f, arena_truncate(f->arena, value, PROBLEM_GOT_MAX_BYTES))));
         return;
     }
     struct str old = last_step(pointer), parent = {pointer.at, pointer.len - old.len};
-    for (uint32_t i = 0; i < w->v->changes->len; i++) { /* what adds it under a name that is spelled alike */
-        const struct json *other = &w->v->changes->items[i];
+    for (uint32_t i = 0; i < f->verdict->changes->len;
+         i++) { /* what adds it under a name that is spelled alike */
+        const struct json *other = &f->verdict->changes->items[i];
         struct str added = json_str(json_get_text(other, "path")), name = last_step(added);
         struct str its_parent = {added.at, added.len - name.len};
         if (str_is(json_str(json_get_text(other, "op")), "add") && str_eq(its_parent, parent) &&
             schema_names_alike(old, name)) {
-            put(w, "Note: '" STR_FMT "' was read as '" STR_FMT "'.\n", STR_ARG(place),
-                STR_ARG(shown_path(w->arena, added)));
+            put(f, "Note: '" STR_FMT "' was read as '" STR_FMT "'.\n", STR_ARG(place),
+                STR_ARG(shown_path(f->arena, added)));
             return;
         }
     }
-    put(w, "Note: '" STR_FMT "' was left out.\n", STR_ARG(place));
+    put(f, "Note: '" STR_FMT "' was left out.\n", STR_ARG(place));
 }
 
-struct str feedback_advice(struct arena *arena, const struct feedback *feedback)
+struct str feedback_advice(struct arena *arena, struct feedback *f)
 {
-    struct buf out = buf_in(arena);
-    struct feedback_writer writer = {&out, arena, feedback, feedback->verdict}, *w = &writer;
-    const struct verdict *v = feedback->verdict;
+    const struct verdict *v = f->verdict;
     const struct arguments *args = v->arguments;
     const struct json *changes = v->changes, *follow = v->follow_up;
-    const struct ledger_limits *limits = &feedback->tool->limits;
+    const struct ledger_limits *limits = &f->tool->limits;
     size_t count = 0;
-    put_new_name(w);
+    begin(f, arena);
+    put_new_name(f);
     if (v->as_sent) /* beside the result, which has the tool's own words */
-        put_error(w);
+        put_error(f);
     if (v->warning.len)
-        put(w, "Note: " STR_FMT "\n", STR_ARG(foreign(w, v->warning)));
+        put(f, "Note: " STR_FMT "\n", STR_ARG(foreign(f, v->warning)));
     if (v->compact_note.len)
-        put(w, "Note: " STR_FMT "\n", STR_ARG(foreign(w, v->compact_note)));
+        put(f, "Note: " STR_FMT "\n", STR_ARG(foreign(f, v->compact_note)));
     if (v->tries > 1)
-        put(w, "Note: it took %u tries; the others failed temporarily.\n", v->tries);
+        put(f, "Note: it took %u tries; the others failed temporarily.\n", v->tries);
     /* Plain JSON in a string is how some clients send every call: the model has nothing to do with it. */
     if (args && args->empty)
-        put(w, "Note: the arguments arrived empty and were read as {}.\n");
+        put(f, "Note: the arguments arrived empty and were read as {}.\n");
     if (args && args->spelled)
-        put(w, "Note: the arguments came as text that is no strict JSON, and were read as the object that it "
+        put(f, "Note: the arguments came as text that is no strict JSON, and were read as the object that it "
                "means: send a JSON object.\n");
     if (args && args->wrapper.len)
-        put(w, "Note: the parameters were taken out of '" STR_FMT "': send them at the top level.\n",
-            STR_ARG(foreign(w, arena_truncate(arena, args->wrapper, PROBLEM_GOT_MAX_BYTES))));
+        put(f, "Note: the parameters were taken out of '" STR_FMT "': send them at the top level.\n",
+            STR_ARG(foreign(f, arena_truncate(arena, args->wrapper, PROBLEM_GOT_MAX_BYTES))));
     for (uint32_t i = 0; changes && i < changes->len; i++) {
         /* A default that was filled in is no news: the tool's schema states it. */
         bool added = str_is(json_str(json_get_text(&changes->items[i], "op")), "add");
         if (!added && ++count <= FEEDBACK_REWRITES_MAX)
-            note_change(w, &changes->items[i]);
+            note_change(f, &changes->items[i]);
     }
     if (count > FEEDBACK_REWRITES_MAX)
-        put(w, "Note: and %zu more were changed or left out.\n", count - FEEDBACK_REWRITES_MAX);
+        put(f, "Note: and %zu more were changed or left out.\n", count - FEEDBACK_REWRITES_MAX);
     if (v->problems.count)
-        problems_text(&out, &v->problems);
+        problems_text(&f->out, &v->problems);
     if (v->blank && v->class == CLASS_OK)
-        put(w, "Note: " STR_FMT " ran and returned nothing: that is its whole answer.\n",
-            STR_ARG(foreign(w, w->f->name)));
+        put(f, "Note: " STR_FMT " ran and returned nothing: that is its whole answer.\n",
+            STR_ARG(foreign(f, f->name)));
     if (v->repeats >= 2)
-        put(w,
+        put(f,
             "Note: this call has given the same result %u times in a row. Use the result, or change "
             "the arguments.\n",
             v->repeats);
     else if (v->at_once)
-        put(w, "Note: this same call was made %u times at once. One is enough.\n", v->at_once + 1);
+        put(f, "Note: this same call was made %u times at once. One is enough.\n", v->at_once + 1);
     /* `would`: the session's budget or loop that is not enforced, because the call has no session or the mode
      * is shadow. */
     bool loops = str_is(v->would, "loop") || str_is(v->would, "cycle");
     if (loops && v->repeats < 2) {
-        put(w, "Note: %s. Use the results you have.\n", loop_text(v->would));
+        put(f, "Note: %s. Use the results you have.\n", loop_text(v->would));
     } else if (v->would.len && !loops) {
-        struct feedback_budget budget = feedback_budget_of(arena, v->would, v, w->f->tool);
-        put(w, "Note: %s. %s\n", budget.what, budget.next);
+        struct budget budget = budget_of(f, v->would);
+        put(f, "Note: %s. %s\n", budget.what, budget.next);
     }
     if (limits->effects == LEDGER_EFFECTS_WRITE && limits->same_call > 1 &&
         v->same_calls == limits->same_call && !v->would.len)
-        put(w, "Note: this call changes something. With these arguments it will not run again this "
+        put(f, "Note: this call changes something. With these arguments it will not run again this "
                "turn.\n");
     if (v->class == CLASS_PARTIAL_DATA) {
-        put(w, "Note: this is not everything (" STR_FMT "): " STR_FMT ".\n", STR_ARG(foreign(w, v->code)),
-            STR_ARG(foreign(w, v->detail)));
-        say_next(w, v->next_args ? STR_LIT("Call the tool again with next_args for the rest.")
-                                 : STR_LIT("Do not take it for everything there is."));
+        put(f, "Note: this is not everything (" STR_FMT "): " STR_FMT ".\n", STR_ARG(foreign(f, v->code)),
+            STR_ARG(foreign(f, v->detail)));
+        f->hint = v->next_args ? STR_LIT("Call the tool again with next_args for the rest.")
+                               : STR_LIT("Do not take it for everything there is.");
     }
     if (v->next_args) {
-        put(w, "Next: for the rest call " STR_FMT " with ", STR_ARG(foreign(w, w->f->name)));
-        put_json(w, v->next_args);
-        put(w, "\n");
+        put(f, "Next: for the rest call " STR_FMT " with ", STR_ARG(foreign(f, f->name)));
+        put_json(f, v->next_args);
+        put(f, "\n");
     }
     if (json_get_text(follow, "tool") && json_get_text(follow, "args")) {
-        put(w, "Next: call " STR_FMT " with ", STR_ARG(foreign(w, json_str(json_get_text(follow, "tool")))));
-        put_json(w, json_get_text(follow, "args"));
-        put(w, "\n");
+        put(f, "Next: call " STR_FMT " with ", STR_ARG(foreign(f, json_str(json_get_text(follow, "tool")))));
+        put_json(f, json_get_text(follow, "args"));
+        put(f, "\n");
     }
     if (v->hint.len && !v->as_sent)
-        put(w, "Hint: " STR_FMT "\n", STR_ARG(foreign(w, v->hint)));
-    return end_text(w);
+        put(f, "Hint: " STR_FMT "\n", STR_ARG(foreign(f, v->hint)));
+    return end_text(f);
 }

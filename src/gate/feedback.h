@@ -18,11 +18,6 @@
 #define FEEDBACK_REWRITES_MAX        8u     /* changed arguments that are named one by one */
 #define FEEDBACK_INTENT_MAX_BYTES    240u   /* of a tool: its first sentences */
 
-/* The same in the verdict: what is wrong, and what to do next. */
-struct feedback_said {
-    struct str detail, hint; /* a sentence each; empty: none */
-};
-
 struct feedback {
     const struct verdict *verdict;
     const struct tool *tool;       /* NULL: unknown */
@@ -30,25 +25,20 @@ struct feedback {
     struct str alias;              /* as the model called it, if that is an alias; else empty */
     const struct str *suggestions; /* for an unknown tool: names that are close */
     size_t suggestion_count;
-    size_t name_count;          /* of all tools, if they are few; the suggestions are the first of them */
-    struct feedback_said *said; /* written, too; NULL: nobody asks */
+    size_t name_count; /* of all tools, if they are few; the suggestions are the first of them */
+
+    /* Written: what the verdict says, too, a sentence each; empty: nothing. */
+    struct str detail; /* what is wrong */
+    struct str hint;   /* what to do next */
+
+    struct arena *arena; /* while it is written */
+    struct buf out;
 };
 
 /* For a class that is an error; see the table in verdict.c. */
-struct str feedback_text(struct arena *arena, const struct feedback *feedback);
+struct str feedback_text(struct arena *arena, struct feedback *feedback);
 
 /* Notes beside a result; empty: there are none. */
-struct str feedback_advice(struct arena *arena, const struct feedback *feedback);
-
-/* ---- feedback_budget.c: the budget or limit that refuses a call, in words ---- */
-
-struct feedback_budget {
-    const char *what; /* "it may be called 10 times this turn, and 10 were made" */
-    const char *next; /* a sentence */
-};
-
-/* `code` is the ledger's. `tool` has the limits; NULL: unknown. Strings live in the arena. */
-struct feedback_budget feedback_budget_of(struct arena *arena, struct str code, const struct verdict *verdict,
-                                          const struct tool *tool);
+struct str feedback_advice(struct arena *arena, struct feedback *feedback);
 
 #endif

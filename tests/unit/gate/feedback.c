@@ -28,7 +28,7 @@ static int end(void **state)
     return 0;
 }
 
-static void reads(const char *key, struct str (*text_of)(struct arena *, const struct feedback *))
+static void reads(const char *key, struct str (*text_of)(struct arena *, struct feedback *))
 {
     struct feedback f = {.verdict = &verdict, .tool = &tool, .name = tool.name};
     golden_check("feedback", key, arena_dup(arena, text_of(arena, &f)).at);
