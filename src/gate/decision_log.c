@@ -32,255 +32,26 @@ struct decision_log {
     struct config_decisions config;
     struct record_sink *sinks[SINKS_MAX];
     size_t sink_count;
-    struct decision_record_options record;
-    uint8_t key[KEY_BYTES];
+    struct decision_mask *mask;
+    uint8_t key[KEY_BYTES]; /* of hashes */
+    char head[48];          /* of records of the second `second_at`: {"v":1,"ts":"2026-11-22T09:00:00. */
+    int64_t second_at;
     struct buf line; /* of the last record; its memory is used again */
     uint64_t lost;   /* by sinks that a reload has closed */
     decision_log_tap *tap;
     void *tap_owner;
 };
 
-/* ---- the key of the hashes ---- */
-
-/* The key of `file`, or a new one that is kept there. Half a key, or another user's, is replaced. */
-static enum err load_key(const char *file, uint8_t key[KEY_BYTES], struct why *why)
-{
-    struct stat st;
-    int fd = open(file, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600);
-    if (fd < 0)
-        return err_set(why, ERR_IO, "%s: %s", file, strerror(errno));
-    if (fstat(fd, &st) != 0 || !S_ISREG(st.st_mode) || st.st_uid != geteuid()) {
-        close(fd);
-        return err_set(why, ERR_IO, "%s: expected a file of the daemon's user: remove it", file);
-    }
-    bool ok = read(fd, key, KEY_BYTES) == (ssize_t)KEY_BYTES && !(st.st_mode & 0077);
-    for (size_t i = 0; !ok && i < KEY_BYTES; i += sizeof(uint64_t)) {
-        uint64_t random = hash_random();
-        memcpy(key + i, &random, sizeof(random));
-    }
-    if (!ok && (fchmod(fd, 0600) != 0 || ftruncate(fd, 0) != 0 ||
-                pwrite(fd, key, KEY_BYTES, 0) != (ssize_t)KEY_BYTES || fsync(fd) != 0))
-        err_set(why, ERR_IO, "%s: %s", file, strerror(errno));
-    else
-        ok = true;
-    close(fd);
-    return ok ? OK : ERR_IO;
-}
-
-/* Without the kept key, hashes of this daemon's life still match each other. */
-static void open_key(struct decision_log *log, const char *file)
-{
-    struct why why;
-    bool hashes = log->config.arguments != DECISIONS_FULL || log->config.results != DECISIONS_NONE;
-    if (log->config.on && hashes && load_key(file, log->key, &why) != OK)
-        log_event(
-            LOG_WARN, "decision_key_not_kept", LOG_TEXT("why", why.text),
-            LOG_TEXT("effect",
-                     "arguments_hash, result.hash and the tags of masked values differ after a restart"));
-}
-
-/* ---- sinks ---- */
-
-static const char *kind_name(enum record_sink_kind kind)
-{
-    return kind == RECORD_SINK_FILE ? "file" : "journald";
-}
-
-static void on_sink_changed(void *owner, const struct record_sink_status *s)
-{
-    (void)owner;
-    if (s->down)
-        log_event(LOG_ERROR, "decision_log_down", LOG_TEXT("sink", kind_name(s->kind)),
-                  LOG_TEXT("why", s->why.text), LOG_NUM("dropped", s->dropped),
-                  LOG_TEXT("effect", "calls go on; records are kept for a while, then dropped and counted"));
-    else
-        log_event(LOG_WARN, "decision_log_up", LOG_TEXT("sink", kind_name(s->kind)),
-                  LOG_TEXT("path", s->path), LOG_NUM("dropped", s->dropped));
-}
-
-/* Those of the configuration. A default file in a folder that cannot be written to is no reason not to start.
- */
-static size_t list_sinks(const struct config_decisions *c, const struct decision_log_files *files,
-                         struct record_sink_options list[SINKS_MAX])
-{
-    size_t count = 0;
-    uint32_t mb = c->max_mb                          ? c->max_mb
-                  : !c->file && files->beside_socket ? DECISIONS_SOCKET_MB
-                                                     : DECISIONS_FILE_MB;
-    if (c->on && c->to_file)
-        list[count++] = (struct record_sink_options){.kind = RECORD_SINK_FILE,
-                                                     .path = c->file ? c->file : files->records,
-                                                     .max_bytes = (uint64_t)mb * BYTES_PER_MB,
-                                                     .keep = c->keep};
-    if (c->on && c->journald)
-        list[count++] = (struct record_sink_options){
-            .kind = RECORD_SINK_JOURNAL, .path = c->journald, .identifier = "toolgate-decisions"};
-    return count;
-}
-
-static void open_sinks(struct decision_log *log, const struct decision_log_files *files)
-{
-    struct record_sink_options list[SINKS_MAX];
-    size_t count = list_sinks(&log->config, files, list);
-    for (size_t i = 0; i < count; i++) {
-        struct record_sink *sink = record_sink_new(log->loop, &list[i], on_sink_changed, log);
-        log->sinks[log->sink_count++] = sink;
-        record_sink_reopen(sink); /* now, so that it is known whether it can be written to */
-    }
-}
-
-static void close_sinks(struct decision_log *log)
-{
-    for (size_t i = 0; i < log->sink_count; i++) {
-        struct record_sink_status status;
-        record_sink_status(log->sinks[i], &status);
-        uint64_t lost = record_sink_free(log->sinks[i]);
-        log->lost += status.dropped + lost;
-        if (lost)
-            log_event(LOG_ERROR, "decision_log_lost", LOG_NUM("records", lost));
-    }
-    log->sink_count = 0;
-}
-
-/* ---- the log ---- */
-
-static void take_config(struct decision_log *log, const struct config_decisions *config)
-{
-    log->config = *config;
-    decision_mask_free(log->record.mask);
-    log->record.mask = decision_mask_new(config->mask, config->mask_count, log->key);
-    log->record.arguments = (enum decisions_detail)config->arguments;
-    log->record.results = (enum decisions_detail)config->results;
-    log->record.key = log->key;
-}
-
-enum err decision_log_new(struct loop *loop, const struct config_decisions *config,
-                          const struct decision_log_files *files, struct decision_log **out, struct why *why)
-{
-    *out = NULL;
-    struct record_sink_options list[SINKS_MAX];
-    list_sinks(config, files, list);
-    if (config->on && config->to_file && config->file && record_sink_check(&list[0], why) != OK) {
-        err_prefix(why, "decisions.file");
-        return ERR_IO;
-    }
-    struct decision_log *log = calloc(1, sizeof(*log));
-    if (!log)
-        abort();
-    log->loop = loop;
-    take_config(log, config);
-    open_key(log, files->key);
-    open_sinks(log, files);
-    *out = log;
-    return OK;
-}
-
-void decision_log_configure(struct decision_log *log, const struct config_decisions *config,
-                            const struct decision_log_files *files)
-{
-    bool same = config_decisions_same_sinks(&log->config, config);
-    if (!same)
-        close_sinks(log);
-    take_config(log, config);
-    open_key(log, files->key);
-    if (!same)
-        open_sinks(log, files);
-}
-
-bool decision_log_is_on(const struct decision_log *log)
-{
-    return log && (log->sink_count || log->tap);
-}
-
-void decision_log_reopen(struct decision_log *log)
-{
-    for (size_t i = 0; i < log->sink_count; i++)
-        record_sink_reopen(log->sinks[i]);
-}
-
-void decision_log_leave_loop(struct decision_log *log)
-{
-    for (size_t i = 0; i < log->sink_count; i++)
-        record_sink_leave_loop(log->sinks[i]);
-}
-
-void decision_log_free(struct decision_log *log)
-{
-    if (!log)
-        return;
-    close_sinks(log);
-    decision_mask_free(log->record.mask);
-    buf_clear(&log->line);
-    free(log);
-}
-
-void decision_log_call(struct decision_log *log, struct call *call)
-{
-    if (!log->sink_count && !log->tap)
-        return;
-    log->line.len = 0;
-    decision_record_write(&log->line, &log->record, call);
-    for (size_t i = 0; i < log->sink_count; i++)
-        record_sink_add(log->sinks[i], buf_view(&log->line));
-    if (log->tap)
-        log->tap(log->tap_owner, buf_view(&log->line));
-    if (log->line.cap > LINE_KEPT_BYTES)
-        buf_clear(&log->line);
-}
-
-void decision_log_set_tap(struct decision_log *log, decision_log_tap *tap, void *owner)
-{
-    log->tap = tap;
-    log->tap_owner = owner;
-}
-
-uint64_t decision_log_dropped(const struct decision_log *log)
-{
-    uint64_t dropped = log ? log->lost : 0;
-    for (size_t i = 0; log && i < log->sink_count; i++) {
-        struct record_sink_status status;
-        record_sink_status(log->sinks[i], &status);
-        dropped += status.dropped;
-    }
-    return dropped;
-}
-
-uint32_t decision_log_sinks_down(const struct decision_log *log)
-{
-    uint32_t down = 0;
-    for (size_t i = 0; log && i < log->sink_count; i++) {
-        struct record_sink_status status;
-        record_sink_status(log->sinks[i], &status);
-        down += status.down;
-    }
-    return down;
-}
-
-void decision_log_write_status(struct json_out *out, const struct decision_log *log)
-{
-    json_field_open(out, "decisions", '{');
-    json_field_bool(out, "on", decision_log_is_on(log));
-    json_field_int(out, "dropped", (int64_t)decision_log_dropped(log));
-    json_field_open(out, "sinks", '[');
-    for (size_t i = 0; log && i < log->sink_count; i++) {
-        struct record_sink_status s;
-        record_sink_status(log->sinks[i], &s);
-        json_open(out, '{');
-        json_field_text(out, "kind", kind_name(s.kind));
-        json_field_text(out, "path", s.path);
-        json_field_text(out, "state", s.down ? "down" : "up");
-        if (s.down)
-            json_field_text(out, "why", s.why.text);
-        json_field_int(out, "written", (int64_t)s.written);
-        json_field_int(out, "dropped", (int64_t)s.dropped);
-        json_field_int(out, "waiting_bytes", (int64_t)s.waiting_bytes);
-        json_close(out, '}');
-    }
-    json_close(out, ']');
-    json_close(out, '}');
-}
-
 /* ---- records: written straight into the buffer, no value of a record is built first ---- */
+
+#define DECISION_RECORD_VERSION 1
+#define DECISION_RECORD_MAX_BYTES                                                                            \
+    131072u /* a longer one loses its result, then its arguments; fits a datagram to journald */
+#define DECISION_NAME_MAX_BYTES 256u /* of a tool's name, a session, a label: clients choose them */
+
+/* Longer arguments or results are not masked value by value, which takes tens of milliseconds: a record has
+ * the hash of such arguments, and no text that may quote them. */
+#define DECISION_MASKED_MAX_BYTES 262144u
 
 #define STRINGIFY(number)    #number
 #define VERSION_TEXT(number) STRINGIFY(number)
@@ -295,7 +66,7 @@ void decision_log_write_status(struct json_out *out, const struct decision_log *
 enum cut { CUT_NOTHING, CUT_RESULT, CUT_ARGUMENTS, CUT_MESSAGES, CUT_LEVELS };
 
 struct record {
-    struct decision_record_options *options;
+    struct decision_log *log;
     struct call *call;
     struct json_out out;
     struct decision_masking *masking;      /* NULL: nothing is masked */
@@ -339,7 +110,7 @@ static void put_name(struct record *r, struct str name)
 /* Texts and messages quote arguments, so they are as secret. */
 static bool shows_arguments(const struct record *r)
 {
-    return r->options->arguments >= DECISIONS_MASKED;
+    return r->log->config.arguments >= DECISIONS_MASKED;
 }
 
 static struct str masked_text(const struct record *r, struct str text)
@@ -369,7 +140,7 @@ static bool is_plain_pass(const struct verdict *v)
 static void put_head(struct record *r)
 {
     static const char after_time[] = "Z\",\"decision_id\":\"";
-    struct decision_record_options *o = r->options;
+    struct decision_log *o = r->log;
     int64_t us = clock_read_ns(CLOCK_REALTIME) / 1000, second = us / 1000000;
     uint32_t micros = (uint32_t)(us % 1000000);
     if (second != o->second_at) {
@@ -432,15 +203,15 @@ static void put_hash(struct record *r, const char *key, struct hash128 hash)
     json_key(&r->out, key);
     struct buf *buf = json_next_value(&r->out);
     buf_byte(buf, '"');
-    buf_hex64(buf, siphash(r->options->key, bytes));
-    buf_hex64(buf, siphash(r->options->key + SIPHASH_KEY_BYTES, bytes));
+    buf_hex64(buf, siphash(r->log->key, bytes));
+    buf_hex64(buf, siphash(r->log->key + SIPHASH_KEY_BYTES, bytes));
     buf_byte(buf, '"');
 }
 
 static void put_arguments(struct record *r)
 {
     const struct str *paths;
-    if (r->options->arguments == DECISIONS_HASH || (r->arguments && r->cut >= CUT_ARGUMENTS))
+    if (r->log->config.arguments == DECISIONS_HASH || (r->arguments && r->cut >= CUT_ARGUMENTS))
         put_hash(r, "arguments_hash", call_arguments_hash(r->call));
     else if (r->arguments)
         json_field(&r->out, "arguments", r->arguments);
@@ -586,7 +357,7 @@ static void put_result(struct record *r)
     json_field_text(&r->out, "class", error_class_info(v->class)->name);
     if (v->code.len)
         json_field_str(&r->out, "code", masked_text(r, str_cut(v->code, DECISION_NAME_MAX_BYTES)));
-    if (value && r->options->results != DECISIONS_NONE) {
+    if (value && r->log->config.results != DECISIONS_NONE) {
         put_hash(r, "hash", call_result_hash(c, value));
         PUT_COUNT(r, "bytes", v->bytes_from ? (int64_t)v->bytes_from : (int64_t)value->raw_len);
     }
@@ -652,7 +423,7 @@ static struct json rebuilt(struct arena *arena, const struct json *value)
 }
 
 /* Nobody would see their masks: the record has no room for them. */
-static bool is_too_long_to_mask(const struct json *value, enum decisions_detail content)
+static bool is_too_long_to_mask(const struct json *value, unsigned content)
 {
     return value && content == DECISIONS_MASKED && value->raw_len > DECISION_MASKED_MAX_BYTES;
 }
@@ -661,7 +432,7 @@ static bool is_too_long_to_mask(const struct json *value, enum decisions_detail 
  * record has no such text. */
 static void mask_values(struct record *r)
 {
-    const struct decision_record_options *o = r->options;
+    const struct config_decisions *o = &r->log->config;
     struct call *c = r->call;
     const struct json *arguments = c->request.arguments;
     bool is_faulty = c->request.arguments_fault.len;
@@ -672,12 +443,12 @@ static void mask_values(struct record *r)
     }
     /* Most records: their arguments are written as they were sent, and no text could quote them. */
     if (o->arguments == DECISIONS_MASKED && is_plain_pass(&c->verdict) && arguments && !is_faulty &&
-        !c->result.value && decision_mask_is_clean(o->mask, c->tool, arguments)) {
+        !c->result.value && decision_mask_is_clean(r->log->mask, c->tool, arguments)) {
         r->arguments = arguments;
         return;
     }
     if (o->arguments == DECISIONS_MASKED || o->results == DECISIONS_MASKED)
-        r->masking = decision_masking_new(o->mask, c->arena, c->tool);
+        r->masking = decision_masking_new(r->log->mask, c->arena, c->tool);
     if (arguments && is_faulty && o->arguments == DECISIONS_MASKED)
         arguments = json_keep(c->arena, rebuilt(c->arena, arguments));
     if (arguments && o->arguments == DECISIONS_MASKED)
@@ -692,27 +463,250 @@ static void mask_values(struct record *r)
         r->masking = NULL; /* texts may quote what the record shows anyway */
 }
 
-static void write_record(struct record *r)
+/* Writes the record and its newline. */
+static void write_record(struct decision_log *log, struct call *call)
 {
-    put_identity(r);
-    put_arguments(r);
-    put_verdict(r);
-    put_result(r);
-    put_times(r);
-    if (r->cut)
-        json_field_bool(&r->out, "cut", true);
-    json_close(&r->out, '}');
-    buf_byte(r->out.buf, '\n');
-}
-
-void decision_record_write(struct buf *buf, struct decision_record_options *options, struct call *call)
-{
-    struct record r = {.options = options, .call = call};
-    size_t start = buf->len;
+    struct record r = {.log = log, .call = call};
     mask_values(&r);
     do {
-        buf->len = start;
-        r.out = json_out(buf);
-        write_record(&r);
-    } while (buf->len - start > DECISION_RECORD_MAX_BYTES && ++r.cut < CUT_LEVELS);
+        log->line.len = 0;
+        r.out = json_out(&log->line);
+        put_identity(&r);
+        put_arguments(&r);
+        put_verdict(&r);
+        put_result(&r);
+        put_times(&r);
+        if (r.cut)
+            json_field_bool(&r.out, "cut", true);
+        json_close(&r.out, '}');
+        buf_byte(&log->line, '\n');
+    } while (log->line.len > DECISION_RECORD_MAX_BYTES && ++r.cut < CUT_LEVELS);
+}
+
+/* ---- the key of the hashes ---- */
+
+/* The key of `file`, or a new one that is kept there. Half a key, or another user's, is replaced. */
+static enum err load_key(const char *file, uint8_t key[KEY_BYTES], struct why *why)
+{
+    struct stat st;
+    int fd = open(file, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600);
+    if (fd < 0)
+        return err_set(why, ERR_IO, "%s: %s", file, strerror(errno));
+    if (fstat(fd, &st) != 0 || !S_ISREG(st.st_mode) || st.st_uid != geteuid()) {
+        close(fd);
+        return err_set(why, ERR_IO, "%s: expected a file of the daemon's user: remove it", file);
+    }
+    bool ok = read(fd, key, KEY_BYTES) == (ssize_t)KEY_BYTES && !(st.st_mode & 0077);
+    for (size_t i = 0; !ok && i < KEY_BYTES; i += sizeof(uint64_t)) {
+        uint64_t random = hash_random();
+        memcpy(key + i, &random, sizeof(random));
+    }
+    if (!ok && (fchmod(fd, 0600) != 0 || ftruncate(fd, 0) != 0 ||
+                pwrite(fd, key, KEY_BYTES, 0) != (ssize_t)KEY_BYTES || fsync(fd) != 0))
+        err_set(why, ERR_IO, "%s: %s", file, strerror(errno));
+    else
+        ok = true;
+    close(fd);
+    return ok ? OK : ERR_IO;
+}
+
+/* Without the kept key, hashes of this daemon's life still match each other. */
+static void open_key(struct decision_log *log, const char *file)
+{
+    struct why why;
+    bool hashes = log->config.arguments != DECISIONS_FULL || log->config.results != DECISIONS_NONE;
+    if (log->config.on && hashes && load_key(file, log->key, &why) != OK)
+        log_event(
+            LOG_WARN, "decision_key_not_kept", LOG_TEXT("why", why.text),
+            LOG_TEXT("effect",
+                     "arguments_hash, result.hash and the tags of masked values differ after a restart"));
+}
+
+/* ---- sinks ---- */
+
+static const char *kind_name(enum record_sink_kind kind)
+{
+    return kind == RECORD_SINK_FILE ? "file" : "journald";
+}
+
+static void on_sink_changed(void *owner, const struct record_sink_status *s)
+{
+    (void)owner;
+    if (s->down)
+        log_event(LOG_ERROR, "decision_log_down", LOG_TEXT("sink", kind_name(s->kind)),
+                  LOG_TEXT("why", s->why.text), LOG_NUM("dropped", s->dropped),
+                  LOG_TEXT("effect", "calls go on; records are kept for a while, then dropped and counted"));
+    else
+        log_event(LOG_WARN, "decision_log_up", LOG_TEXT("sink", kind_name(s->kind)),
+                  LOG_TEXT("path", s->path), LOG_NUM("dropped", s->dropped));
+}
+
+/* Those of the configuration. A default file in a folder that cannot be written to is no reason not to start.
+ */
+static size_t list_sinks(const struct config_decisions *c, const struct decision_log_files *files,
+                         struct record_sink_options list[SINKS_MAX])
+{
+    size_t count = 0;
+    uint32_t mb = c->max_mb                          ? c->max_mb
+                  : !c->file && files->beside_socket ? DECISIONS_SOCKET_MB
+                                                     : DECISIONS_FILE_MB;
+    if (c->on && c->to_file)
+        list[count++] = (struct record_sink_options){.kind = RECORD_SINK_FILE,
+                                                     .path = c->file ? c->file : files->records,
+                                                     .max_bytes = (uint64_t)mb * BYTES_PER_MB,
+                                                     .keep = c->keep};
+    if (c->on && c->journald)
+        list[count++] = (struct record_sink_options){
+            .kind = RECORD_SINK_JOURNAL, .path = c->journald, .identifier = "toolgate-decisions"};
+    return count;
+}
+
+static void open_sinks(struct decision_log *log, const struct decision_log_files *files)
+{
+    struct record_sink_options list[SINKS_MAX];
+    size_t count = list_sinks(&log->config, files, list);
+    for (size_t i = 0; i < count; i++) {
+        struct record_sink *sink = record_sink_new(log->loop, &list[i], on_sink_changed, log);
+        log->sinks[log->sink_count++] = sink;
+        record_sink_reopen(sink); /* now, so that it is known whether it can be written to */
+    }
+}
+
+static void close_sinks(struct decision_log *log)
+{
+    for (size_t i = 0; i < log->sink_count; i++) {
+        struct record_sink_status status;
+        record_sink_status(log->sinks[i], &status);
+        uint64_t lost = record_sink_free(log->sinks[i]);
+        log->lost += status.dropped + lost;
+        if (lost)
+            log_event(LOG_ERROR, "decision_log_lost", LOG_NUM("records", lost));
+    }
+    log->sink_count = 0;
+}
+
+/* ---- the log ---- */
+
+static void take_config(struct decision_log *log, const struct config_decisions *config)
+{
+    log->config = *config;
+    decision_mask_free(log->mask);
+    log->mask = decision_mask_new(config->mask, config->mask_count, log->key);
+}
+
+enum err decision_log_new(struct loop *loop, const struct config_decisions *config,
+                          const struct decision_log_files *files, struct decision_log **out, struct why *why)
+{
+    *out = NULL;
+    struct record_sink_options list[SINKS_MAX];
+    list_sinks(config, files, list);
+    if (config->on && config->to_file && config->file && record_sink_check(&list[0], why) != OK) {
+        err_prefix(why, "decisions.file");
+        return ERR_IO;
+    }
+    struct decision_log *log = calloc(1, sizeof(*log));
+    if (!log)
+        abort();
+    log->loop = loop;
+    take_config(log, config);
+    open_key(log, files->key);
+    open_sinks(log, files);
+    *out = log;
+    return OK;
+}
+
+void decision_log_configure(struct decision_log *log, const struct config_decisions *config,
+                            const struct decision_log_files *files)
+{
+    bool same = config_decisions_same_sinks(&log->config, config);
+    if (!same)
+        close_sinks(log);
+    take_config(log, config);
+    open_key(log, files->key);
+    if (!same)
+        open_sinks(log, files);
+}
+
+bool decision_log_is_on(const struct decision_log *log)
+{
+    return log && (log->sink_count || log->tap);
+}
+
+void decision_log_reopen(struct decision_log *log)
+{
+    for (size_t i = 0; i < log->sink_count; i++)
+        record_sink_reopen(log->sinks[i]);
+}
+
+void decision_log_leave_loop(struct decision_log *log)
+{
+    for (size_t i = 0; i < log->sink_count; i++)
+        record_sink_leave_loop(log->sinks[i]);
+}
+
+void decision_log_free(struct decision_log *log)
+{
+    if (!log)
+        return;
+    close_sinks(log);
+    decision_mask_free(log->mask);
+    buf_clear(&log->line);
+    free(log);
+}
+
+void decision_log_call(struct decision_log *log, struct call *call)
+{
+    if (!log->sink_count && !log->tap)
+        return;
+    write_record(log, call);
+    for (size_t i = 0; i < log->sink_count; i++)
+        record_sink_add(log->sinks[i], buf_view(&log->line));
+    if (log->tap)
+        log->tap(log->tap_owner, buf_view(&log->line));
+    if (log->line.cap > LINE_KEPT_BYTES)
+        buf_clear(&log->line);
+}
+
+void decision_log_set_tap(struct decision_log *log, decision_log_tap *tap, void *owner)
+{
+    log->tap = tap;
+    log->tap_owner = owner;
+}
+
+uint64_t decision_log_dropped(const struct decision_log *log, uint32_t *sinks_down)
+{
+    uint64_t dropped = log ? log->lost : 0;
+    *sinks_down = 0;
+    for (size_t i = 0; log && i < log->sink_count; i++) {
+        struct record_sink_status status;
+        record_sink_status(log->sinks[i], &status);
+        dropped += status.dropped;
+        *sinks_down += status.down;
+    }
+    return dropped;
+}
+
+void decision_log_write_status(struct json_out *out, const struct decision_log *log)
+{
+    uint32_t down;
+    json_field_open(out, "decisions", '{');
+    json_field_bool(out, "on", decision_log_is_on(log));
+    json_field_int(out, "dropped", (int64_t)decision_log_dropped(log, &down));
+    json_field_open(out, "sinks", '[');
+    for (size_t i = 0; log && i < log->sink_count; i++) {
+        struct record_sink_status s;
+        record_sink_status(log->sinks[i], &s);
+        json_open(out, '{');
+        json_field_text(out, "kind", kind_name(s.kind));
+        json_field_text(out, "path", s.path);
+        json_field_text(out, "state", s.down ? "down" : "up");
+        if (s.down)
+            json_field_text(out, "why", s.why.text);
+        json_field_int(out, "written", (int64_t)s.written);
+        json_field_int(out, "dropped", (int64_t)s.dropped);
+        json_field_int(out, "waiting_bytes", (int64_t)s.waiting_bytes);
+        json_close(out, '}');
+    }
+    json_close(out, ']');
+    json_close(out, '}');
 }

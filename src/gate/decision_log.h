@@ -1,6 +1,7 @@
 /*
- * The decision log: one record per call, check and report, `pass` too, to a file or to journald. It never
- * makes a call wait, nor fail: a record that cannot be written is counted.
+ * The decision log: one record per call, check and report, `pass` too, to a file or to journald: a line of
+ * JSON, whose fields docs/running.md has. It never makes a call wait, nor fail: a record that cannot be
+ * written is counted.
  */
 #ifndef TOOLGATE_GATE_DECISION_LOG_H
 #define TOOLGATE_GATE_DECISION_LOG_H
@@ -17,7 +18,6 @@
 struct call;
 struct config_decisions;
 struct decision_log;
-struct decision_mask;
 struct json_out;
 struct loop;
 
@@ -55,34 +55,10 @@ void decision_log_call(struct decision_log *log, struct call *call);
 typedef void decision_log_tap(void *owner, struct str line);
 void decision_log_set_tap(struct decision_log *log, decision_log_tap *tap, void *owner);
 
-/* Records that no sink has, since the start. */
-uint64_t decision_log_dropped(const struct decision_log *log);
-
-/* Sinks that cannot write now. */
-uint32_t decision_log_sinks_down(const struct decision_log *log);
+/* Records that no sink has, since the start; and how many sinks cannot write now. */
+uint64_t decision_log_dropped(const struct decision_log *log, uint32_t *sinks_down);
 
 /* "decisions":{…} of toolgate/status. */
 void decision_log_write_status(struct json_out *out, const struct decision_log *log);
-
-#define DECISION_RECORD_VERSION 1
-#define DECISION_RECORD_MAX_BYTES                                                                            \
-    131072u /* a longer one loses its result, then its arguments; fits a datagram to journald */
-
-/* Longer arguments or results are not masked value by value, which takes tens of milliseconds: a record has
- * the hash of such arguments, and no text that may quote them. */
-#define DECISION_MASKED_MAX_BYTES 262144u
-
-struct decision_record_options {
-    enum decisions_detail arguments, results;
-    struct decision_mask *mask;
-    const uint8_t *key; /* of hashes: 2 * SIPHASH_KEY_BYTES */
-    char head[48];      /* cache: {"v":1,"ts":"2026-11-22T09:00:00. */
-    int64_t second_at;  /* of it; 0: empty */
-};
-
-/* Appends the record and its newline. */
-void decision_record_write(struct buf *out, struct decision_record_options *options, struct call *call);
-
-#define DECISION_NAME_MAX_BYTES 256u /* of a tool's name, a session, a label: clients choose them */
 
 #endif

@@ -46,8 +46,8 @@ struct decision_masking {
     struct decision_mask *mask;
     struct arena *arena;
     const struct tool *tool;
-    struct redact_copies *copies; /* NULL: nothing is masked yet */
-    struct str *secrets;          /* all of them, also those that redact_copies leaves out */
+    struct redact_copies copies;
+    struct str *secrets; /* all of them, also those that redact_copies leaves out */
     size_t secret_count, secret_capacity;
     struct str *paths; /* JSON Pointers of the masked arguments */
     size_t path_count, path_capacity;
@@ -169,32 +169,23 @@ static inline bool string_may_have_secret(struct decision_mask *mask, struct str
     return is_nested_json(text) || (text.len >= SECRET_TEXT_MIN_BYTES && text_has_secret(mask, text));
 }
 
-static bool may_have_secret(struct decision_mask *mask, const struct json *value);
-
-static bool object_may_have_secret(struct decision_mask *mask, const struct json *object)
-{
-    for (uint32_t i = 0; i < object->len; i++) {
-        const struct json_member *member = &object->members[i];
-        const struct json *value = &member->value;
-        if ((is_secret_name(mask, member->key) && can_be_secret(value)) ||
-            (member->key.len >= KEY_SCANNED_BYTES && text_has_secret(mask, member->key)) ||
-            (value->type == JSON_STRING && string_may_have_secret(mask, json_str(value))) ||
-            (value->type > JSON_STRING && may_have_secret(mask, value)))
-            return true;
-    }
-    return false;
-}
-
 /* Without any allocation. JSON in a string may hold one: only the second walk reads it. */
 static bool may_have_secret(struct decision_mask *mask, const struct json *value)
 {
     if (value->type == JSON_STRING)
         return string_may_have_secret(mask, json_str(value));
-    if (value->type == JSON_ARRAY)
-        for (uint32_t i = 0; i < value->len; i++)
-            if (may_have_secret(mask, &value->items[i]))
-                return true;
-    return value->type == JSON_OBJECT && object_may_have_secret(mask, value);
+    for (uint32_t i = 0; value->type == JSON_ARRAY && i < value->len; i++)
+        if (may_have_secret(mask, &value->items[i]))
+            return true;
+    for (uint32_t i = 0; value->type == JSON_OBJECT && i < value->len; i++) {
+        struct str key = value->members[i].key;
+        const struct json *child = &value->members[i].value;
+        if ((is_secret_name(mask, key) && can_be_secret(child)) ||
+            (key.len >= KEY_SCANNED_BYTES && text_has_secret(mask, key)) ||
+            (child->type >= JSON_STRING && may_have_secret(mask, child)))
+            return true;
+    }
+    return false;
 }
 
 /* ---- fields that a policy or a schema calls secret ---- */
@@ -241,7 +232,7 @@ struct decision_masking *decision_masking_new(struct decision_mask *mask, struct
 {
     struct decision_masking *m = ARENA_NEW(arena, struct decision_masking);
     m->mask = mask;
-    m->arena = arena;
+    m->arena = m->copies.arena = arena;
     m->tool = tool;
     m->path = m->dotted = buf_in(arena);
     m->declares = declares(tool);
@@ -289,15 +280,6 @@ static void remember_all(struct decision_masking *m, const struct json *value)
         remember_all(m, json_child(value, i));
 }
 
-static struct redact_copies *copies(struct decision_masking *m)
-{
-    if (!m->copies) {
-        m->copies = ARENA_NEW(m->arena, struct redact_copies);
-        m->copies->arena = m->arena;
-    }
-    return m->copies;
-}
-
 /* Equal values have equal tags, and a replay of the log sees which calls were the same. */
 static struct str tagged_mask(struct decision_masking *m, const struct json *secret)
 {
@@ -305,14 +287,6 @@ static struct str tagged_mask(struct decision_masking *m, const struct json *sec
     struct str bytes = {(const char *)&hash, sizeof(hash)};
     return arena_printf(m->arena, REDACTED_TAGGED "%06x]",
                         (unsigned)(siphash(m->mask->key, bytes) & TAG_MASK));
-}
-
-static const struct json *hide(struct decision_masking *m, const struct json *value)
-{
-    redact_copies_add(copies(m), value);
-    remember_all(m, value);
-    list_path(m);
-    return json_keep(m->arena, json_string(tagged_mask(m, value)));
 }
 
 /* ---- text ---- */
@@ -325,7 +299,7 @@ static struct str mask_own(struct decision_masking *m, struct str text, bool tag
     while (find_in_text(m->mask, text, done, &at, &len)) {
         struct str secret = {text.at + at, len};
         struct json value = json_string(secret);
-        redact_copies_add(copies(m), &value);
+        redact_copies_add(&m->copies, &value);
         remember(m, secret);
         buf_add(&out, text.at + done, at - done);
         buf_str(&out, tags ? tagged_mask(m, &value) : STR_LIT(REDACTED));
@@ -358,8 +332,7 @@ static struct str mask_copies(struct decision_masking *m, struct str text)
 {
     if (!may_compare(m, text, m->secret_count))
         return STR_LIT(REDACTED);
-    if (m->copies)
-        text = redact_copies_mask(m->copies, text);
+    text = redact_copies_mask(&m->copies, text);
     for (size_t i = 0; i < m->secret_count; i++)
         if (m->secrets[i].len >= REDACT_COPY_MIN_BYTES && holds(text, m->secrets[i]))
             return STR_LIT(REDACTED);
@@ -432,7 +405,15 @@ static const struct json *mask_child(void *masking, const struct json *parent, u
     }
     bool secret = !m->again && can_be_secret(child) &&
                   (is_secret_name(m->mask, sent) || (m->declares && is_declared(m, sent)));
-    const struct json *now = secret ? hide(m, child) : mask(m, child);
+    const struct json *now;
+    if (secret) {
+        redact_copies_add(&m->copies, child);
+        remember_all(m, child);
+        list_path(m);
+        now = json_keep(m->arena, json_string(tagged_mask(m, child)));
+    } else {
+        now = mask(m, child);
+    }
     if (key->at != sent.at)
         list_path(m);
     m->path.len = length;

@@ -400,7 +400,8 @@ static void put_reloads(struct buf *out, const struct server *server)
 
 static void put_connections(struct buf *out, const struct server *server)
 {
-    const struct decision_log *decisions = server->gate.decisions;
+    uint32_t sinks_down;
+    uint64_t records_dropped = decision_log_dropped(server->gate.decisions, &sinks_down);
     const struct http_listener_counts *http = http_endpoint_counts(server->http_endpoint);
     const struct metric list[] = {
         {"toolgate_connections", "gauge", "Open connections of clients.", server->client_count},
@@ -416,9 +417,9 @@ static void put_connections(struct buf *out, const struct server *server)
         {"toolgate_sessions_looping", "gauge", "Sessions whose last call was refused as a loop.",
          server->metrics.looping_count},
         {"toolgate_decisions_dropped_total", "counter", "Records that the decision log could not write.",
-         decisions ? decision_log_dropped(decisions) : 0},
+         records_dropped},
         {"toolgate_decision_sinks_down", "gauge", "Places of the decision log that cannot be written now.",
-         decision_log_sinks_down(decisions)},
+         sinks_down},
         {"toolgate_log_lines_dropped_total", "counter", "Lines that the log could not write.",
          log_lines_dropped()},
         {"toolgate_http_connections_total", "counter", "Connections to this endpoint.", http->accepted},
