@@ -139,7 +139,7 @@ return {
     -- Bytes of the daemon's own ledger, also of the one that stands in for Redis.
     --memory = 268435456,
 
-    -- Address of the Redis: unix:/path?db=2, redis://user:password@host:port/db or
+    -- Address of the Redis: unix:/path?db=2, redis://user:password@host:port/db, cluster://host:port,… or
     -- sentinel://host:port,…/master/db. No default; an example:
     --redis = "unix:/run/redis/redis.sock?db=2",
 

@@ -16,7 +16,7 @@ it serves ./policies.]],
   options = {
     text { name = "socket", letter = "s", argument = "PATH", words = "listen here (default $XDG_RUNTIME_DIR/toolgate.sock)" },
     files,
-    text { name = "redis", argument = "URL", words = "the ledger: unix:/path, redis://host:port/db, sentinel://…" },
+    text { name = "redis", argument = "URL", words = "the ledger: unix:/path, redis://host:port/db, cluster://…, sentinel://…" },
     flag { name = "check", words = "load everything, run the examples, print the errors, exit" },
     flag { name = "no-watch", words = "load changed files only on SIGHUP and `toolgate reload`" },
   },

@@ -293,7 +293,7 @@ static void set_list(lua_State *L, const char *name, const struct str *items, si
     lua_setfield(L, -2, name);
 }
 
-/* { shown, path, tcp (neither a socket file nor sentinels), hosts = {{ name, port }} }, or { problem }. */
+/* { shown, path, tcp (one server, not behind a socket file), hosts = {{ name, port }} }, or { problem }. */
 static void push_redis(lua_State *L, struct arena *arena, const char *given)
 {
     struct redis_address address;

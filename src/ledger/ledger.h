@@ -97,7 +97,6 @@ struct ledger_status {
     int64_t median_us, worst_us; /* from sending to the answer: of the last hundred or so, since connected */
     int64_t clock_ahead_ms;      /* Redis' time minus this host's */
     int64_t keys;                /* of its database, when it was connected to; -1: not told */
-    uint32_t nodes;
     struct str master_name; /* behind Sentinel; empty: it is not, or no master was reached yet */
     const char *master;     /* its host now */
     uint16_t master_port;

@@ -7,7 +7,8 @@
 #include <sys/un.h>
 
 static const char forms[] =
-    "unix:/path[?db=N] or unix://[user:password@]/path[?db=N], redis://[user:password@]host[:port][/db] or "
+    "unix:/path[?db=N] or unix://[user:password@]/path[?db=N], redis://[user:password@]host[:port][/db], "
+    "cluster://[user:password@]host[:port],… or "
     "sentinel://[user:password@]host[:port],…/master[/db][?sentinels=user:password]";
 
 static enum err wrong(struct why *why, const char *part)
@@ -109,6 +110,17 @@ static enum err read_host(struct arena *arena, struct str text, uint32_t port, s
     return OK;
 }
 
+/* As many as the address names, separated by commas. */
+static enum err read_hosts(struct arena *arena, struct str list, uint32_t port, struct redis_address *a,
+                           struct why *why)
+{
+    struct str one;
+    enum err err = OK;
+    while (!err && cut_before(&list, ',', &one))
+        err = read_host(arena, one, port, a, why);
+    return err ? err : read_host(arena, list, port, a, why);
+}
+
 static enum err read_db(struct str digits, struct redis_address *a, struct why *why)
 {
     if (digits.len && !read_number(digits, REDIS_ADDRESS_DB_MAX, &a->db))
@@ -141,20 +153,25 @@ static enum err read_unix(struct arena *arena, struct str rest, struct redis_add
     return read_db(str_from(query, 3), a, why);
 }
 
+/* One server, or several nodes of a cluster. */
 static enum err read_tcp(struct arena *arena, struct str rest, struct redis_address *a, struct why *why)
 {
-    struct str host = rest, db = STR_NONE;
-    read_credentials(arena, &host, a);
-    cut_behind(&host, '/', &db);
-    enum err err = read_host(arena, host, REDIS_ADDRESS_PORT_REDIS, a, why);
+    bool is_cluster = a->kind == REDIS_ADDRESS_CLUSTER;
+    struct str hosts = rest, db = STR_NONE;
+    read_credentials(arena, &hosts, a);
+    cut_behind(&hosts, '/', &db);
+    if (!is_cluster && hosts.len && memchr(hosts.at, ',', hosts.len))
+        return wrong(why, "several nodes of a cluster are named as cluster://host,host");
+    if (is_cluster && db.at)
+        return wrong(why, "a cluster has database 0 only: leave out the /");
+    enum err err = read_hosts(arena, hosts, REDIS_ADDRESS_PORT_REDIS, a, why);
     return err ? err : read_db(db, a, why);
 }
 
 static enum err read_sentinel(struct arena *arena, struct str rest, struct redis_address *a, struct why *why)
 {
     static const char mark[] = "?sentinels="; /* looked for first, since a password may hold anything */
-    struct str hosts, master, one, user;
-    enum err err = OK;
+    struct str hosts, master, user;
     const char *own = rest.len ? memmem(rest.at, rest.len, mark, sizeof(mark) - 1) : NULL;
     if (own) {
         struct str password = str_from(rest, (size_t)(own - rest.at) + sizeof(mark) - 1);
@@ -176,21 +193,18 @@ static enum err read_sentinel(struct arena *arena, struct str rest, struct redis
     if (memchr(master.at, '?', master.len))
         return wrong(why, "behind the master's name stands a ? that is not ?sentinels=");
     a->master = arena_dup(arena, master);
-    while (!err && cut_before(&hosts, ',', &one))
-        err = read_host(arena, one, REDIS_ADDRESS_PORT_SENTINEL, a, why);
-    if (!err)
-        err = read_host(arena, hosts, REDIS_ADDRESS_PORT_SENTINEL, a, why);
+    enum err err = read_hosts(arena, hosts, REDIS_ADDRESS_PORT_SENTINEL, a, why);
     return err ? err : read_db(db, a, why);
 }
 
 static const struct {
     const char *scheme;
-    enum redis_address_kind kind;
     enum err (*read)(struct arena *arena, struct str rest, struct redis_address *out, struct why *why);
 } schemes[] = {
-    {"unix:", REDIS_ADDRESS_UNIX, read_unix},
-    {"redis://", REDIS_ADDRESS_TCP, read_tcp},
-    {"sentinel://", REDIS_ADDRESS_SENTINEL, read_sentinel},
+    [REDIS_ADDRESS_UNIX] = {"unix:", read_unix},
+    [REDIS_ADDRESS_TCP] = {"redis://", read_tcp},
+    [REDIS_ADDRESS_CLUSTER] = {"cluster://", read_tcp},
+    [REDIS_ADDRESS_SENTINEL] = {"sentinel://", read_sentinel},
 };
 
 enum err redis_address_parse(struct arena *arena, struct str text, struct redis_address *out, struct why *why)
@@ -198,7 +212,7 @@ enum err redis_address_parse(struct arena *arena, struct str text, struct redis_
     *out = (struct redis_address){.kind = REDIS_ADDRESS_UNIX};
     for (size_t i = 0; i < sizeof(schemes) / sizeof(*schemes); i++)
         if (str_starts(text, schemes[i].scheme)) {
-            out->kind = schemes[i].kind;
+            out->kind = (enum redis_address_kind)i;
             return schemes[i].read(arena, str_from(text, strlen(schemes[i].scheme)), out, why);
         }
     if (str_starts(text, "rediss://"))
@@ -208,7 +222,7 @@ enum err redis_address_parse(struct arena *arena, struct str text, struct redis_
         return wrong(why, "a path needs unix: before it");
     return wrong(why, memchr(text.at, ':', text.len) && !memmem(text.at, text.len, "://", 3)
                           ? "a host needs redis:// before it"
-                          : "it begins with none of unix:, redis://, sentinel://");
+                          : "it begins with none of unix:, redis://, cluster://, sentinel://");
 }
 
 struct str redis_address_shown(struct arena *arena, const struct redis_address *a)

@@ -3,11 +3,11 @@
  *
  *   unix:/run/redis/redis.sock[?db=N]
  *   redis://[[user]:password@]host[:port][/db]            host may be [an IPv6 address]
+ *   cluster://[[user]:password@]host[:port],…             some nodes of a cluster; the others are learned
  *   sentinel://[[user]:password@]host[:port],…/master[/db][?sentinels=[user]:password]
  *
- * Behind ?sentinels= stands what the sentinels themselves ask for. Users and
- * passwords may be percent-encoded. Nothing that is said about an address
- * ever shows its passwords.
+ * Behind ?sentinels= stand the user and password of the sentinels themselves. Users and passwords may be
+ * percent-encoded. No error and no shown form contains a password.
  */
 #ifndef TOOLGATE_LEDGER_REDIS_ADDRESS_H
 #define TOOLGATE_LEDGER_REDIS_ADDRESS_H
@@ -19,13 +19,18 @@
 
 struct arena;
 
-#define REDIS_ADDRESS_HOSTS_MAX      16u /* sentinels of one address */
+#define REDIS_ADDRESS_HOSTS_MAX      16u /* of one address */
 #define REDIS_ADDRESS_HOST_MAX_BYTES 255u
 #define REDIS_ADDRESS_PORT_REDIS     6379u
 #define REDIS_ADDRESS_PORT_SENTINEL  26379u
 #define REDIS_ADDRESS_DB_MAX         65535u
 
-enum redis_address_kind { REDIS_ADDRESS_UNIX, REDIS_ADDRESS_TCP, REDIS_ADDRESS_SENTINEL };
+enum redis_address_kind {
+    REDIS_ADDRESS_UNIX,
+    REDIS_ADDRESS_TCP,
+    REDIS_ADDRESS_CLUSTER,
+    REDIS_ADDRESS_SENTINEL
+};
 
 struct redis_address_host {
     struct str name; /* NUL-terminated; an IPv6 address without its brackets */

@@ -1,471 +1,238 @@
 /*
- * One connection is made, kept, given up when it stalls, and made anew after a pause that grows:
- *
- *   off ─▶ discovery ─▶ handshake ─▶ up ─▶ leaving ─▶ off …
- *    ▲________│___________│________│  (lost, silent for too long, useless)
- *
- * Replies come in the order of commands, so what is under way is a queue, and only its head can be the first
- * to be late. hiredis keeps callbacks of its own; once a connection is given up they find none.
- *
- * A session's keys share a slot, and who holds a slot is learned from whoever says MOVED. What a server
- * answers instead of a result is looked up in one table.
+ * The nodes of a Redis: one, or those of a cluster. A session's keys share a slot, and the node that holds a
+ * slot is learned from whoever says MOVED. The first node answers for all slots that are not known yet; when
+ * it is lost, the next node takes its place, beginning with those that are connected. So the nodes that an
+ * address names, and those that the cluster itself has named, are candidates alike, and an outage begins when
+ * none of them is up. What a server says instead of a result is looked up in one table.
  */
-#include "ledger/redis.h"
+#include "ledger/redis_internal.h"
 
 #include "base/alloc.h"
 #include "base/arena.h"
-#include "base/clock.h"
-#include "base/hash.h"
 #include "base/histogram.h"
 #include "base/log.h"
-#include "io/timer.h"
+#include "base/rate_limit.h"
 #include "ledger/ledger.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <hiredis/async.h>
-#include <hiredis/sds.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <unistd.h>
 
-#define PASSWORD_MAX_BYTES 1024u
-#define MEDIAN_OF_ANSWERS  128u
-#define TOOK_MAX_US        3600000000u /* no deadline is as long */
-#define WHY_BYTES          512u
-
-enum connection_state {
-    CONNECTION_OFF,
-    CONNECTION_DISCOVERY,
-    CONNECTION_HANDSHAKE,
-    CONNECTION_UP,
-    CONNECTION_LEAVING
-};
-
-STAILQ_HEAD(queue, redis_command);
-
-struct redis_connection {
-    struct redis_cluster *cluster;
-    const struct redis_address *address;
-    struct redis_discovery *discovery;
-    redisAsyncContext *context; /* NULL: off or discovery */
-    enum connection_state state;
-    bool keeps; /* connects by itself, and again; else when something is to be sent */
-    struct redis_handshake handshake;
-    char password[PASSWORD_MAX_BYTES];
-    struct queue sent, waiting;
-    struct redis_place place; /* where it is connected to */
-    int64_t place_since_ms;   /* the first connection there; 0: none yet */
-    struct timer deadline;    /* of the oldest command */
-    struct timer pause;       /* off: until the next attempt; discovery, handshake: until it is given up */
-    uint32_t failures;        /* in a row */
-    char leaving_for[WHY_BYTES];
-};
+#define NODES_MAX         64u /* of a cluster */
+#define HOPS_MAX          5u  /* redirections of one command */
+#define MEDIAN_OF_ANSWERS 128u
+#define TOOK_MAX_US       3600000000u /* no deadline is as long */
+#define WARNING_BYTES     256u
+#define SLOW_PART         4u        /* a write that takes this part of timeout_ms is slow */
+#define UNKNOWN           UINT8_MAX /* the node of a slot */
 
 struct redis_cluster {
     struct redis_options options;
     const struct redis_hooks *hooks;
     void *owner;
-    struct redis_connection *nodes[REDIS_NODES_MAX]; /* the first is the one that is configured */
-    struct arena *met;                               /* addresses of the others */
-    struct str shown;                                /* where it is, for people */
-    uint32_t node_count;
-    uint8_t *slots; /* whom to ask for a slot; NULL: it is no cluster, as far as we know */
-    bool settled;
+    struct redis_connection *nodes[NODES_MAX], *first;
+    uint32_t node_count, named_count; /* the named ones stand first */
+    uint32_t failed;                  /* attempts in a row of whichever node was first */
+    uint8_t *slots;                   /* a node for each; NULL: no cluster, as far as is known */
+    struct arena *arena;
+    struct str shown; /* the address, for people */
+    bool is_up, settled;
+    struct rate_limit lost_nodes; /* in the log */
     uint64_t connects, answers;
     uint32_t took_us[MEDIAN_OF_ANSWERS]; /* the last answers */
     int64_t worst_us, away_since_ms;
     struct histogram times;
-    char why_away[WHY_BYTES], server[32];
-    struct redis_diagnostics diagnostics;
-    struct redis_facts known; /* of the last connection */
+    char why_away[REDIS_WHY_BYTES];
+    struct redis_facts known;                          /* of the last first node */
+    char warnings[LEDGER_WARNINGS_MAX][WARNING_BYTES]; /* empty: it does not apply */
 };
 
-static void on_up(struct redis_cluster *r, const struct redis_connection *node);
-static void on_away(struct redis_cluster *r, const struct redis_connection *node, const char *why);
-static void on_error(struct redis_cluster *r, struct redis_connection *from, struct redis_command *command,
-                     const char *text);
-static void connection_wake(struct redis_connection *n);
+/* ---- what an operator should know: warnings about a Redis that works, checked at each connect and logged
+ * when new; and hints how to fix what keeps it away ---- */
 
-static void end(struct redis_command *command, enum redis_ended how, const char *why)
+__attribute__((format(printf, 5, 6))) static void warn(struct redis_cluster *r, unsigned which, bool applies,
+                                                       const char *event, const char *format, ...)
 {
-    command->ended(command, how, NULL, why);
-}
-
-static void take_time(struct redis_cluster *r, const struct redis_command *command)
-{
-    int64_t took = clock_mono_us() - command->began_us;
-    r->took_us[r->answers++ % MEDIAN_OF_ANSWERS] = took < TOOK_MAX_US ? (uint32_t)took : TOOK_MAX_US;
-    histogram_add(&r->times, &histogram_fine_bounds, took * 1000);
-    if (took > r->worst_us)
-        r->worst_us = took;
-}
-
-/* ---- one connection --------------------------------------------------------- */
-
-/* NULL: there is none. */
-static struct redis_command *pop(struct queue *queue)
-{
-    struct redis_command *command = STAILQ_FIRST(queue);
-    if (command)
-        STAILQ_REMOVE_HEAD(queue, next);
-    return command;
-}
-
-/* ---- giving up --------------------------------------------------------------- */
-
-static void pause_is_over(void *owner)
-{
-    struct redis_connection *n = owner;
-    if (n->keeps)
-        connection_wake(n);
-}
-
-/* `freed`: hiredis is about to free the connection itself. */
-static void give_up(struct redis_connection *n, const char *why, bool freed)
-{
-    redisAsyncContext *context = n->context;
-    struct queue sent = STAILQ_HEAD_INITIALIZER(sent), waiting = STAILQ_HEAD_INITIALIZER(waiting);
-    char text[WHY_BYTES];
-    redis_diagnostics_add_hint(why, text, sizeof(text));
-    n->context = NULL;
-    STAILQ_CONCAT(&sent, &n->sent);
-    STAILQ_CONCAT(&waiting, &n->waiting);
-    n->state = CONNECTION_OFF;
-    n->failures++;
-    timer_clear(&n->deadline);
-    if (context)
-        context->data = NULL;
-    if (context && !freed)
-        redisAsyncFree(context);
-    /* From half the pause to one and a half: a fleet must not come back all at once. */
-    uint32_t ms = REDIS_RETRY_FIRST_MS << (n->failures > 8 ? 8 : n->failures - 1);
-    if (ms > REDIS_RETRY_LAST_MS)
-        ms = REDIS_RETRY_LAST_MS;
-    ms = ms / 2 + (uint32_t)(hash_random() % ms);
-    log_event(LOG_DEBUG, "redis_reconnect_delayed", LOG_NUM("failures", n->failures), LOG_NUM("ms", ms));
-    timer_set(&n->pause, n->cluster->options.loop, ms, pause_is_over, n);
-    on_away(n->cluster, n, text);
-    struct redis_command *command;
-    while ((command = pop(&sent)))
-        end(command, REDIS_LOST, n->cluster->why_away);
-    while ((command = pop(&waiting)))
-        end(command, REDIS_UNDONE, n->cluster->why_away);
-}
-
-static void took_too_long(void *owner)
-{
-    struct redis_connection *n = owner;
-    bool connected = n->context && n->context->c.flags & REDIS_CONNECTED;
-    char why[WHY_BYTES];
-    snprintf(why, sizeof(why),
-             connected ? "it takes the connection and did not answer the greeting within %u ms"
-                       : "it is not reached within %u ms: does a firewall stand between?",
-             REDIS_HANDSHAKE_MS);
-    give_up(n, why, false);
-}
-
-/* ---- deadlines ---------------------------------------------------------------- */
-
-static const struct redis_command *oldest(const struct redis_connection *n)
-{
-    return !STAILQ_EMPTY(&n->sent) ? STAILQ_FIRST(&n->sent) : STAILQ_FIRST(&n->waiting);
-}
-
-static void watch_deadline(struct redis_connection *n);
-
-static void on_deadline(void *owner)
-{
-    struct redis_connection *n = owner;
-    const struct redis_command *command = oldest(n);
-    char why[96];
-    if (!command)
+    char *said = r->warnings[which];
+    bool is_new = !said[0];
+    va_list args;
+    said[0] = '\0';
+    if (!applies)
         return;
-    int64_t waited_ms = (clock_mono_us() - command->began_us) / 1000;
-    if (waited_ms < n->cluster->options.timeout_ms) {
-        watch_deadline(n);
-        return;
-    }
-    snprintf(why, sizeof(why), "it did not answer within %u ms", n->cluster->options.timeout_ms);
-    give_up(n, why, false);
+    va_start(args, format);
+    vsnprintf(said, WARNING_BYTES, format, args);
+    va_end(args);
+    if (is_new)
+        log_event(LOG_WARN, event, LOG_TEXT("why", said));
 }
 
-/* One timer for all that is under way, set for the oldest. */
-static void watch_deadline(struct redis_connection *n)
+static void check(struct redis_cluster *r, const struct redis_facts *facts)
 {
-    const struct redis_command *command = oldest(n);
-    if (timer_is_set(&n->deadline) || !command)
-        return;
-    int64_t waited_ms = (clock_mono_us() - command->began_us) / 1000;
-    int64_t left_ms = n->cluster->options.timeout_ms - waited_ms;
-    timer_set(&n->deadline, n->cluster->options.loop, left_ms > 0 ? (uint32_t)left_ms : 0, on_deadline, n);
+    uint32_t timeout_ms = r->options.timeout_ms;
+    warn(r, 0, facts->evicts[0], "redis_eviction_enabled",
+         "its maxmemory-policy is %s: short of memory, it drops budgets and loops of sessions that go on; "
+         "CONFIG SET maxmemory-policy noeviction",
+         facts->evicts);
+    /* INFO does not show snapshots, and they would keep no more than what was counted before the last. */
+    warn(r, 1, facts->version && !facts->aof, "redis_no_persistence",
+         "it writes no append-only file: what was counted since its last snapshot is lost when it ends; "
+         "CONFIG SET appendonly yes");
+    warn(r, 2, facts->version && facts->version < REDIS_FUNCTIONS_SINCE, "redis_unsupported_version",
+         "it is %s, which makes the ledger's scripts anew for every call; from version %d on they are a "
+         "library, in a third of the time",
+         facts->server, REDIS_FUNCTIONS_SINCE);
+    warn(r, 3, facts->write_us >= (int64_t)timeout_ms * 1000 / SLOW_PART, "redis_slow",
+         "a write took it %.1f ms, and an answer that takes %u ms counts as an outage: look at its load "
+         "and the way there, or raise ledger.timeout_ms",
+         (double)facts->write_us / 1000, timeout_ms);
 }
 
-/* ---- commands ----------------------------------------------------------------- */
+#define REASON_MAX_BYTES 380u /* of a server's words; the hint stands behind them */
+#define RIGHTS           "give its user the rights that docs/configuration.md lists"
 
-static void on_reply(redisAsyncContext *context, void *answer, void *unused)
+/* The first whose word stands in the reason counts. */
+static const struct {
+    const char *word, *hint;
+} hints[] = {
+    {"behind ?sentinels=", "set the sentinels' own user and password there"},
+    {"WRONGPASS", "set its user and password in ledger.redis, or the password in ledger.password_file"},
+    {"NOAUTH", "name its user and password in ledger.redis, or the password in ledger.password_file"},
+    {"invalid password", "set its password in ledger.redis or ledger.password_file"},
+    {"without any password configured", "it knows no password: take yours out of ledger.redis"},
+    {"unknown command 'AUTH'", "it has no AUTH: take user and password out of ledger.redis"},
+    {"no password is set", "it knows no password: take yours out of ledger.redis"},
+    {"NOPERM", RIGHTS},
+    {"ACL failure in script", RIGHTS}, /* from 7.2 on */
+    {"can't run this command", RIGHTS},
+    {"DB index is out of range", "name a database that it has in ledger.redis, or raise its 'databases'"},
+    {"OOM", "give it memory (CONFIG SET maxmemory), or let sessions end sooner (ledger.ttl_s)"},
+    {"MISCONF", "it cannot save: its own log says why, mostly a full disk"},
+    {"NOREPLICAS", "its replicas are gone, and its min-replicas-to-write demands them"},
+    {"Connection refused", "nothing listens there: start it, or name its address in ledger.redis"},
+    {"No such file", "nothing listens there: start it, or name its socket in ledger.redis"},
+    {"Permission denied", "let the daemon's user open its socket (unixsocketperm, or its group)"},
+};
+
+void redis_add_hint(const char *why, char *out, size_t size)
 {
-    struct redis_connection *n = context->data;
-    (void)unused;
-    if (!n || !answer) /* given up, or lost: then on_gone follows */
-        return;
-    struct redis_command *command = pop(&n->sent);
-    const redisReply *reply = answer;
-    if (reply->type == REDIS_REPLY_ERROR) {
-        take_time(n->cluster, command);
-        on_error(n->cluster, n, command, reply->str);
-    } else {
-        struct redis_value value = redis_value_of(reply);
-        n->failures = 0;
-        take_time(n->cluster, command);
-        command->ended(command, REDIS_ANSWERED, &value, NULL);
-    }
-    if (n->context == context && n->state == CONNECTION_LEAVING && STAILQ_EMPTY(&n->sent))
-        give_up(n, n->leaving_for, false);
+    const char *hint = NULL;
+    for (size_t i = 0; !hint && i < sizeof(hints) / sizeof(*hints); i++)
+        if (strstr(why, hints[i].word))
+            hint = hints[i].hint;
+    size_t len = strlen(why);
+    if (hint && len && why[len - 1] == '.')
+        len--;
+    snprintf(out, size, "%.*s%s%s", (int)(len < REASON_MAX_BYTES ? len : REASON_MAX_BYTES), why,
+             hint ? "; " : "", hint ? hint : "");
 }
 
-static void put(struct redis_connection *n, struct redis_command *command)
+/* ---- nodes ---- */
+
+static uint8_t number_of(const struct redis_cluster *r, const struct redis_connection *node)
 {
-    const struct redis_scripts *scripts = n->cluster->options.scripts;
-    const char *name = NULL;
-    if (command->script != REDIS_PLAIN_COMMAND)
-        name = n->handshake.functions ? scripts->functions[command->script] : scripts->shas[command->script];
-    struct str bytes = redis_command_finish(command, name && n->handshake.functions, name);
-    if (command->asking)
-        redisAsyncCommand(n->context, NULL, NULL, "ASKING"); /* the command behind it tells */
-    command->asking = false;
-    redisAsyncFormattedCommand(n->context, on_reply, NULL, bytes.at, bytes.len);
-    STAILQ_INSERT_TAIL(&n->sent, command, next);
+    uint8_t i = 0;
+    while (r->nodes[i] != node)
+        i++;
+    return i;
 }
 
-static bool connection_send(struct redis_connection *n, struct redis_command *command, bool waits)
+bool redis_cluster_needs(const struct redis_connection *node)
 {
-    bool soon = waits && (n->state == CONNECTION_DISCOVERY || n->state == CONNECTION_HANDSHAKE);
-    if (n->state == CONNECTION_UP &&
-        sdslen(n->context->c.obuf) + command->bytes.len <= REDIS_UNSENT_MAX_BYTES)
-        put(n, command);
-    else if (soon)
-        STAILQ_INSERT_TAIL(&n->waiting, command, next);
-    else
-        return false;
-    watch_deadline(n);
-    return true;
+    return node == node->cluster->first;
 }
 
-/* ---- connecting ----------------------------------------------------------------- */
-
-static void on_connected(const redisAsyncContext *context, int status)
+void redis_cluster_on_lost(struct redis_connection *node, const char *why)
 {
-    struct redis_connection *n = context->data;
-    if (n && status != REDIS_OK)
-        give_up(n, context->errstr ? context->errstr : "it cannot be reached", true);
-}
-
-static void on_gone(const redisAsyncContext *context, int status)
-{
-    struct redis_connection *n = context->data;
-    char why[WHY_BYTES];
-    (void)status;
-    if (n)
-        give_up(n, redis_adapter_why(context, why, sizeof(why)), true);
-}
-
-static void on_handshake_over(void *owner, const char *why)
-{
-    struct redis_connection *n = owner;
-    struct redis_command *command;
-    explicit_bzero(n->password, sizeof(n->password));
-    if (why) {
-        give_up(n, why, false);
-        return;
-    }
-    n->state = CONNECTION_UP;
-    if (!n->place_since_ms)
-        n->place_since_ms = clock_wall_ms();
-    timer_clear(&n->pause);
-    while ((command = pop(&n->waiting)))
-        put(n, command);
-    on_up(n->cluster, n);
-}
-
-static void connect_to(void *owner, const struct redis_place *place, const struct why *why)
-{
-    struct redis_connection *n = owner;
-    char trouble[WHY_BYTES];
-    if (!place) {
-        give_up(n, why->text, false);
-        return;
-    }
-    if (strcmp(n->place.host, place->host) != 0 || n->place.port != place->port)
-        n->place_since_ms = 0;
-    n->place = *place;
-    memset(n->password, 0, sizeof(n->password));
-    const char *file = n->cluster->options.password_file;
-    if (file) { /* its first line; a password that is renewed there is used from the next connection on */
-        int fd = open(file, O_RDONLY | O_CLOEXEC);
-        ssize_t len = fd < 0 ? -1 : read(fd, n->password, sizeof(n->password) - 1);
-        int error = errno;
-        if (fd >= 0)
-            close(fd);
-        if (len < 0) {
-            snprintf(trouble, sizeof(trouble), "its password_file %s cannot be read: %s", file,
-                     strerror(error));
-            give_up(n, trouble, false);
-            return;
-        }
-        n->password[strcspn(n->password, "\r\n")] = '\0';
-    }
-    redisAsyncContext *context =
-        place->port ? redisAsyncConnect(place->host, place->port) : redisAsyncConnectUnix(place->host);
-    if (!context || context->err) {
-        snprintf(trouble, sizeof(trouble), "%s", context ? context->errstr : "no memory for a connection");
-        if (context)
-            redisAsyncFree(context);
-        give_up(n, trouble, false);
-        return;
-    }
-    n->context = context;
-    context->data = n;
-    redis_adapter_attach(n->cluster->options.loop, context);
-    redisAsyncSetConnectCallback(context, on_connected);
-    redisAsyncSetDisconnectCallback(context, on_gone);
-    const struct redis_address *first = n->cluster->options.address; /* a cluster has one password for all */
-    n->state = CONNECTION_HANDSHAKE;
-    n->handshake.user = first->user;
-    n->handshake.password = file ? str_of(n->password) : first->password;
-    n->handshake.db = first->db;
-    n->handshake.name = n->cluster->options.name;
-    n->handshake.scripts = n->cluster->options.scripts;
-    n->handshake.over = on_handshake_over;
-    n->handshake.owner = n;
-    redis_handshake_begin(&n->handshake, context);
-}
-
-static void connection_wake(struct redis_connection *n)
-{
-    struct loop *loop = n->cluster->options.loop;
-    bool pausing = timer_is_set(&n->pause);
-    if (n->state != CONNECTION_OFF || pausing)
-        return;
-    n->state = CONNECTION_DISCOVERY;
-    timer_set(&n->pause, loop, REDIS_HANDSHAKE_MS, took_too_long, n);
-    redis_discovery_free(n->discovery);
-    n->discovery = redis_discovery_start(loop, n->address, connect_to, n);
-}
-
-static struct redis_connection *connection_new(struct redis_cluster *cluster,
-                                               const struct redis_address *address, bool keeps)
-{
-    struct redis_connection *n = alloc_zeroed(sizeof(*n));
-    n->cluster = cluster;
-    n->address = address;
-    n->keeps = keeps;
-    STAILQ_INIT(&n->sent);
-    STAILQ_INIT(&n->waiting);
-    return n;
-}
-
-static void connection_free(struct redis_connection *n)
-{
-    redis_discovery_free(n->discovery);
-    timer_clear(&n->deadline);
-    timer_clear(&n->pause);
-    if (n->context) {
-        n->context->data = NULL;
-        redisAsyncFree(n->context);
-    }
-    explicit_bzero(n->password, sizeof(n->password));
-    free(n);
-}
-
-/* ---- nodes ---------------------------------------------------------------------- */
-
-static void on_away(struct redis_cluster *r, const struct redis_connection *node, const char *why)
-{
+    struct redis_cluster *r = node->cluster;
+    uint8_t number = number_of(r, node);
     for (size_t i = 0; r->slots && i < REDIS_SLOTS; i++)
-        if (node == r->nodes[0] || r->nodes[r->slots[i]] == node)
-            r->slots[i] = 0;
-    if (node != r->nodes[0])
+        if (r->slots[i] == number)
+            r->slots[i] = UNKNOWN;
+    struct redis_connection *next = r->nodes[(number + 1u) % r->node_count];
+    for (uint32_t i = 1; next->state != REDIS_UP && i < r->node_count; i++)
+        if (r->nodes[(number + i) % r->node_count]->state == REDIS_UP)
+            next = r->nodes[(number + i) % r->node_count];
+    bool is_first = node == r->first, was_up = r->is_up;
+    uint64_t suppressed;
+    if (is_first)
+        r->first = next;
+    if (!is_first || next->state == REDIS_UP) { /* only its own slots are affected */
+        if (node->failures == 1 && rate_limit_allow(&r->lost_nodes, 1, &suppressed))
+            log_event(LOG_WARN, "redis_node_down", LOG_STR("node", node->hosts[node->host].name),
+                      LOG_NUM("port", node->hosts[node->host].port), LOG_TEXT("why", why),
+                      LOG_NUM("not_logged", suppressed));
         return;
-    r->settled = true;
-    if (!r->away_since_ms)
-        r->away_since_ms = clock_wall_ms();
+    }
+    r->is_up = false;
     snprintf(r->why_away, sizeof(r->why_away), "%s", why);
-    r->hooks->away(r->owner, why);
+    if (was_up || ++r->failed >= r->node_count) {
+        r->settled = true;
+        if (!r->away_since_ms)
+            r->away_since_ms = clock_wall_ms();
+        r->hooks->away(r->owner, why);
+    }
+    redis_connection_wake(r->first);
 }
 
-/* One that is connected to again and again is told of once. */
-static void say_what_it_is(struct redis_cluster *r, const struct redis_facts *facts)
+void redis_cluster_on_up(struct redis_connection *node)
 {
-    const struct redis_facts *last = &r->known;
-    bool known = r->connects > 1 && strcmp(facts->run_id, last->run_id) == 0 &&
-                 strcmp(facts->server, last->server) == 0 && strcmp(facts->role, last->role) == 0 &&
-                 facts->aof == last->aof && facts->cluster == last->cluster;
-    bool anew = r->answers && facts->run_id[0] && strcmp(facts->run_id, last->run_id) != 0;
-    log_event(known ? LOG_DEBUG : LOG_INFO, "redis_connected", LOG_STR("address", r->shown),
-              LOG_TEXT("server", facts->server), LOG_TEXT("role", facts->role),
-              LOG_TEXT("cluster", facts->cluster ? "yes" : "no"), LOG_TEXT("aof", facts->aof ? "yes" : "no"));
-    if (anew && facts->keys == 0 && !facts->cluster)
-        log_event(LOG_WARN, "redis_data_lost",
-                  LOG_TEXT("why", "it was started anew and is empty: budgets and loops of all sessions begin "
-                                  "anew; an append-only file would have kept them"));
-    r->known = *facts;
-}
-
-static void on_up(struct redis_cluster *r, const struct redis_connection *node)
-{
-    if (node != r->nodes[0])
+    struct redis_cluster *r = node->cluster;
+    const struct redis_facts *facts = &node->facts, *last = &r->known;
+    if (node != r->first)
         return;
-    r->settled = true;
+    r->is_up = r->settled = true;
+    r->failed = 0;
     r->connects++;
     r->away_since_ms = 0;
     r->worst_us = 0;
     r->why_away[0] = '\0';
-    snprintf(r->server, sizeof(r->server), "%s", node->handshake.facts.server);
-    say_what_it_is(r, &node->handshake.facts);
-    redis_diagnostics_run(&r->diagnostics, &node->handshake.facts, r->options.timeout_ms);
+    /* One that is connected to again and again is logged once. */
+    bool is_same = strcmp(facts->run_id, last->run_id) == 0;
+    bool is_known = r->connects > 1 && is_same && strcmp(facts->server, last->server) == 0 &&
+                    strcmp(facts->role, last->role) == 0 && facts->aof == last->aof &&
+                    facts->cluster == last->cluster;
+    log_event(is_known ? LOG_DEBUG : LOG_INFO, "redis_connected", LOG_STR("address", r->shown),
+              LOG_TEXT("server", facts->server), LOG_TEXT("role", facts->role),
+              LOG_TEXT("cluster", facts->cluster ? "yes" : "no"), LOG_TEXT("aof", facts->aof ? "yes" : "no"));
+    if (r->answers && facts->run_id[0] && !is_same && facts->keys == 0 && !facts->cluster)
+        log_event(LOG_WARN, "redis_data_lost",
+                  LOG_TEXT("why", "it was started anew and is empty: budgets and loops of all sessions begin "
+                                  "anew; an append-only file would have kept them"));
+    r->known = *facts;
+    check(r, facts);
     r->hooks->up(r->owner);
 }
 
-/* A node of the cluster by its address, met now if need be; NULL: there are too many. */
-static struct redis_connection *node_at(struct redis_cluster *r, struct str host, uint16_t port,
-                                        uint8_t *number)
+struct redis_connection *redis_cluster_node(struct redis_connection *from, struct str host,
+                                            unsigned long port)
 {
+    struct redis_cluster *r = from->cluster;
+    struct redis_connection *node = NULL;
+    if (!host.len)
+        host = str_of(from->address);
+    if (!port || port > UINT16_MAX || !from->port || host.len > REDIS_ADDRESS_HOST_MAX_BYTES)
+        return NULL;
     for (uint32_t i = 0; i < r->node_count; i++) {
-        const struct redis_address *a = r->nodes[i]->address;
-        if (a->kind == REDIS_ADDRESS_TCP && a->hosts[0].port == port && str_eq(a->hosts[0].name, host)) {
-            *number = (uint8_t)i;
-            return r->nodes[i];
-        }
+        struct redis_connection *n = r->nodes[i];
+        bool is_it = (n->hosts[n->host].port == port && str_eq(n->hosts[n->host].name, host)) ||
+                     (n->port == port && str_is(host, n->address));
+        if (is_it && r->options.address->kind != REDIS_ADDRESS_SENTINEL)
+            return n;
+        if (i >= r->named_count && n->state == REDIS_OFF && n->failures && n != r->first)
+            node = n; /* perhaps one that the cluster no longer has */
     }
-    if (r->node_count == REDIS_NODES_MAX)
+    if (r->node_count < NODES_MAX)
+        node = r->nodes[r->node_count++] = redis_connection_new(r, &r->options, NULL, 1);
+    if (!node)
         return NULL;
-    struct redis_address *a = ARENA_NEW(r->met, struct redis_address);
-    a->kind = REDIS_ADDRESS_TCP;
-    a->hosts[0] = (struct redis_address_host){arena_dup(r->met, host), port};
-    a->host_count = 1;
-    *number = (uint8_t)r->node_count;
-    return r->nodes[r->node_count++] = connection_new(r, a, false);
+    memcpy(node->own_name, host.at, host.len);
+    node->own_name[host.len] = '\0';
+    node->own = (struct redis_address_host){{node->own_name, host.len}, (uint16_t)port};
+    node->hosts = &node->own;
+    return node;
 }
 
-/* ---- what a server says instead of a result ---------------------------------------- */
-
-/* "MOVED 3999 127.0.0.1:6381"; without a host the same one is meant. */
-static struct redis_connection *named_node(struct redis_cluster *r, const struct redis_connection *from,
-                                           const char *text, uint8_t *number)
-{
-    const char *host = strchr(text, ' ') ? strchr(strchr(text, ' ') + 1, ' ') : NULL;
-    const char *port = host ? strrchr(host, ':') : NULL;
-    const struct redis_address *a = from->address;
-    if (!port)
-        return NULL;
-    struct str name = {host + 1, (size_t)(port - host - 1)};
-    if (!name.len && a->kind == REDIS_ADDRESS_TCP)
-        name = a->hosts[0].name;
-    unsigned long n = strtoul(port + 1, NULL, 10);
-    bool fits = name.len && name.len <= REDIS_ADDRESS_HOST_MAX_BYTES && n > 0 && n <= 65535;
-    return fits ? node_at(r, name, (uint16_t)n, number) : NULL;
-}
+/* ---- what a server says instead of a result ---- */
 
 enum reply_action {
     ACTION_RELOAD, /* its scripts are lost: they are sent again, and the command */
@@ -499,72 +266,91 @@ static const struct {
     {"ERR ACL failure in", ACTION_LEAVE}, /* NOPERM, as later ones and Valkey have it */
 };
 
-static void act(struct redis_cluster *r, struct redis_connection *from, struct redis_command *command,
-                enum reply_action action, const char *text)
+static void act(struct redis_connection *from, struct redis_command *command, enum reply_action action,
+                const char *text)
 {
+    struct redis_cluster *r = from->cluster;
     struct redis_connection *to = from;
-    uint8_t number = 0;
-    if (action == ACTION_MOVED || action == ACTION_ASK)
-        to = named_node(r, from, text, &number);
-    if (action == ACTION_RELOAD && from->state == CONNECTION_UP)
-        redis_handshake_load_scripts(&from->handshake, from->context);
-    if (action == ACTION_LEAVE && from->state == CONNECTION_UP) { /* what was sent is still awaited */
-        from->state = CONNECTION_LEAVING;
-        snprintf(from->leaving_for, sizeof(from->leaving_for), "%s", text);
+    if (action == ACTION_MOVED || action == ACTION_ASK) { /* "MOVED 3999 127.0.0.1:6381" */
+        const char *host = strchr(text, ' ') ? strchr(strchr(text, ' ') + 1, ' ') : NULL;
+        const char *port = host ? strrchr(host, ':') : NULL;
+        to = port ? redis_cluster_node(from, (struct str){host + 1, (size_t)(port - host - 1)},
+                                       strtoul(port + 1, NULL, 10))
+                  : NULL;
+    }
+    if (action == ACTION_RELOAD && from->state == REDIS_UP)
+        redis_handshake_load_scripts(from);
+    if (action == ACTION_LEAVE && from->state == REDIS_UP) {
+        from->state = REDIS_LEAVING;
+        snprintf(from->problem, sizeof(from->problem), "%s", text);
     }
     if (action == ACTION_MOVED && to) {
         if (!r->slots)
-            r->slots = alloc_zeroed(REDIS_SLOTS);
-        r->slots[redis_command_slot(command)] = number;
+            r->slots = memset(alloc_zeroed(REDIS_SLOTS), UNKNOWN, REDIS_SLOTS);
+        r->slots[redis_command_slot(command)] = number_of(r, to);
     }
     command->asking = command->asking || action == ACTION_ASK;
-    bool goes = to && action != ACTION_LEAVE && action != ACTION_WAIT && command->hops++ < REDIS_HOPS_MAX;
+    bool goes = to && action != ACTION_LEAVE && action != ACTION_WAIT && command->hops++ < HOPS_MAX;
     if (goes)
-        connection_wake(to);
-    if (!goes || !connection_send(to, command, true))
-        end(command, REDIS_UNDONE, text);
+        redis_connection_wake(to);
+    if (!goes || !redis_connection_send(to, command, true))
+        command->ended(command, REDIS_UNDONE, NULL, text);
 }
 
 /* Before version 7 a command's error stands within a script's: "ERR Error running script (…): -OOM …". */
-static void on_error(struct redis_cluster *r, struct redis_connection *from, struct redis_command *command,
-                     const char *text)
+void redis_cluster_on_error(struct redis_connection *from, struct redis_command *command, const char *text)
 {
     const char *inner = strstr(text, ": -");
     const char *word = strncmp(text, "ERR ", 4) == 0 && inner ? inner + 3 : text;
     for (size_t i = 0; i < sizeof(words) / sizeof(*words); i++) {
         size_t len = strlen(words[i].word);
         if (strncmp(word, words[i].word, len) == 0 && (word[len] == ' ' || word[len] == '\0')) {
-            act(r, from, command, words[i].action, word);
+            act(from, command, words[i].action, word);
             return;
         }
     }
-    end(command, REDIS_REFUSED, text);
+    command->ended(command, REDIS_REFUSED, NULL, text);
 }
 
-/* ---- from outside -------------------------------------------------------------------- */
+void redis_cluster_on_answer(struct redis_cluster *r, const struct redis_command *command)
+{
+    int64_t took = clock_mono_us() - command->began_us;
+    r->took_us[r->answers++ % MEDIAN_OF_ANSWERS] = took < TOOK_MAX_US ? (uint32_t)took : TOOK_MAX_US;
+    histogram_add(&r->times, &histogram_fine_bounds, took * 1000);
+    if (took > r->worst_us)
+        r->worst_us = took;
+}
+
+/* ---- from outside ---- */
 
 struct redis_cluster *redis_cluster_new(const struct redis_options *options, const struct redis_hooks *hooks,
                                         void *owner)
 {
     struct redis_cluster *r = alloc_zeroed(sizeof(*r));
+    const struct redis_address *a = options->address;
+    bool is_cluster = a->kind == REDIS_ADDRESS_CLUSTER;
     r->options = *options;
     r->hooks = hooks;
     r->owner = owner;
-    r->met = arena_new();
-    r->shown = redis_address_shown(r->met, options->address);
-    r->nodes[r->node_count++] = connection_new(r, options->address, true);
-    connection_wake(r->nodes[0]);
+    r->arena = arena_new();
+    r->shown = redis_address_shown(r->arena, a);
+    r->named_count = is_cluster ? (uint32_t)a->host_count : 1;
+    while (r->node_count < r->named_count) {
+        r->nodes[r->node_count] =
+            redis_connection_new(r, &r->options, &a->hosts[r->node_count], is_cluster ? 1 : a->host_count);
+        r->node_count++;
+    }
+    r->first = r->nodes[0];
+    redis_connection_wake(r->first);
     return r;
 }
 
 void redis_cluster_free(struct redis_cluster *r)
 {
-    for (uint32_t i = 0; r && i < r->node_count; i++)
-        connection_free(r->nodes[i]);
-    if (r) {
-        arena_free(r->met);
-        free(r->slots);
-    }
+    for (uint32_t i = 0; i < r->node_count; i++)
+        redis_connection_free(r->nodes[i]);
+    arena_free(r->arena);
+    free(r->slots);
     free(r);
 }
 
@@ -575,7 +361,7 @@ bool redis_cluster_is_settled(const struct redis_cluster *r)
 
 bool redis_cluster_is_up(const struct redis_cluster *r)
 {
-    return r->nodes[0]->state == CONNECTION_UP;
+    return r->first->state == REDIS_UP;
 }
 
 static bool send_to(struct redis_connection *node, struct redis_command *command)
@@ -583,23 +369,24 @@ static bool send_to(struct redis_connection *node, struct redis_command *command
     command->began_us = clock_mono_us();
     command->hops = 0;
     command->asking = false;
-    return connection_send(node, command, false);
+    return redis_connection_send(node, command, false);
 }
 
 bool redis_cluster_send(struct redis_cluster *r, struct redis_command *command)
 {
-    struct redis_connection *node = r->nodes[r->slots ? r->slots[redis_command_slot(command)] : 0];
-    return send_to(node->state == CONNECTION_UP ? node : r->nodes[0], command);
+    uint8_t at = r->slots ? r->slots[redis_command_slot(command)] : UNKNOWN;
+    bool is_there = at != UNKNOWN && r->nodes[at]->state == REDIS_UP;
+    return send_to(is_there ? r->nodes[at] : r->first, command);
 }
 
 bool redis_cluster_send_first(struct redis_cluster *r, struct redis_command *command)
 {
-    return send_to(r->nodes[0], command);
+    return send_to(r->first, command);
 }
 
-const struct redis_facts *redis_cluster_facts(const struct redis_cluster *r)
+const struct redis_clock *redis_cluster_clock(const struct redis_cluster *r)
 {
-    return &r->nodes[0]->handshake.facts;
+    return &r->known.clock;
 }
 
 const char *redis_cluster_why_away(const struct redis_cluster *r)
@@ -619,23 +406,21 @@ void redis_cluster_status(const struct redis_cluster *r, struct ledger_status *o
     size_t count = r->answers < MEDIAN_OF_ANSWERS ? (size_t)r->answers : MEDIAN_OF_ANSWERS;
     memcpy(sorted, r->took_us, count * sizeof(*sorted));
     qsort(sorted, count, sizeof(*sorted), by_size);
-    out->server = str_of(r->server);
+    out->server = str_of(r->known.server);
     out->connects = r->connects;
-    out->nodes = r->node_count;
     out->median_us = count ? sorted[count / 2] : 0;
     out->keys = r->connects ? r->known.keys : -1;
     out->worst_us = r->worst_us;
     out->redis_times = &r->times;
     out->why_away = r->why_away;
     out->away_since_ms = r->away_since_ms;
-    out->warning_count = r->diagnostics.count;
-    for (size_t i = 0; i < r->diagnostics.count; i++)
-        out->warnings[i] = r->diagnostics.said[i];
-    const struct redis_connection *first = r->nodes[0];
-    out->master_since_ms = first->place_since_ms;
-    if (first->address->kind == REDIS_ADDRESS_SENTINEL && first->place_since_ms) {
-        out->master_name = first->address->master;
-        out->master = first->place.host;
-        out->master_port = first->place.port;
+    for (unsigned i = 0; i < LEDGER_WARNINGS_MAX; i++)
+        if (r->warnings[i][0])
+            out->warnings[out->warning_count++] = r->warnings[i];
+    if (r->options.address->kind == REDIS_ADDRESS_SENTINEL && r->first->address_since_ms) {
+        out->master_name = r->options.address->master;
+        out->master = r->first->address;
+        out->master_port = r->first->port;
+        out->master_since_ms = r->first->address_since_ms;
     }
 }

@@ -1,5 +1,5 @@
 /* Words are written by hand rather than by printf: each commit writes a dozen. */
-#include "ledger/redis_command.h"
+#include "ledger/redis.h"
 
 #include "base/buf.h"
 
@@ -12,8 +12,6 @@ static void put_digits(struct buf *out, uint64_t n)
     char digits[DIGITS_MAX_BYTES];
     buf_add(out, digits, (size_t)(digits_put(digits, n) - digits));
 }
-
-/* ---- writing ---- */
 
 static void begin(struct redis_command *c, unsigned script, size_t words)
 {
@@ -99,35 +97,8 @@ struct str redis_command_finish(struct redis_command *c, bool by_function, const
     return (struct str){at, (size_t)(c->bytes.at + c->bytes.len - at)};
 }
 
-/* ---- reading ---- */
-
-/* Of a status only its text counts. */
-struct redis_value redis_value_of(const struct redisReply *reply)
+struct str redis_reply_text(const struct redisReply *reply)
 {
-    struct redis_value value = {.kind = REDIS_VALUE_NIL};
-    switch (reply->type) {
-    case REDIS_REPLY_INTEGER:
-        value.kind = REDIS_VALUE_INTEGER;
-        value.integer = reply->integer;
-        break;
-    case REDIS_REPLY_STRING:
-    case REDIS_REPLY_STATUS:
-        value.kind = REDIS_VALUE_STRING;
-        value.string = (struct str){reply->str, reply->len};
-        break;
-    case REDIS_REPLY_ARRAY:
-        value.kind = REDIS_VALUE_ARRAY;
-        value.count = reply->elements;
-        value.items = reply->element;
-        break;
-    default:
-        break;
-    }
-    return value;
-}
-
-struct redis_value redis_value_at(const struct redis_value *array, size_t i)
-{
-    const redisReply *const *items = array->items;
-    return redis_value_of(items[i]);
+    bool is_text = reply->type == REDIS_REPLY_STRING || reply->type == REDIS_REPLY_STATUS;
+    return is_text ? (struct str){reply->str, (size_t)reply->len} : (struct str){NULL, 0};
 }

@@ -1,43 +1,43 @@
-/* Two pipelines: the second needs what INFO says. A callback of a connection that was given up finds no
- * owner. */
-#include "ledger/redis.h"
-
-#include "base/clock.h"
-#include "base/hash.h"
+/* What is said first on a connection, in two pipelines: the second needs the answer of INFO. */
+#include "ledger/redis_internal.h"
 
 #include <hiredis/async.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-static void fail(struct redis_handshake *g, const char *doing, const char *why)
+/* What a reply belongs to. */
+enum step {
+    STEP_COURTESY, /* for others, or mostly needless: without the right to it the handshake goes on */
+    STEP_AUTH,
+    STEP_SELECT,
+    STEP_ID,
+    STEP_INFO,
+    STEP_TIME,
+    STEP_NODES,
+    STEP_LIBRARY,
+    STEP_SCRIPT,
+    STEP_TRIAL
+};
+
+static const char *const step_names[] = {
+    [STEP_AUTH] = "AUTH", [STEP_SELECT] = "SELECT",      [STEP_INFO] = "INFO",
+    [STEP_TIME] = "TIME", [STEP_SCRIPT] = "SCRIPT LOAD",
+};
+
+static void on_reply(redisAsyncContext *context, void *answer, void *of);
+
+#define STEP(step)        ((void *)(uintptr_t)(step))
+#define ASK(n, step, ...) redisAsyncCommand((n)->context, on_reply, STEP(step), __VA_ARGS__)
+
+static void fail(struct redis_connection *n, const char *doing, const char *why)
 {
-    char said[400], text[512];
-    if (g->failed)
-        return;
-    g->failed = true;
-    redis_redact(why, g->password, said, sizeof(said));
+    char said[400], text[REDIS_WHY_BYTES];
+    redis_redact(why, n->password, said, sizeof(said));
     snprintf(text, sizeof(text), "%s: %s", doing, said);
-    g->over(g->owner, text);
+    redis_connection_give_up(n, text);
 }
 
-/* Done for others, or mostly needless: without the right to, we go on. */
-static void on_courtesy(redisAsyncContext *context, void *answer, void *of)
-{
-    (void)context, (void)answer, (void)of;
-}
-
-/* NULL where nobody wants to know any more, or it was an error that ends the handshake. */
-static const redisReply *good(redisAsyncContext *context, void *answer, const struct redis_handshake *g)
-{
-    return context->data && !g->failed ? answer : NULL;
-}
-
-static bool is_error(const redisReply *reply)
-{
-    return reply->type == REDIS_REPLY_ERROR;
-}
-
-/* ---- what the server is ------------------------------------------------------ */
+/* ---- what the server is ---- */
 
 /* The value of "name:value\r\n". */
 static bool info_line(const char *info, const char *name, char *out, size_t size)
@@ -52,229 +52,250 @@ static bool info_line(const char *info, const char *name, char *out, size_t size
     return false;
 }
 
+static bool info_is_one(const char *info, const char *name)
+{
+    char text[24];
+    return info_line(info, name, text, sizeof(text)) && atoi(text) == 1;
+}
+
 static void read_info(const char *info, uint32_t db, struct redis_facts *facts)
 {
     char text[64], version[24];
     info_line(info, "redis_version", version, sizeof(version));
     facts->version = atoi(version);
-    const char *kind = "redis";
-    if (info_line(info, "valkey_version", text, sizeof(version))) {
-        kind = "valkey";
-        snprintf(version, sizeof(version), "%.20s", text);
-    }
-    snprintf(facts->server, sizeof(facts->server), "%s %.20s", kind, version);
+    bool is_valkey = info_line(info, "valkey_version", text, sizeof(version));
+    snprintf(facts->server, sizeof(facts->server), "%s %.20s", is_valkey ? "valkey" : "redis",
+             is_valkey ? text : version);
     info_line(info, "run_id", facts->run_id, sizeof(facts->run_id));
     info_line(info, "role", facts->role, sizeof(facts->role));
-    facts->loading = info_line(info, "loading", text, sizeof(text)) && atoi(text) == 1;
-    facts->cluster = info_line(info, "cluster_enabled", text, sizeof(text)) && atoi(text) == 1;
-    facts->aof = info_line(info, "aof_enabled", text, sizeof(text)) && atoi(text) == 1;
+    facts->loading = info_is_one(info, "loading");
+    facts->cluster = info_is_one(info, "cluster_enabled");
+    facts->aof = info_is_one(info, "aof_enabled");
     bool bounded = info_line(info, "maxmemory", text, sizeof(text)) && strtoull(text, NULL, 10) > 0;
     info_line(info, "maxmemory_policy", facts->evicts, sizeof(facts->evicts));
+    if (!bounded || strcmp(facts->evicts, "noeviction") == 0)
+        facts->evicts[0] = '\0';
     char name[16]; /* "db0:keys=12,expires=12,avg_ttl=0"; an empty database has no line */
     snprintf(name, sizeof(name), "db%u", db);
     bool has_keys = info_line(info, name, text, sizeof(text)) && strncmp(text, "keys=", 5) == 0;
     facts->keys = has_keys ? strtoll(text + 5, NULL, 10) : 0;
-    if (!bounded || strcmp(facts->evicts, "noeviction") == 0)
-        facts->evicts[0] = '\0';
 }
 
-/* ---- the second half ---------------------------------------------------------- */
+/* ---- the second pipeline ---- */
 
-static void on_trial(redisAsyncContext *context, void *answer, void *of)
+/* Each script is tried when all are loaded, so that the time of the first write is that of the way and the
+ * server. A user without the right to run scripts, or to what they do, would else be found by the first call,
+ * and by each that follows. */
+static void begin_trials(struct redis_connection *n)
 {
-    struct redis_handshake *g = of;
-    const redisReply *reply = good(context, answer, g);
-    if (!reply || g->is_over)
-        return;
-    size_t at = g->tried++;
-    if (at == 0)
-        g->facts.write_us = clock_mono_us() - g->write_began_us;
-    /* Of a cluster another node may hold the key that is tried: it is well, or it would have said so. */
-    bool is_elsewhere =
-        is_error(reply) && (strncmp(reply->str, "MOVED ", 6) == 0 || strncmp(reply->str, "ASK ", 4) == 0 ||
-                            strncmp(reply->str, "TRYAGAIN ", 9) == 0);
-    if (is_error(reply) && !is_elsewhere) {
-        fail(g, g->trying[at], reply->str);
-        return;
+    struct redis_scripts *scripts = n->options->scripts;
+    n->write_began_us = clock_mono_us();
+    n->tried_trials = 0;
+    for (size_t i = 0; i < scripts->trial_count; i++) {
+        struct str bytes = redis_connection_bytes(n, &scripts->trials[i].command);
+        redisAsyncFormattedCommand(n->context, on_reply, STEP(STEP_TRIAL), bytes.at, bytes.len);
     }
-    struct redis_value value = redis_value_of(reply);
-    if (!is_error(reply) && !g->scripts->is_expected(at, &value)) {
-        fail(g, g->trying[at], "the answer is none that it gives");
-        return;
-    }
-    if (g->tried < g->trials)
-        return;
-    g->before = g->facts;
-    g->is_over = true;
-    g->over(g->owner, NULL);
 }
 
-/* When all scripts are there, so that the first write's time is the way's and the server's. A user without
- * the right to run scripts, or to what they do, would else be found out by the first call, and by each that
- * follows. */
-static void begin_trial(struct redis_handshake *g, redisAsyncContext *context)
+static void load_texts(struct redis_connection *n)
 {
-    struct redis_command command = {.hops = 0};
-    if (!g->probe_name[0])
-        snprintf(g->probe_name, sizeof(g->probe_name), "%.64s:%08x", g->name, (unsigned)hash_random());
-    g->write_began_us = clock_mono_us();
-    g->trials = g->tried = 0;
-    while (g->trials < REDIS_TRIALS_MAX &&
-           (g->trying[g->trials] = g->scripts->write_trial(&command, g->trials, g->probe_name))) {
-        const char *name = NULL;
-        if (command.script != REDIS_PLAIN_COMMAND)
-            name = g->functions ? g->scripts->functions[command.script] : g->scripts->shas[command.script];
-        struct str bytes = redis_command_finish(&command, g->functions, name);
-        redisAsyncFormattedCommand(context, on_trial, g, bytes.at, bytes.len);
-        g->trials++;
-    }
-    buf_clear(&command.bytes);
+    const struct redis_scripts *scripts = n->options->scripts;
+    n->loaded = 0;
+    for (size_t i = 0; i < scripts->count; i++)
+        ASK(n, STEP_SCRIPT, "SCRIPT LOAD %b", scripts->texts[i].at, scripts->texts[i].len);
 }
 
-static void on_script(redisAsyncContext *context, void *answer, void *of)
+void redis_handshake_load_scripts(struct redis_connection *n)
 {
-    struct redis_handshake *g = of;
-    const redisReply *reply = good(context, answer, g);
-    if (!reply)
-        return;
-    if (is_error(reply) || reply->len != REDIS_SCRIPT_NAME_BYTES) {
-        fail(g, "SCRIPT LOAD", is_error(reply) ? reply->str : "an answer that is no SHA1");
-        return;
-    }
-    memcpy(g->scripts->shas[g->loaded++ % g->scripts->count], reply->str, REDIS_SCRIPT_NAME_BYTES);
-    if (g->loaded == g->scripts->count && !g->is_over)
-        begin_trial(g, context);
+    struct str library = n->options->scripts->library;
+    if (n->has_functions)
+        ASK(n, STEP_COURTESY, "FUNCTION LOAD %b", library.at, library.len); /* the command behind it tells */
+    else if (n->loaded >= n->options->scripts->count)
+        load_texts(n);
 }
 
-static void load_texts(struct redis_handshake *g, redisAsyncContext *context)
+/* Why a server is of no use, before a write is tried; NULL: it may be. Without the right to INFO, the write
+ * finds out what matters. */
+static const char *read_facts(struct redis_connection *n, const redisReply *reply)
 {
-    g->loaded = 0;
-    for (size_t i = 0; i < g->scripts->count; i++)
-        redisAsyncCommand(context, on_script, g, "SCRIPT LOAD %b", g->scripts->texts[i].at,
-                          g->scripts->texts[i].len);
+    const struct redis_facts *facts = &n->facts;
+    enum redis_address_kind kind = n->options->address->kind;
+    if (reply->type == REDIS_REPLY_ERROR)
+        return strncmp(reply->str, "NOPERM", 6) == 0 ? NULL : reply->str;
+    if (reply->type != REDIS_REPLY_STRING)
+        return "what answers there is no Redis: it tells nothing of itself";
+    read_info(reply->str, n->options->address->db, &n->facts);
+    if (facts->version && facts->version < REDIS_OLDEST_VERSION)
+        return "it is older than Redis 6, which the ledger's scripts need";
+    if (facts->loading)
+        return "LOADING: it is still reading its data";
+    if (!facts->cluster && strcmp(facts->role, "slave") == 0)
+        return "it is a replica, which takes no writes: name its master, or the sentinels";
+    if (!facts->cluster &&
+        kind == REDIS_ADDRESS_CLUSTER) /* several such would each have a ledger of its own */
+        return "it is no node of a cluster: name it as redis://";
+    return NULL;
 }
 
-static void load_library(redisCallbackFn *then, struct redis_handshake *g, redisAsyncContext *context)
+static void begin_second(struct redis_connection *n)
 {
-    struct str text = g->scripts->library;
-    redisAsyncCommand(context, then, g, "FUNCTION LOAD %b", text.at, text.len);
-}
-
-void redis_handshake_load_scripts(struct redis_handshake *g, redisAsyncContext *context)
-{
-    if (g->functions)
-        load_library(on_courtesy, g, context); /* the command behind it tells */
-    else if (g->loaded >= g->scripts->count)
-        load_texts(g, context);
-}
-
-/* Another daemon may have brought it. Without the right to bring one there are still scripts. */
-static void on_library(redisAsyncContext *context, void *answer, void *of)
-{
-    struct redis_handshake *g = of;
-    const redisReply *reply = good(context, answer, g);
-    if (!reply)
-        return;
-    g->functions = !is_error(reply) || strstr(reply->str, "already exists");
-    if (g->functions)
-        begin_trial(g, context);
+    const struct redis_facts *facts = &n->facts, *old = &n->before;
+    struct str library = n->options->scripts->library;
+    n->has_functions = false;
+    n->time_asked_us = redis_clock_local_us();
+    ASK(n, STEP_TIME, "TIME");
+    if (facts->cluster)
+        ASK(n, STEP_NODES, "CLUSTER SLOTS");
+    if (old->client_id && old->run_id[0] && strcmp(old->run_id, facts->run_id) == 0)
+        ASK(n, STEP_COURTESY, "CLIENT KILL ID %lld", old->client_id);
+    if (facts->version >= REDIS_FUNCTIONS_SINCE)
+        ASK(n, STEP_LIBRARY, "FUNCTION LOAD %b", library.at, library.len);
     else
-        load_texts(g, context);
+        load_texts(n);
 }
 
-static void must(redisAsyncContext *context, void *answer, struct redis_handshake *g, const char *doing)
+/* CLUSTER SLOTS: [first slot, last slot, [host, port, …] of the master, those of its replicas …], … */
+static void read_nodes(struct redis_connection *n, const redisReply *reply)
 {
-    const redisReply *reply = good(context, answer, g);
-    if (reply && is_error(reply))
-        fail(g, doing, reply->str);
-}
-
-/* The server's clock lies between both ends of the round trip. */
-static void on_time(redisAsyncContext *context, void *answer, void *of)
-{
-    struct redis_handshake *g = of;
-    const redisReply *reply = good(context, answer, g);
-    must(context, answer, g, "TIME");
-    if (!reply || is_error(reply))
-        return;
-    struct redis_value value = redis_value_of(reply);
-    if (!redis_clock_read(&g->facts.clock, &value, g->time_asked_us))
-        fail(g, "TIME", "the answer is none that it gives");
-}
-
-/* ---- the first half ----------------------------------------------------------- */
-
-static void on_auth(redisAsyncContext *context, void *answer, void *of)
-{
-    must(context, answer, of, "AUTH");
-}
-
-static void on_select(redisAsyncContext *context, void *answer, void *of)
-{
-    must(context, answer, of, "SELECT");
-}
-
-static void on_id(redisAsyncContext *context, void *answer, void *of)
-{
-    struct redis_handshake *g = of;
-    const redisReply *reply = good(context, answer, g);
-    if (reply && reply->type == REDIS_REPLY_INTEGER)
-        g->facts.client_id = reply->integer;
-}
-
-/* Without the right to ask, what matters is still found out by the write. */
-static void on_info(redisAsyncContext *context, void *answer, void *of)
-{
-    struct redis_handshake *g = of;
-    const redisReply *reply = good(context, answer, g);
-    if (!reply)
-        return;
-    if (is_error(reply) && strncmp(reply->str, "NOPERM", 6) != 0) {
-        fail(g, "INFO", reply->str);
-        return;
+    for (size_t i = 0; reply->type == REDIS_REPLY_ARRAY && i < reply->elements; i++) {
+        const redisReply *range = reply->element[i];
+        const redisReply *master =
+            range->type == REDIS_REPLY_ARRAY && range->elements > 2 ? range->element[2] : NULL;
+        if (master && master->type == REDIS_REPLY_ARRAY && master->elements > 1 &&
+            master->element[1]->type == REDIS_REPLY_INTEGER)
+            redis_cluster_node(n, redis_reply_text(master->element[0]),
+                               (unsigned long)master->element[1]->integer);
     }
-    if (reply->type == REDIS_REPLY_STRING)
-        read_info(reply->str, g->db, &g->facts);
-    const struct redis_facts *facts = &g->facts;
-    const char *useless = NULL; /* before the write is tried */
-    if (!is_error(reply) && reply->type != REDIS_REPLY_STRING)
-        useless = "what answers there is no Redis: it tells nothing of itself";
-    else if (facts->version && facts->version < REDIS_OLDEST_VERSION)
-        useless = "it is older than Redis 6, which the ledger's scripts need";
-    else if (facts->loading)
-        useless = "LOADING: it is still reading its data";
-    else if (!facts->cluster && strcmp(facts->role, "slave") == 0)
-        useless = "it is a replica, which takes no writes: name its master, or the sentinels";
-    if (useless) {
-        fail(g, "INFO", useless);
-        return;
-    }
-    const struct redis_facts *old = &g->before;
-    g->functions = false;
-    g->time_asked_us = redis_clock_local_us();
-    redisAsyncCommand(context, on_time, g, "TIME");
-    if (old->client_id && old->run_id[0] && strcmp(old->run_id, g->facts.run_id) == 0)
-        redisAsyncCommand(context, on_courtesy, g, "CLIENT KILL ID %lld", old->client_id);
-    if (g->facts.version >= REDIS_FUNCTIONS_SINCE)
-        load_library(on_library, g, context);
-    else
-        load_texts(g, context);
 }
 
-void redis_handshake_begin(struct redis_handshake *g, redisAsyncContext *context)
+static void read_trial(struct redis_connection *n, const redisReply *reply)
 {
-    g->failed = g->is_over = false;
-    g->facts = (struct redis_facts){.server = "", .keys = -1};
-    if (g->password.len && g->user.len)
-        redisAsyncCommand(context, on_auth, g, "AUTH %b %b", g->user.at, g->user.len, g->password.at,
-                          g->password.len);
-    else if (g->password.len)
-        redisAsyncCommand(context, on_auth, g, "AUTH %b", g->password.at, g->password.len);
-    if (g->db)
-        redisAsyncCommand(context, on_select, g, "SELECT %u", g->db);
-    redisAsyncCommand(context, on_courtesy, g, "CLIENT SETNAME %s", g->name);
-    redisAsyncCommand(context, on_id, g, "CLIENT ID");
-    redisAsyncCommand(context, on_info, g, "INFO");
+    const struct redis_trial *trial = &n->options->scripts->trials[n->tried_trials];
+    if (n->tried_trials++ == 0)
+        n->facts.write_us = clock_mono_us() - n->write_began_us;
+    if (reply->type == REDIS_REPLY_ERROR) {
+        /* Another node of a cluster may have the trial's key: this one is well, or it would have said so. */
+        static const char *const elsewhere[] = {"MOVED ", "ASK ", "TRYAGAIN "};
+        bool is_elsewhere = false;
+        for (size_t i = 0; i < sizeof(elsewhere) / sizeof(*elsewhere); i++)
+            is_elsewhere |= strncmp(reply->str, elsewhere[i], strlen(elsewhere[i])) == 0;
+        if (!is_elsewhere) {
+            fail(n, trial->doing, reply->str);
+            return;
+        }
+    } else if (!trial->is_any) {
+        bool has_core = reply->type == REDIS_REPLY_ARRAY && reply->elements == 2 &&
+                        str_eq(redis_reply_text(reply->element[0]), trial->core);
+        if (trial->core.at ? !has_core : reply->type != REDIS_REPLY_INTEGER) {
+            fail(n, trial->doing, "the answer is none that it gives");
+            return;
+        }
+    }
+    if (n->tried_trials < n->options->scripts->trial_count)
+        return;
+    n->before = n->facts;
+    n->is_greeted = true;
+    redis_connection_is_up(n);
+}
+
+/* ---- every reply of the handshake ---- */
+
+static void on_reply(redisAsyncContext *context, void *answer, void *of)
+{
+    struct redis_connection *n = context->data;
+    const redisReply *reply = answer;
+    enum step step = (enum step)(uintptr_t)of;
+    const struct redis_scripts *scripts;
+    const char *useless;
+    if (!n || !reply) /* given up, or lost */
+        return;
+    bool is_error = reply->type == REDIS_REPLY_ERROR;
+    scripts = n->options->scripts;
+    switch (step) {
+    case STEP_COURTESY:
+        break;
+    case STEP_AUTH:
+    case STEP_SELECT:
+        if (is_error)
+            fail(n, step_names[step], reply->str);
+        break;
+    case STEP_ID:
+        n->facts.client_id = reply->type == REDIS_REPLY_INTEGER ? reply->integer : 0;
+        break;
+    case STEP_INFO:
+        useless = read_facts(n, reply);
+        if (useless)
+            fail(n, step_names[step], useless);
+        else
+            begin_second(n);
+        break;
+    case STEP_TIME:
+        if (is_error || !redis_clock_read(&n->facts.clock, reply, n->time_asked_us))
+            fail(n, step_names[step], is_error ? reply->str : "the answer is none that it gives");
+        break;
+    case STEP_NODES:
+        read_nodes(n, reply);
+        break;
+    case STEP_LIBRARY: /* another daemon may have loaded it; without the right to load one, scripts do */
+        n->has_functions = !is_error || strstr(reply->str, "already exists");
+        if (n->has_functions)
+            begin_trials(n);
+        else
+            load_texts(n);
+        break;
+    case STEP_SCRIPT:
+        if (is_error || reply->len != REDIS_SCRIPT_NAME_BYTES) {
+            fail(n, step_names[step], is_error ? reply->str : "an answer that is no SHA1");
+            break;
+        }
+        memcpy(n->options->scripts->shas[n->loaded++ % scripts->count], reply->str, REDIS_SCRIPT_NAME_BYTES);
+        if (n->loaded == scripts->count && !n->is_greeted)
+            begin_trials(n);
+        break;
+    case STEP_TRIAL:
+        read_trial(n, reply);
+        break;
+    }
+}
+
+void redis_auth(redisAsyncContext *context, redisCallbackFn *on_answer, void *data, struct str user,
+                struct str password)
+{
+    if (password.len && user.len)
+        redisAsyncCommand(context, on_answer, data, "AUTH %b %b", user.at, user.len, password.at,
+                          password.len);
+    else if (password.len)
+        redisAsyncCommand(context, on_answer, data, "AUTH %b", password.at, password.len);
+}
+
+void redis_handshake_begin(struct redis_connection *n)
+{
+    n->is_greeted = false;
+    n->facts = (struct redis_facts){.server = "", .keys = -1};
+    redis_auth(n->context, on_reply, STEP(STEP_AUTH), n->options->address->user, n->password);
+    if (n->options->address->db)
+        ASK(n, STEP_SELECT, "SELECT %u", n->options->address->db);
+    ASK(n, STEP_COURTESY, "CLIENT SETNAME %s", n->options->name);
+    ASK(n, STEP_ID, "CLIENT ID");
+    ASK(n, STEP_INFO, "INFO");
+}
+
+void redis_redact(const char *said, struct str password, char *out, size_t size)
+{
+    static const char mask[] = "***";
+    const char *cut = strstr(said, ", with args beginning with"), *end = cut ? cut : said + strlen(said);
+    size_t len = 0;
+    for (const char *at = said; at < end && len + sizeof(mask) < size;) {
+        if (password.len && (size_t)(end - at) >= password.len &&
+            memcmp(at, password.at, password.len) == 0) {
+            memcpy(out + len, mask, sizeof(mask) - 1);
+            len += sizeof(mask) - 1;
+            at += password.len;
+        } else {
+            out[len++] = *at++;
+        }
+    }
+    out[len] = '\0';
 }
 
 /* ---- the clock ---- */
@@ -285,26 +306,26 @@ void redis_handshake_begin(struct redis_handshake *g, redisAsyncContext *context
 #define EXACT_US  1000 /* the ledger counts in milliseconds */
 
 /* Digits only, as a server writes them. */
-static bool read_number(const struct redis_value *value, int64_t most, int64_t *out)
+static bool read_number(const redisReply *reply, int64_t max, int64_t *out)
 {
+    struct str text = redis_reply_text(reply);
     *out = 0;
-    if (value->kind != REDIS_VALUE_STRING || value->string.len == 0 || value->string.len > 15)
+    if (text.len == 0 || text.len > 15)
         return false;
-    for (size_t i = 0; i < value->string.len; i++) {
-        if (!ascii_is_digit(value->string.at[i]))
+    for (size_t i = 0; i < text.len; i++) {
+        if (!ascii_is_digit(text.at[i]))
             return false;
-        *out = *out * 10 + (value->string.at[i] - '0');
+        *out = *out * 10 + (text.at[i] - '0');
     }
-    return *out <= most;
+    return *out <= max;
 }
 
-bool redis_clock_read(struct redis_clock *clock, const struct redis_value *time, int64_t asked_us)
+bool redis_clock_read(struct redis_clock *clock, const redisReply *time, int64_t asked_us)
 {
     int64_t now_us = redis_clock_local_us(), seconds, micros;
-    if (time->kind != REDIS_VALUE_ARRAY || time->count != 2)
-        return false;
-    struct redis_value first = redis_value_at(time, 0), second = redis_value_at(time, 1);
-    if (!read_number(&first, 253402300799, &seconds) || !read_number(&second, 999999, &micros))
+    if (time->type != REDIS_REPLY_ARRAY || time->elements != 2 ||
+        !read_number(time->element[0], 253402300799, &seconds) ||
+        !read_number(time->element[1], 999999, &micros))
         return false;
     clock->ahead_us = seconds * 1000000 + micros - (asked_us + now_us) / 2;
     clock->error_us = (now_us - asked_us) / 2;

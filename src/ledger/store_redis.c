@@ -1,6 +1,6 @@
 /*
- * One redis_command per request, from a pool: a request's memory belongs to the caller, the bytes sent belong
- * to us. The clock is read along with requests, so that an idle daemon sends nothing.
+ * One redis_command per request: a request's memory belongs to the caller, the bytes sent belong to us. The
+ * clock is read along with requests, so that an idle daemon sends nothing.
  */
 #include "ledger/store_redis.h"
 
@@ -10,14 +10,12 @@
 #include "base/log.h"
 #include "io/timer.h"
 #include "ledger/codec.h"
-#include "ledger/redis.h"
 #include "ledger/session_parts.h"
 
+#include <hiredis/hiredis.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-#define SPARE_MAX           256u  /* pending requests kept for the next */
-#define SPARE_BYTES_MAX     4096u /* and of these the buffers up to this size */
 #define CLOCK_EVERY_US      1000000
 #define CALLID_KEY          "tg2:callid_key"
 #define CALLID_KEY_AGAIN_MS 200u
@@ -30,7 +28,7 @@ struct pending {
     struct store_redis *store;
     void *request;
     bool loads;
-    LIST_ENTRY(pending) next; /* under way, or spare */
+    LIST_ENTRY(pending) next;
 };
 
 struct store_redis {
@@ -41,15 +39,14 @@ struct store_redis {
     const struct redis_hooks *hooks;
     void *owner;
     struct redis_cluster *cluster;
-    LIST_HEAD(, pending) under_way, spare;
-    size_t spare_count;
+    LIST_HEAD(, pending) under_way;
     struct redis_command time; /* the TIME under way, or the last one */
     bool asks_time;
     int64_t time_asked_us; /* by redis_clock_local_us */
     int64_t time_sent_us;  /* monotonic */
     struct redis_clock clock;
-    struct redis_command key_set, key_get; /* likewise of the key */
-    bool sets_key, gets_key, has_key, is_up;
+    struct redis_command key_command; /* likewise for the key: SET, then GET */
+    bool asks_key, sets_key, has_key, is_up;
     struct timer key_again;
     unsigned char key[STORE_REDIS_KEY_BYTES];
     struct buf details; /* of the reply that is being reported */
@@ -82,17 +79,11 @@ void store_redis_stem(struct hash128 id, char out[STORE_REDIS_STEM_BYTES])
     write_key(out, id, '\0');
 }
 
-/* ---- the pool ---- */
+/* ---- sending ---- */
 
 static struct pending *pending_new(struct store_redis *s, void *request)
 {
-    struct pending *p = LIST_FIRST(&s->spare);
-    if (p) {
-        LIST_REMOVE(p, next);
-        s->spare_count--;
-    } else {
-        p = alloc_zeroed(sizeof(*p));
-    }
+    struct pending *p = alloc_zeroed(sizeof(*p));
     p->store = s;
     p->request = request;
     LIST_INSERT_HEAD(&s->under_way, p, next);
@@ -101,27 +92,19 @@ static struct pending *pending_new(struct store_redis *s, void *request)
 
 static void pending_free(struct pending *p)
 {
-    struct store_redis *s = p->store;
     LIST_REMOVE(p, next);
-    if (s->spare_count == SPARE_MAX || p->command.bytes.cap > SPARE_BYTES_MAX) {
-        buf_clear(&p->command.bytes);
-        free(p);
-        return;
-    }
-    LIST_INSERT_HEAD(&s->spare, p, next);
-    s->spare_count++;
+    buf_clear(&p->command.bytes);
+    free(p);
 }
 
-/* ---- the clock ---- */
-
-static void on_time(struct redis_command *command, enum redis_ended how, const struct redis_value *value,
+static void on_time(struct redis_command *command, enum redis_ended how, const redisReply *reply,
                     const char *why)
 {
     struct store_redis *s = (struct store_redis *)((char *)command - offsetof(struct store_redis, time));
     struct redis_clock clock;
     (void)why;
     s->asks_time = false;
-    if (how == REDIS_ANSWERED && redis_clock_read(&clock, value, s->time_asked_us))
+    if (how == REDIS_ANSWERED && redis_clock_read(&clock, reply, s->time_asked_us))
         redis_clock_update(&s->clock, &clock);
 }
 
@@ -130,9 +113,7 @@ static int64_t now_ms(struct session_store *store)
     return redis_clock_now_ms(&((struct store_redis *)store)->clock);
 }
 
-/* ---- sending ---- */
-
-/* False: nobody is there to take it. */
+/* False: Redis is away; the request has not begun. */
 static bool send(struct store_redis *s, struct pending *p)
 {
     if (!redis_cluster_send(s->cluster, &p->command)) {
@@ -150,12 +131,10 @@ static bool send(struct store_redis *s, struct pending *p)
     return true;
 }
 
-static bool undone(struct store_redis *s, struct store_request *request)
+static const char *why_not_sent(struct store_redis *s)
 {
     const char *why = redis_cluster_why_away(s->cluster);
-    request->result = STORE_UNDONE;
-    request->why = why[0] ? why : "it takes no more now";
-    return true;
+    return why[0] ? why : "it takes no more now";
 }
 
 /* ---- replies ---- */
@@ -168,37 +147,40 @@ static enum store_result result_of(enum redis_ended how)
 }
 
 /* What was found at each key; the core alone was read by GET. */
-static bool read_stored(struct store_redis *s, const struct redis_value *value, struct store_request *request,
+static bool read_stored(struct store_redis *s, const redisReply *reply, struct store_request *request,
                         bool loads)
 {
     bool by_get = loads && !request->with;
     size_t at = 0;
-    if (!by_get &&
-        (value->kind != REDIS_VALUE_ARRAY || value->count != 1 + (size_t)__builtin_popcount(request->with)))
+    if (!by_get && (reply->type != REDIS_REPLY_ARRAY ||
+                    reply->elements != 1 + (size_t)__builtin_popcount(request->with)))
         return false;
     for (enum session_part part = PART_CORE; part < PART_COUNT; part++) {
         if (part && !(request->with & PART_BIT(part)))
             continue;
-        struct redis_value item = by_get ? *value : redis_value_at(value, at++);
-        bool is_hash = part == PART_DETAILS;
-        if (is_hash ? item.kind != REDIS_VALUE_ARRAY
-                    : item.kind != REDIS_VALUE_STRING && item.kind != REDIS_VALUE_NIL)
+        const redisReply *item = by_get ? reply : reply->element[at++];
+        if (part != PART_DETAILS) {
+            request->stored[part] = redis_reply_text(item);
+            if (!request->stored[part].at && item->type != REDIS_REPLY_NIL)
+                return false;
+            continue;
+        }
+        if (item->type != REDIS_REPLY_ARRAY)
             return false;
         s->details.len = 0;
-        for (size_t i = 0; is_hash && i + 1 < item.count && i < 2 * SESSION_FIELDS_MAX; i += 2) {
-            struct redis_value name = redis_value_at(&item, i), text = redis_value_at(&item, i + 1);
-            if (name.kind != REDIS_VALUE_STRING || text.kind != REDIS_VALUE_STRING)
+        for (size_t i = 0; i + 1 < item->elements && i < 2 * SESSION_FIELDS_MAX; i += 2) {
+            struct str name = redis_reply_text(item->element[i]),
+                       text = redis_reply_text(item->element[i + 1]);
+            if (!name.at || !text.at)
                 return false;
-            detail_add(&s->details, name.string, text.string);
+            detail_add(&s->details, name, text);
         }
-        request->stored[part] = part == PART_DETAILS              ? buf_view(&s->details)
-                                : item.kind == REDIS_VALUE_STRING ? item.string
-                                                                  : STR_NONE;
+        request->stored[part] = buf_view(&s->details);
     }
     return true;
 }
 
-static void on_ended(struct redis_command *command, enum redis_ended how, const struct redis_value *value,
+static void on_ended(struct redis_command *command, enum redis_ended how, const redisReply *reply,
                      const char *why)
 {
     struct pending *p = (struct pending *)command;
@@ -208,9 +190,9 @@ static void on_ended(struct redis_command *command, enum redis_ended how, const 
     request->result =
         loads && how == REDIS_LOST ? STORE_UNDONE : result_of(how); /* reading changes nothing */
     request->why = why;
-    if (how == REDIS_ANSWERED && !loads && value->kind == REDIS_VALUE_INTEGER) {
+    if (how == REDIS_ANSWERED && !loads && reply->type == REDIS_REPLY_INTEGER) {
         request->result = STORE_DONE;
-    } else if (how == REDIS_ANSWERED && read_stored(p->store, value, request, loads)) {
+    } else if (how == REDIS_ANSWERED && read_stored(p->store, reply, request, loads)) {
         request->result = loads ? STORE_DONE : STORE_CONFLICT;
     } else if (how == REDIS_ANSWERED) {
         request->result = STORE_REFUSED;
@@ -220,7 +202,7 @@ static void on_ended(struct redis_command *command, enum redis_ended how, const 
     request->ended(request);
 }
 
-static void on_rated(struct redis_command *command, enum redis_ended how, const struct redis_value *value,
+static void on_rated(struct redis_command *command, enum redis_ended how, const redisReply *reply,
                      const char *why)
 {
     struct pending *p = (struct pending *)command;
@@ -228,9 +210,9 @@ static void on_rated(struct redis_command *command, enum redis_ended how, const 
     request->result = result_of(how);
     request->why = why;
     request->wait_ms = 0;
-    if (how == REDIS_ANSWERED && value->kind == REDIS_VALUE_INTEGER) {
+    if (how == REDIS_ANSWERED && reply->type == REDIS_REPLY_INTEGER) {
         request->result = STORE_DONE;
-        request->wait_ms = value->integer < UINT32_MAX ? (uint32_t)value->integer : UINT32_MAX;
+        request->wait_ms = reply->integer < UINT32_MAX ? (uint32_t)reply->integer : UINT32_MAX;
     } else if (how == REDIS_ANSWERED) {
         request->result = STORE_REFUSED;
         request->why = no_such_answer;
@@ -252,12 +234,22 @@ static void write_keys(struct redis_command *command, struct hash128 id, unsigne
         }
 }
 
+/* True: it has ended already, since it could not be sent. */
+static bool begin(struct store_redis *s, struct pending *p, struct store_request *request, bool loads)
+{
+    p->command.ended = on_ended;
+    p->loads = loads;
+    if (send(s, p))
+        return false;
+    request->result = STORE_UNDONE;
+    request->why = why_not_sent(s);
+    return true;
+}
+
 static bool load(struct session_store *store, struct store_request *request)
 {
     struct store_redis *s = (struct store_redis *)store;
     struct pending *p = pending_new(s, request);
-    p->command.ended = on_ended;
-    p->loads = true;
     if (request->with) {
         redis_command_begin_script(&p->command, SCRIPT_COMMIT, 1 + (size_t)__builtin_popcount(request->with),
                                    1);
@@ -268,7 +260,7 @@ static bool load(struct session_store *store, struct store_request *request)
         redis_command_word(&p->command, STR_LIT("GET"));
         write_keys(&p->command, request->id, 0);
     }
-    return !send(s, p) && undone(s, request);
+    return begin(s, p, request, true);
 }
 
 /* A command, the number of its key and two arguments. HDEL deletes the same field twice: all calls have the
@@ -319,13 +311,11 @@ static bool commit(struct session_store *store, struct store_request *request)
 {
     struct store_redis *s = (struct store_redis *)store;
     struct pending *p = pending_new(s, request);
-    p->command.ended = on_ended;
-    p->loads = false;
     if (request->forget)
         write_forget(&p->command, request->id);
     else
         write_commit(&p->command, request);
-    return !send(s, p) && undone(s, request);
+    return begin(s, p, request, false);
 }
 
 static void write_rate(struct redis_command *command, const struct store_rate_request *request)
@@ -353,7 +343,7 @@ static bool rate(struct session_store *store, struct store_rate_request *request
     if (send(s, p))
         return false;
     request->result = STORE_UNDONE;
-    request->why = redis_cluster_why_away(s->cluster);
+    request->why = why_not_sent(s);
     return true;
 }
 
@@ -369,21 +359,31 @@ static void set_up(struct store_redis *s)
     s->hooks->up(s->owner);
 }
 
-/* Where the reply was lost, it is asked again before the ledger is up: ids that this daemon signed alone
- * would be unknown to all others. Where Redis refuses the key, there is none to wait for. */
-static void on_key(struct redis_command *command, enum redis_ended how, const struct redis_value *value,
+static void on_key(struct redis_command *command, enum redis_ended how, const redisReply *reply,
                    const char *why)
 {
-    struct store_redis *s = (struct store_redis *)((char *)command - offsetof(struct store_redis, key_get));
-    s->gets_key = false;
-    if (how == REDIS_ANSWERED && value->kind == REDIS_VALUE_STRING && value->string.len) {
-        struct str text = value->string; /* any that an operator puts there will do */
+    struct store_redis *s =
+        (struct store_redis *)((char *)command - offsetof(struct store_redis, key_command));
+    if (s->sets_key) { /* whether it was set is seen by the GET */
+        s->sets_key = false;
+        redis_command_begin(command, 2);
+        redis_command_word(command, STR_LIT("GET"));
+        redis_command_key(command, STR_LIT(CALLID_KEY));
+        if (redis_cluster_send(s->cluster, command))
+            return;
+        how = REDIS_UNDONE;
+    }
+    s->asks_key = false;
+    struct str text = how == REDIS_ANSWERED ? redis_reply_text(reply) : STR_NONE;
+    if (text.len) { /* any that an operator puts there will do */
         struct hash128 hash = hash_stable(text);
         uint64_t halves[2] = {hash.high, hash.low};
         memcpy(s->key, text.len == sizeof(s->key) ? (const void *)text.at : halves, sizeof(s->key));
         s->has_key = true;
     } else {
         timer_set(&s->key_again, s->options.loop, CALLID_KEY_AGAIN_MS, ask_key, s);
+        /* If the reply was lost, the ledger is up only after the next attempt: ids that this daemon signed
+         * alone would be unknown to all others. If Redis refuses the key, waiting does not help. */
         if (how != REDIS_REFUSED && how != REDIS_ANSWERED)
             return;
         log_event(LOG_WARN, "redis_callid_key_unknown", LOG_TEXT("why", why ? why : "it was not kept"));
@@ -391,34 +391,21 @@ static void on_key(struct redis_command *command, enum redis_ended how, const st
     set_up(s);
 }
 
-/* Whether it was set, the GET behind it tells. */
-static void on_key_set(struct redis_command *command, enum redis_ended how, const struct redis_value *value,
-                       const char *why)
-{
-    (void)how, (void)value, (void)why;
-    ((struct store_redis *)((char *)command - offsetof(struct store_redis, key_set)))->sets_key = false;
-}
-
-/* Where Redis lost its data, the key that we know is the one that the fleet goes on with. */
+/* If Redis lost its data, the fleet goes on with the key that this daemon knows. */
 static void ask_key(void *owner)
 {
     struct store_redis *s = owner;
     uint64_t made[2] = {hash_random(), hash_random()};
     struct str key = {s->has_key ? (const char *)s->key : (const char *)made, STORE_REDIS_KEY_BYTES};
-    if (s->sets_key || s->gets_key)
+    if (s->asks_key)
         return;
-    s->key_set.ended = on_key_set;
-    redis_command_begin(&s->key_set, 4);
-    redis_command_word(&s->key_set, STR_LIT("SET"));
-    redis_command_key(&s->key_set, STR_LIT(CALLID_KEY));
-    redis_command_word(&s->key_set, key);
-    redis_command_word(&s->key_set, STR_LIT("NX"));
-    s->key_get.ended = on_key;
-    redis_command_begin(&s->key_get, 2);
-    redis_command_word(&s->key_get, STR_LIT("GET"));
-    redis_command_key(&s->key_get, STR_LIT(CALLID_KEY));
-    s->sets_key = redis_cluster_send(s->cluster, &s->key_set);
-    s->gets_key = s->sets_key && redis_cluster_send(s->cluster, &s->key_get);
+    s->key_command.ended = on_key;
+    redis_command_begin(&s->key_command, 4);
+    redis_command_word(&s->key_command, STR_LIT("SET"));
+    redis_command_key(&s->key_command, STR_LIT(CALLID_KEY));
+    redis_command_word(&s->key_command, key);
+    redis_command_word(&s->key_command, STR_LIT("NX"));
+    s->asks_key = s->sets_key = redis_cluster_send(s->cluster, &s->key_command);
 }
 
 /* ---- Redis comes and goes ---- */
@@ -426,7 +413,7 @@ static void ask_key(void *owner)
 static void on_up(void *owner)
 {
     struct store_redis *s = owner;
-    s->clock = redis_cluster_facts(s->cluster)->clock;
+    s->clock = *redis_cluster_clock(s->cluster);
     s->time_sent_us = 0;
     timer_clear(&s->key_again);
     ask_key(s);
@@ -443,100 +430,96 @@ static void on_away(void *owner, const char *why)
 
 static const struct redis_hooks cluster_hooks = {on_up, on_away};
 
-/* ---- the trial at the handshake ---- */
+/* ---- the trials of the handshake ---- */
 
-static const char probe_core[] = "123456789 a core";
 #define PROBE_TTL_S 10u
 
-/* The keys of the trial are tg2:{probe-…}: the 36 bits that base64url writes as "probe-", and 92 of a hash.
- */
+/* The trials' keys are tg2:{probe-…}: the 36 bits that base64url writes as "probe-", and 92 of a hash. They
+ * are the same for each handshake of this daemon: what a broken one left is overwritten. */
 static struct hash128 probe_id(const char *name)
 {
     static const unsigned char digits[] = {41, 43, 40, 27, 30, 62};
-    struct hash128 id = hash_stable(str_of(name));
+    char unique[80];
     uint64_t begin = 0;
+    snprintf(unique, sizeof(unique), "%.64s:%08x", name, (unsigned)hash_random());
+    struct hash128 id = hash_stable(str_of(unique));
     for (size_t i = 0; i < sizeof(digits); i++)
         begin = begin << 6 | digits[i];
     id.high = begin << 28 | (id.high & 0xfffffff);
     return id;
 }
 
+static const char probe_core[] = "123456789 a core";
+
 /* Each command that commits use is tried by itself: Redis 7.0 does not name the one that a user may not use.
  */
 static const struct {
     const char *doing;
-    bool is_new, conflicts;
-    struct str core;
+    bool is_new;
+    struct str core, conflict; /* what is there, if another has committed before */
     struct store_write write;
 } trial_commits[] = {
-    {"commit (FCALL or EVALSHA, GETRANGE, SET, EXPIRE)", true, false, STR(probe_core), {.kind = WRITE_SET}},
+    {"commit (FCALL or EVALSHA, GETRANGE, SET, EXPIRE)",
+     true,
+     STR(probe_core),
+     {NULL, 0},
+     {.kind = WRITE_SET}},
     {"commit (SETRANGE)",
      false,
-     false,
+     {NULL, 0},
      {NULL, 0},
      {.kind = WRITE_AT, .part = PART_CORE, .at = 10, .value = STR("A")}},
     {"commit (HSET)",
      false,
-     false,
+     {NULL, 0},
      {NULL, 0},
      {.kind = WRITE_FIELD, .part = PART_DETAILS, .name = STR("goal"), .value = STR("none")}},
     {"commit (HDEL)",
      false,
-     false,
+     {NULL, 0},
      {NULL, 0},
      {.kind = WRITE_NO_FIELD, .part = PART_DETAILS, .name = STR("goal")}},
-    {"commit (GET, HGETALL)", true, true, STR("!"), {.kind = WRITE_SET}},
+    {"commit (GET, HGETALL)", true, STR("!"), STR("123456789 A core"), {.kind = WRITE_SET}},
 };
 #define TRIAL_COMMITS (sizeof(trial_commits) / sizeof(*trial_commits))
-enum { TRIAL_RATE = TRIAL_COMMITS, TRIAL_FORGET, TRIALS }; /* behind the first write */
-_Static_assert(TRIALS < REDIS_TRIALS_MAX, "the handshake has room for all trials");
+_Static_assert(TRIAL_COMMITS + 3 <= REDIS_TRIALS_MAX, "there is room for all trials");
 
-static const char *write_trial(struct redis_command *command, size_t i, const char *name)
+static struct redis_trial *add_trial(struct redis_scripts *scripts, const char *doing)
 {
-    struct store_request request = {.id = probe_id(name), .guard = {probe_core, CODEC_GUARD_BYTES}};
-    if (i == 0) { /* an empty core, which commits take for none: it gives the trial's core a time to live,
-                   * also where the user may not call EXPIRE */
-        redis_command_begin(command, 5);
-        redis_command_word(command, STR_LIT("SET"));
-        write_keys(command, request.id, 0);
-        redis_command_word(command, STR_NONE);
-        redis_command_word(command, STR_LIT("EX"));
-        redis_command_number(command, PROBE_TTL_S);
-        return "a write";
-    }
-    i--;
-    if (i < TRIAL_COMMITS) {
-        request.guard = trial_commits[i].is_new ? STR_NONE : request.guard;
-        request.parts[PART_CORE] = trial_commits[i].core;
-        request.writes = &trial_commits[i].write;
-        request.write_count = trial_commits[i].write.kind != WRITE_SET;
-        request.with = PART_BIT(PART_DETAILS);
-        request.renew_ttl_s = PROBE_TTL_S;
-        write_commit(command, &request);
-        return trial_commits[i].doing;
-    }
-    if (i == TRIAL_RATE) {
-        struct store_rate_request rated = {.bucket = request.id, .rate_count = 0};
-        write_rate(command, &rated);
-        return "rate (HGET, TIME, HSET, PEXPIRE)";
-    }
-    if (i == TRIAL_FORGET) {
-        write_forget(command, request.id);
-        return "commit (DEL)";
-    }
-    return NULL;
+    struct redis_trial *trial = &scripts->trials[scripts->trial_count++];
+    trial->doing = doing;
+    return trial;
 }
 
-static bool is_expected(size_t i, const struct redis_value *value)
+static void add_trials(struct redis_scripts *scripts, struct hash128 id)
 {
-    if (i == 0)
-        return true;
-    if (--i >= TRIAL_COMMITS || !trial_commits[i].conflicts)
-        return value->kind == REDIS_VALUE_INTEGER;
-    struct redis_value core = {.kind = REDIS_VALUE_NIL};
-    if (value->kind == REDIS_VALUE_ARRAY && value->count == 2)
-        core = redis_value_at(value, PART_CORE);
-    return core.kind == REDIS_VALUE_STRING && str_is(core.string, "123456789 A core");
+    /* An empty core, which commits take for none: it gives the trial's core a time to live, also if the user
+     * may not call EXPIRE. */
+    struct redis_trial *trial = add_trial(scripts, "a write");
+    trial->is_any = true;
+    redis_command_begin(&trial->command, 5);
+    redis_command_word(&trial->command, STR_LIT("SET"));
+    write_keys(&trial->command, id, 0);
+    redis_command_word(&trial->command, STR_NONE);
+    redis_command_word(&trial->command, STR_LIT("EX"));
+    redis_command_number(&trial->command, PROBE_TTL_S);
+    for (size_t i = 0; i < TRIAL_COMMITS; i++) {
+        struct store_request request = {
+            .id = id,
+            .guard = {probe_core, trial_commits[i].is_new ? 0 : CODEC_GUARD_BYTES},
+            .parts[PART_CORE] = trial_commits[i].core,
+            .writes = &trial_commits[i].write,
+            .write_count = trial_commits[i].write.kind != WRITE_SET,
+            .with = PART_BIT(PART_DETAILS),
+            .renew_ttl_s = PROBE_TTL_S,
+        };
+        trial = add_trial(scripts, trial_commits[i].doing);
+        trial->core = trial_commits[i].conflict;
+        write_commit(&trial->command, &request);
+    }
+    struct store_rate_request rated = {.bucket = id, .rate_count = 0};
+    write_rate(&add_trial(scripts, "rate (HGET, TIME, HSET, PEXPIRE)")->command, &rated);
+    write_forget(&add_trial(scripts, "commit (DEL)")->command, id);
 }
 
 /* ---- scripts ---- */
@@ -560,8 +543,7 @@ static void init_scripts(struct store_redis *s)
 {
     struct redis_scripts *scripts = &s->scripts;
     struct buf *library = &s->library;
-    *scripts =
-        (struct redis_scripts){.count = SCRIPTS, .write_trial = write_trial, .is_expected = is_expected};
+    scripts->count = SCRIPTS;
     for (size_t i = 0; i < SCRIPTS; i++)
         scripts->texts[i] = embedded_text(script_files[i].file);
     write_library(library, scripts);
@@ -576,6 +558,7 @@ static void init_scripts(struct store_redis *s)
     buf_printf(library, "#!lua name=%.*s\n", (int)REDIS_SCRIPT_NAME_BYTES - 4, scripts->functions[0]);
     write_library(library, scripts);
     scripts->library = buf_view(library);
+    add_trials(scripts, probe_id(s->options.name));
 }
 
 /* ---- from outside ---- */
@@ -586,14 +569,12 @@ static void store_free(struct session_store *store)
     redis_cluster_free(s->cluster);
     timer_clear(&s->key_again);
     struct pending *p;
-    while ((p = LIST_FIRST(&s->under_way)) || (p = LIST_FIRST(&s->spare))) {
-        LIST_REMOVE(p, next);
-        buf_clear(&p->command.bytes);
-        free(p);
-    }
+    while ((p = LIST_FIRST(&s->under_way)))
+        pending_free(p);
+    for (size_t i = 0; i < s->scripts.trial_count; i++)
+        buf_clear(&s->scripts.trials[i].command.bytes);
     buf_clear(&s->time.bytes);
-    buf_clear(&s->key_set.bytes);
-    buf_clear(&s->key_get.bytes);
+    buf_clear(&s->key_command.bytes);
     explicit_bzero(s->key, sizeof(s->key));
     buf_clear(&s->details);
     buf_clear(&s->library);
@@ -610,8 +591,8 @@ struct session_store *store_redis_new(const struct redis_options *options, const
     s->store.kind = &redis_kind;
     s->hooks = hooks;
     s->owner = owner;
-    init_scripts(s);
     s->options = *options;
+    init_scripts(s);
     s->options.scripts = &s->scripts;
     s->cluster = redis_cluster_new(&s->options, &cluster_hooks, s);
     return &s->store;

@@ -126,6 +126,24 @@ static void sentinels(void **state)
     golden_check_rows("load", "Redis address: sentinels");
 }
 
+static void clusters(void **state)
+{
+    (void)state;
+    reads("cluster://a", "cluster://a:6379");
+    reads("cluster://gate:hidden@a:7001,b,[::1]:7003", "cluster://a:7001,b:6379,[::1]:7003");
+    assert_int_equal(a.kind, REDIS_ADDRESS_CLUSTER);
+    assert_int_equal(a.host_count, 3);
+    assert_true(str_is(a.password, "hidden"));
+    refuses("cluster://");
+    refuses("cluster://a,");
+    refuses("cluster://a,b:0");
+    refuses("cluster://a,b/0");
+    refuses("cluster://a,b?password=hidden");
+    refuses("cluster://1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17");
+    refuses("redis://gate:hidden@a,b");
+    golden_check_rows("load", "Redis address: clusters");
+}
+
 static void anything_else(void **state)
 {
     (void)state;
@@ -145,6 +163,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(hosts, begin, end),
         cmocka_unit_test_setup_teardown(who_we_are, begin, end),
         cmocka_unit_test_setup_teardown(sentinels, begin, end),
+        cmocka_unit_test_setup_teardown(clusters, begin, end),
         cmocka_unit_test_setup_teardown(anything_else, begin, end),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

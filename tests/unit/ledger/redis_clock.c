@@ -17,8 +17,7 @@ static bool read_time(struct redis_clock *clock, const char *seconds, const char
     redisReply second = {.type = REDIS_REPLY_STRING, .str = (char *)(uintptr_t)micros, .len = strlen(micros)};
     redisReply *items[] = {&first, &second};
     redisReply reply = {.type = REDIS_REPLY_ARRAY, .elements = 2, .element = items};
-    struct redis_value value = redis_value_of(&reply);
-    return redis_clock_read(clock, &value, asked_us);
+    return redis_clock_read(clock, &reply, asked_us);
 }
 
 /* A wall clock that is decades off does not matter, nor does a reading that took long. */
