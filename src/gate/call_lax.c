@@ -64,11 +64,9 @@ enum step call_lax_ask(struct call *c)
     lax->args = args.now;
     lax->problems = call_problems(c, &lax->problem_count);
     c->lax = lax;
-    if (c->request.dry_run)
-        return STEP_NEXT;
-    enum ledger_state state = ledger_lax_look(c->gate->ledger, schema_digest(c), lax->problems,
-                                              lax->problem_count, &lax->known, call_resume, c);
-    return state == LEDGER_PENDING ? STEP_WAIT : STEP_NEXT;
+    if (!c->request.dry_run)
+        lax->known = ledger_lax_look(c->gate->ledger, schema_digest(c), lax->problems, lax->problem_count);
+    return STEP_NEXT;
 }
 
 /* ---- the verdict ------------------------------------------------------------------- */

@@ -11,8 +11,6 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-/* ---- entries ---- */
-
 static void drop(struct approval_table *t, unsigned at)
 {
     t->count--;
@@ -29,27 +27,25 @@ static struct approval *find_id(struct approval_table *t, uint64_t id)
 
 /* ---- room ---- */
 
-enum scope { OF_SESSION, OF_USER };
-
-static bool is_of(const struct approval *a, const struct approval *b, enum scope scope)
+static bool is_of(const struct approval *a, const struct approval *b, bool of_session)
 {
-    return a->uid == b->uid && (scope == OF_USER || a->session_hash == b->session_hash);
+    return a->uid == b->uid && (!of_session || a->session_hash == b->session_hash);
 }
 
-static unsigned count_of(const struct approval_table *t, const struct approval *like, enum scope scope)
+static unsigned count_of(const struct approval_table *t, const struct approval *like, bool of_session)
 {
     unsigned count = 0;
     for (unsigned i = 0; i < t->count; i++)
-        count += is_of(&t->list[i], like, scope);
+        count += is_of(&t->list[i], like, of_session);
     return count;
 }
 
 /* The oldest without an answer that still counts: one that was approved or denied stays. */
-static bool drop_oldest(struct approval_table *t, const struct approval *like, enum scope scope)
+static bool drop_oldest(struct approval_table *t, struct approval like, bool of_session)
 {
     for (unsigned i = 0; i < t->count; i++) {
         bool counts = t->list[i].state == APPROVAL_APPROVED || t->list[i].state == APPROVAL_DENIED;
-        if (!counts && is_of(&t->list[i], like, scope)) {
+        if (!counts && is_of(&t->list[i], &like, of_session)) {
             drop(t, i);
             return true;
         }
@@ -60,20 +56,19 @@ static bool drop_oldest(struct approval_table *t, const struct approval *like, e
 /* Who asks much pushes out its own questions, then those of the user who has most. */
 static bool make_room(struct approval_table *t, const struct approval *asked)
 {
-    if (count_of(t, asked, OF_SESSION) >= APPROVALS_SESSION_MAX && !drop_oldest(t, asked, OF_SESSION))
+    if (count_of(t, asked, true) >= APPROVALS_SESSION_MAX && !drop_oldest(t, *asked, true))
         return false;
-    if (count_of(t, asked, OF_USER) >= APPROVALS_USER_MAX && !drop_oldest(t, asked, OF_USER))
+    if (count_of(t, asked, false) >= APPROVALS_USER_MAX && !drop_oldest(t, *asked, false))
         return false;
     if (t->count < APPROVALS_MAX)
         return true;
     unsigned most = 0, at = 0;
     for (unsigned i = 0; i < t->count; i++) {
-        unsigned count = count_of(t, &t->list[i], OF_USER);
+        unsigned count = count_of(t, &t->list[i], false);
         at = count > most ? i : at;
         most = count > most ? count : most;
     }
-    struct approval busiest = t->list[at];
-    return drop_oldest(t, &busiest, OF_USER);
+    return drop_oldest(t, t->list[at], false);
 }
 
 /* ---- requests ---- */
@@ -203,13 +198,7 @@ bool approval_table_apply(struct approval_table *t, struct approval_request *r, 
 
 /* ---- bytes ---- */
 
-static void code_text(struct record_coder *c, struct arena *arena, struct str *text, size_t most)
-{
-    struct str got = record_text(c, *text, 2, most);
-    *text = c->out ? *text : arena_dup(arena, got);
-}
-
-void approval_table_code(struct record_coder *c, struct approval_table *t, struct arena *arena)
+void approval_table_code(struct record_coder *c, struct approval_table *t)
 {
     uint64_t count = t->count;
     RECORD_NUMBER(c, count, 2);
@@ -235,12 +224,12 @@ void approval_table_code(struct record_coder *c, struct approval_table *t, struc
         RECORD_NUMBER(c, e->process.pid, 4);
         RECORD_NUMBER(c, e->made_ms, 8);
         RECORD_NUMBER(c, e->expires_ms, 8);
-        code_text(c, arena, &e->session, APPROVAL_NAME_MAX);
-        code_text(c, arena, &e->user, APPROVAL_NAME_MAX);
-        code_text(c, arena, &e->tool, APPROVAL_NAME_MAX);
-        code_text(c, arena, &e->arguments, APPROVAL_ARGUMENTS_MAX);
-        code_text(c, arena, &e->question, APPROVAL_QUESTION_MAX);
-        code_text(c, arena, &e->answered_by, APPROVAL_NAME_MAX);
+        record_text(c, &e->session, 2, APPROVAL_NAME_MAX);
+        record_text(c, &e->user, 2, APPROVAL_NAME_MAX);
+        record_text(c, &e->tool, 2, APPROVAL_NAME_MAX);
+        record_text(c, &e->arguments, 2, APPROVAL_ARGUMENTS_MAX);
+        record_text(c, &e->question, 2, APPROVAL_QUESTION_MAX);
+        record_text(c, &e->answered_by, 2, APPROVAL_NAME_MAX);
     }
     t->count = c->bad ? 0 : t->count;
 }
@@ -252,7 +241,6 @@ TAILQ_HEAD(approval_requests, approval_request);
 struct approvals {
     struct record record;
     struct approval_table table;
-    struct arena *arena; /* of the table's texts */
     struct approval_requests waiting, ended;
 };
 
@@ -263,12 +251,7 @@ int64_t approvals_now_ms(const struct approvals *a)
 
 static void code_record(void *owner, struct record_coder *coder)
 {
-    struct approvals *a = owner;
-    if (!coder->out) {
-        arena_free(a->arena);
-        a->arena = arena_new();
-    }
-    approval_table_code(coder, &a->table, a->arena);
+    approval_table_code(coder, &((struct approvals *)owner)->table);
 }
 
 static bool apply_waiting(void *owner)
@@ -278,7 +261,7 @@ static bool apply_waiting(void *owner)
     bool changed = false;
     TAILQ_FOREACH (r, &a->waiting, next) {
         r->is_applied = true;
-        changed |= approval_table_apply(&a->table, r, approvals_now_ms(a), a->arena);
+        changed |= approval_table_apply(&a->table, r, approvals_now_ms(a), a->record.arena);
     }
     return changed;
 }
@@ -324,8 +307,7 @@ struct approvals *approvals_new(struct ledger *ledger)
         .apply = apply_waiting,
         .ended = on_ended};
     struct approvals *a = alloc_zeroed(sizeof(*a));
-    a->record = (struct record){.kind = &kind, .owner = a, .in = ledger_store(ledger)};
-    a->arena = arena_new();
+    record_init(&a->record, &kind, a, ledger_store(ledger));
     TAILQ_INIT(&a->waiting);
     TAILQ_INIT(&a->ended);
     return a;
@@ -341,7 +323,6 @@ void approvals_free(struct approvals *a)
     }
     if (!a)
         return;
-    arena_free(a->arena);
     record_clear(&a->record);
     free(a);
 }

@@ -106,8 +106,8 @@ struct approval_request {
 bool approval_table_apply(struct approval_table *table, struct approval_request *request, int64_t now_ms,
                           struct arena *arena);
 
-/* Its bytes behind those of record.h, the texts copied into `arena`; empty if they are bad. */
-void approval_table_code(struct record_coder *coder, struct approval_table *table, struct arena *arena);
+/* Its bytes behind those of record.h; empty if they are bad. */
+void approval_table_code(struct record_coder *coder, struct approval_table *table);
 
 /* ---- the fleet's table ---- */
 

@@ -1,60 +1,69 @@
 /*
  * Insistence: a published schema may be stricter than its server. A problem that a model insists on is let
- * through once, and what the server says to it is remembered for the session: accepted or refused. The caller
- * says which problems may be insisted on (ledger_admit.lax); no tool that destroys is ever let run.
+ * through once, and the server's answer is remembered for the session: accepted or refused. The caller says
+ * which problems may be insisted on (ledger_admit.lax); a tool that destroys never runs with one.
  */
+#include "ledger/lax.h"
+
+#include "base/alloc.h"
+#include "base/arena.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "ledger/ledger_internal.h"
 #include "ledger/rules_internal.h"
 
-/* items[3].x and items[7].x are one problem. */
-static uint32_t hash_problem(const struct ledger_problem *problem)
+#include <stdlib.h>
+
+/* The path without array indexes: items[3].x and items[7].x are one problem. Returns its length, and writes
+ * what fits into `out`. */
+static size_t general_path(struct str path, char *out, size_t size, uint32_t *hash)
 {
-    uint32_t hash = RULES_HASH_EMPTY;
-    struct str path = problem->path, code = problem->code;
     bool in_index = false;
+    size_t len = 0;
     for (size_t i = 0; i < path.len; i++) {
         in_index = in_index && ascii_is_digit(path.at[i]);
-        if (!in_index)
-            hash = rules_hash_more(hash, path.at[i]);
+        if (!in_index) {
+            *hash = rules_hash_more(*hash, path.at[i]);
+            if (len < size)
+                out[len] = path.at[i];
+            len++;
+        }
         in_index |= path.at[i] == '[';
     }
-    hash = rules_hash_more(hash, '\0');
-    for (size_t i = 0; i < code.len; i++)
-        hash = rules_hash_more(hash, code.at[i]);
-    return hash;
+    return len;
 }
 
-/* The problems of a call, each once. */
-struct lax_problems {
-    uint32_t tool;
-    unsigned count; /* 0: there are none, or too many to remember */
-    struct {
-        uint32_t hash;
-        bool known;
-    } list[SESSION_LAX_MAX];
+/* ---- a session ---- */
+
+struct lax_problem {
+    uint32_t hash;
+    bool known; /* to the fleet */
 };
 
-static struct lax_problems problems_of(const struct rules_ctx *ctx, const struct ledger_admit *request)
+/* The problems of a call, each once. 0: it has none, or too many to remember. */
+static unsigned list_problems(const struct rules_ctx *ctx, const struct ledger_admit *request,
+                              struct lax_problem out[SESSION_LAX_MAX])
 {
-    struct lax_problems out = {.tool = session_tool(request->tool)};
+    unsigned count = 0;
     if (!request->lax || ctx->limits->effects == LEDGER_EFFECTS_DESTRUCTIVE)
-        return out;
+        return 0;
     for (size_t i = 0; i < request->problem_count; i++) {
-        uint32_t hash = hash_problem(&request->problems[i]);
+        struct str code = request->problems[i].code;
+        uint32_t hash = RULES_HASH_EMPTY;
+        general_path(request->problems[i].path, NULL, 0, &hash);
+        hash = rules_hash_more(hash, '\0');
+        for (size_t k = 0; k < code.len; k++)
+            hash = rules_hash_more(hash, code.at[k]);
         unsigned at = 0;
-        while (at < out.count && out.list[at].hash != hash)
+        while (at < count && out[at].hash != hash)
             at++;
-        if (at == SESSION_LAX_MAX) {
-            out.count = 0;
-            return out;
-        }
-        if (at == out.count) {
-            out.count++;
-            out.list[at].hash = hash;
-            out.list[at].known = false;
-        }
-        out.list[at].known |= i < 64 && (request->lax_known >> i & 1);
+        if (at == SESSION_LAX_MAX)
+            return 0;
+        if (at == count)
+            out[count++] = (struct lax_problem){.hash = hash};
+        out[at].known |= i < 64 && (request->lax_known >> i & 1);
     }
-    return out;
+    return count;
 }
 
 static struct session_lax *find(const struct session *session, uint32_t tool, uint32_t problem)
@@ -67,24 +76,26 @@ static struct session_lax *find(const struct session *session, uint32_t tool, ui
 
 enum lax_kind lax_judge(const struct rules_ctx *ctx, const struct ledger_admit *request, uint8_t step)
 {
-    struct lax_problems problems = problems_of(ctx, request);
-    struct chain_key key = chain_key_of(problems.tool, request->call, request->place.agent);
+    struct lax_problem problems[SESSION_LAX_MAX];
+    unsigned count = list_problems(ctx, request, problems);
+    uint32_t tool = session_tool(request->tool);
+    struct chain_key key = chain_key_of(tool, request->call, request->place.agent);
     enum lax_kind kind = LAX_AT_ONCE;
-    for (unsigned i = 0; i < problems.count; i++) {
-        const struct session_lax *asked = find(ctx->session, problems.tool, problems.list[i].hash);
+    for (unsigned i = 0; i < count; i++) {
+        const struct session_lax *asked = find(ctx->session, tool, problems[i].hash);
         if (asked && asked->state == LAX_REFUSED)
             return LAX_NONE;
-        if (problems.list[i].known || (asked && asked->state == LAX_ACCEPTED))
+        if (problems[i].known || (asked && asked->state == LAX_ACCEPTED))
             continue;
         if (!asked || asked->step == step) /* its feedback may not have been read */
             return LAX_NONE;
         kind = LAX_INSISTS;
     }
     bool is_over = kind == LAX_INSISTS && chain_look(ctx, key, step, true).exhausted;
-    return problems.count && !is_over ? kind : LAX_NONE;
+    return count && !is_over ? kind : LAX_NONE;
 }
 
-static void drop(struct session *session, unsigned at)
+static void drop_asked(struct session *session, unsigned at)
 {
     session->lax_count--;
     memmove(&session->lax[at], &session->lax[at + 1], (session->lax_count - at) * sizeof(*session->lax));
@@ -93,20 +104,22 @@ static void drop(struct session *session, unsigned at)
 void lax_remember(struct rules_ctx *ctx, const struct ledger_admit *request, uint8_t step, uint64_t admission)
 {
     struct session *session = ctx->session;
-    struct lax_problems problems = problems_of(ctx, request);
-    for (unsigned i = 0; i < problems.count; i++) {
-        const struct session_lax *before = find(session, problems.tool, problems.list[i].hash);
+    struct lax_problem problems[SESSION_LAX_MAX];
+    unsigned count = list_problems(ctx, request, problems);
+    uint32_t tool = session_tool(request->tool);
+    for (unsigned i = 0; i < count; i++) {
+        const struct session_lax *before = find(session, tool, problems[i].hash);
         struct session_lax entry = {
-            .tool = problems.tool, .problem = problems.list[i].hash, .state = LAX_ASKED, .step = step};
+            .tool = tool, .problem = problems[i].hash, .state = LAX_ASKED, .step = step};
         if (before && !admission)
             continue;
         if (before)
             entry = *before;
         entry.admission = admission;
         if (before)
-            drop(session, (unsigned)(before - session->lax));
+            drop_asked(session, (unsigned)(before - session->lax));
         else if (session->lax_count == SESSION_LAX_MAX)
-            drop(session, 0);
+            drop_asked(session, 0);
         session->lax[session->lax_count++] = entry;
     }
 }
@@ -133,5 +146,264 @@ void lax_drop_tool(struct session *session, uint32_t tool)
 {
     for (unsigned i = session->lax_count; i-- > 0;)
         if (session->lax[i].tool == tool)
-            drop(session, i);
+            drop_asked(session, i);
+}
+
+/* ---- the table of the fleet ---- */
+
+static bool is_of(const struct lax_entry *e, uint64_t schema, struct str path, struct str code)
+{
+    return e->schema == schema && str_eq(e->path, path) && str_eq(e->code, code);
+}
+
+static void drop(struct lax_table *t, unsigned at)
+{
+    t->count--;
+    memmove(&t->list[at], &t->list[at + 1], (t->count - at) * sizeof(*t->list));
+}
+
+static bool has_expired(const struct lax_entry *e, uint32_t now_s)
+{
+    uint32_t since = e->known_s ? e->known_s : e->touched_s;
+    return now_s > since && now_s - since >= LAX_KNOWN_S;
+}
+
+static bool has_two_users(const struct lax_entry *e)
+{
+    for (unsigned i = 1; i < e->session_count; i++)
+        if (e->users[i] != e->users[0])
+            return true;
+    return false;
+}
+
+bool lax_table_apply(struct lax_table *t, const struct lax_finding *f, uint32_t now_s, struct arena *arena)
+{
+    struct lax_entry e = {.schema = f->schema};
+    unsigned at = 0;
+    while (at < t->count && !is_of(&t->list[at], f->schema, f->path, f->code))
+        at++;
+    bool is_there = at < t->count;
+    if (!f->accepted) {
+        if (is_there)
+            drop(t, at);
+        return is_there;
+    }
+    bool is_new_user = t->users[0] != f->user && t->users[1] != f->user && !(t->users[0] && t->users[1]);
+    if (is_new_user)
+        t->users[t->users[0] ? 1 : 0] = f->user;
+    if (is_there)
+        e = t->list[at];
+    bool changes = !e.known_s;
+    for (unsigned i = 0; i < e.session_count; i++)
+        changes = changes && e.sessions[i] != f->session;
+    /* When all places are taken by sessions of one user, the last gives way to one of another. */
+    bool is_full = e.session_count == LAX_SESSIONS;
+    if (!changes || (is_full && (has_two_users(&e) || e.users[0] == f->user)))
+        return is_new_user;
+    e.session_count += !is_full;
+    e.sessions[e.session_count - 1] = f->session;
+    e.users[e.session_count - 1] = f->user;
+    e.touched_s = now_s;
+    bool is_enough = e.session_count == LAX_SESSIONS && (has_two_users(&e) || !t->users[1]);
+    e.known_s = is_enough ? now_s : 0;
+    if (is_there) {
+        drop(t, at);
+    } else {
+        e.tool = arena_dup(arena, f->tool);
+        e.path = arena_dup(arena, f->path);
+        e.code = arena_dup(arena, f->code);
+        if (t->count == LAX_ENTRIES_MAX)
+            drop(t, 0);
+    }
+    t->list[t->count++] = e;
+    return true;
+}
+
+void lax_table_code(struct record_coder *c, struct lax_table *t)
+{
+    RECORD_NUMBER(c, t->users[0], 8);
+    RECORD_NUMBER(c, t->users[1], 8);
+    RECORD_NUMBER(c, t->count, 2);
+    c->bad |= t->count > LAX_ENTRIES_MAX;
+    for (unsigned i = 0; !c->bad && i < t->count; i++) {
+        struct lax_entry *e = &t->list[i];
+        RECORD_NUMBER(c, e->schema, 8);
+        RECORD_NUMBER(c, e->touched_s, 4);
+        RECORD_NUMBER(c, e->known_s, 4);
+        RECORD_NUMBER(c, e->session_count, 1);
+        c->bad |= e->session_count > LAX_SESSIONS;
+        for (unsigned k = 0; !c->bad && k < e->session_count; k++) {
+            RECORD_NUMBER(c, e->sessions[k], 8);
+            RECORD_NUMBER(c, e->users[k], 8);
+        }
+        record_text(c, &e->tool, 1, LAX_NAME_BYTES);
+        record_text(c, &e->path, 1, LAX_PATH_BYTES);
+        record_text(c, &e->code, 1, LAX_CODE_BYTES);
+    }
+    if (c->bad)
+        *t = (struct lax_table){.count = 0};
+}
+
+/* ---- the fleet ---- */
+
+struct lax_fleet {
+    struct record record;
+    struct lax_table table; /* as stored, with what is pending */
+    int64_t read_us;        /* when it was read; 0: never */
+    bool has_dropped;
+    struct lax_finding pending[LAX_PENDING_MAX];
+    unsigned pending_count, applied; /* the first ones are in the table that is committed */
+    struct arena *arena;             /* of their texts */
+};
+
+static uint32_t now_s(const struct lax_fleet *f)
+{
+    return (uint32_t)(record_now_ms(&f->record) / 1000);
+}
+
+static bool apply_pending(void *owner)
+{
+    struct lax_fleet *f = owner;
+    bool changed = false;
+    f->read_us = clock_mono_us();
+    for (unsigned i = f->table.count; i-- > 0;)
+        if (has_expired(&f->table.list[i], now_s(f)))
+            drop(&f->table, i);
+    for (unsigned i = 0; i < f->pending_count; i++)
+        changed |= lax_table_apply(&f->table, &f->pending[i], now_s(f), f->record.arena);
+    f->applied = f->pending_count;
+    return changed;
+}
+
+static void code_record(void *owner, struct record_coder *coder)
+{
+    lax_table_code(coder, &((struct lax_fleet *)owner)->table);
+}
+
+/* Until Redis takes them, changes stay pending; if its record cannot be read, this daemon learns alone. */
+static void on_ended(void *owner, const char *why)
+{
+    struct lax_fleet *f = owner;
+    if (why)
+        apply_pending(f);
+    if (!why || why == record_unreadable) {
+        f->pending_count -= f->applied;
+        memmove(f->pending, f->pending + f->applied, f->pending_count * sizeof(*f->pending));
+    }
+    f->applied = 0;
+    if (!f->pending_count) {
+        arena_free(f->arena);
+        f->arena = arena_new();
+    } else if (!why) {
+        record_run(&f->record); /* found while the round was under way */
+    }
+}
+
+struct lax_fleet *lax_fleet_new(struct session_store *store)
+{
+    static const struct record_kind kind = {
+        .name = "schema_lax of the fleet",
+        .ttl_s = LAX_KNOWN_S,
+        .format = 0x4c,
+        .bytes_max = LAX_RECORD_BYTES,
+        .unreadable = "schema_lax_unreadable",
+        .why = "what the fleet has learnt of schemas cannot be read, and is left as it is",
+        .code = code_record,
+        .apply = apply_pending,
+        .ended = on_ended};
+    struct lax_fleet *f = alloc_zeroed(sizeof(*f));
+    record_init(&f->record, &kind, f, store);
+    f->arena = arena_new();
+    return f;
+}
+
+void lax_fleet_free(struct lax_fleet *f)
+{
+    if (!f)
+        return;
+    arena_free(f->arena);
+    record_clear(&f->record);
+    free(f);
+}
+
+void lax_fleet_run(struct lax_fleet *f)
+{
+    record_run(&f->record);
+}
+
+bool lax_fleet_is_reading(const struct lax_fleet *f)
+{
+    return f->record.busy;
+}
+
+/* What was read last answers while it is read again. */
+static const struct lax_table *table_of(struct lax_fleet *f)
+{
+    if (!f->read_us || clock_mono_us() - f->read_us >= (int64_t)LAX_FRESH_MS * 1000)
+        record_run(&f->record);
+    return &f->table;
+}
+
+uint64_t ledger_lax_look(struct ledger *l, uint64_t schema, const struct ledger_problem *problems,
+                         size_t count)
+{
+    const struct lax_table *t = table_of(l->lax_fleet);
+    uint64_t known = 0;
+    for (size_t i = 0; i < count && i < 64; i++) {
+        char path[LAX_PATH_BYTES];
+        uint32_t hash = 0;
+        size_t len = general_path(problems[i].path, path, sizeof(path), &hash);
+        for (unsigned k = 0; len <= sizeof(path) && k < t->count; k++)
+            if (is_of(&t->list[k], schema, (struct str){path, len}, problems[i].code))
+                known |= (uint64_t)(t->list[k].known_s && !has_expired(&t->list[k], now_s(l->lax_fleet)))
+                         << i;
+    }
+    return known;
+}
+
+void ledger_lax_found(struct ledger *l, const struct ledger_lax_finding *found)
+{
+    struct lax_fleet *f = l->lax_fleet;
+    for (size_t i = 0; i < found->count; i++) {
+        const struct ledger_problem *problem = &found->problems[i];
+        char path[LAX_PATH_BYTES];
+        uint32_t hash = 0;
+        size_t len = general_path(problem->path, path, sizeof(path), &hash);
+        if (problem->code.len > LAX_CODE_BYTES || len > sizeof(path))
+            continue;
+        if (f->pending_count < LAX_PENDING_MAX) {
+            f->pending[f->pending_count++] = (struct lax_finding){
+                .schema = found->schema,
+                .session = found->session.low ^ found->session.high,
+                .user = ((uint64_t)found->user << 1) | 1,
+                .tool = arena_dup(f->arena, str_cut(found->tool, LAX_NAME_BYTES)),
+                .path = arena_dup(f->arena, (struct str){path, len}),
+                .code = arena_dup(f->arena, problem->code),
+                .accepted = found->accepted,
+            };
+        } else if (!f->has_dropped) {
+            f->has_dropped = true;
+            log_event(LOG_WARN, "schema_lax_dropped", LOG_NUM("pending", LAX_PENDING_MAX),
+                      LOG_TEXT("why",
+                               "Redis is away: what more is learnt of schemas meanwhile, it does not learn"));
+        }
+    }
+    record_run(&f->record);
+}
+
+size_t ledger_lax_list(struct ledger *l, struct arena *arena, struct ledger_lax_known **out)
+{
+    const struct lax_table *t = table_of(l->lax_fleet);
+    size_t count = 0;
+    *out = ARENA_ARRAY(arena, struct ledger_lax_known, t->count);
+    for (unsigned i = 0; i < t->count; i++) {
+        const struct lax_entry *e = &t->list[i];
+        if (e->known_s && !has_expired(e, now_s(l->lax_fleet)))
+            (*out)[count++] = (struct ledger_lax_known){
+                .tool = arena_dup(arena, e->tool),
+                .problem = {arena_dup(arena, e->path), arena_dup(arena, e->code)},
+                .until_s = e->known_s + LAX_KNOWN_S,
+            };
+    }
+    return count;
 }

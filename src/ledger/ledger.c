@@ -126,7 +126,7 @@ static void on_up(void *owner)
 {
     struct ledger *l = owner;
     outage_log_back(&l->outage_log, l->kept.count);
-    lax_fleet_up(l->lax_fleet);
+    lax_fleet_run(l->lax_fleet);
     timer_set(&l->replay, l->loop, 0, outage_replay, l);
 }
 
@@ -169,7 +169,7 @@ enum err ledger_new_local(const struct ledger_options *options, struct ledger **
 {
     (void)why;
     *out = new_ledger(options);
-    (*out)->lax_fleet = lax_fleet_new(NULL, (*out)->memory);
+    (*out)->lax_fleet = lax_fleet_new((*out)->memory);
     return OK;
 }
 
@@ -198,7 +198,7 @@ enum err ledger_new_redis(const struct ledger_options *options, const struct led
     l->loop = redis->loop;
     l->kept_bytes_max = options && options->memory_bytes ? options->memory_bytes : LEDGER_MEMORY_BYTES;
     l->redis = store_redis_new(&o, &hooks, l);
-    l->lax_fleet = lax_fleet_new(l->redis, l->memory);
+    l->lax_fleet = lax_fleet_new(l->redis);
     watch_lapsed(l);
     *out = l;
     return OK;
@@ -227,7 +227,7 @@ void ledger_free(struct ledger *l)
 
 bool ledger_is_settled(const struct ledger *l)
 {
-    return !l->redis || store_redis_is_settled(l->redis);
+    return !l->redis || (store_redis_is_settled(l->redis) && !lax_fleet_is_reading(l->lax_fleet));
 }
 
 struct str ledger_address(const struct ledger *l, struct arena *arena)
@@ -432,7 +432,6 @@ struct session_store *ledger_store(struct ledger *l)
 void ledger_cancel(struct ledger *l, void *owner)
 {
     transaction_cancel(l, owner);
-    lax_fleet_cancel(l->lax_fleet, owner);
 }
 
 /* ---- call ids ---- */

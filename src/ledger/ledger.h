@@ -464,11 +464,10 @@ enum ledger_state ledger_peek(struct ledger *ledger, const struct ledger_look *r
 
 /* ---- what the fleet has learnt of schemas that their servers do not keep ---- */
 
-/* `schema`: a digest of the published schema. Bit i of *known: servers have accepted problems[i] in sessions
- * enough. Never asks Redis for a call without such problems. While Redis is away: what this daemon knows. */
-enum ledger_state ledger_lax_look(struct ledger *ledger, uint64_t schema,
-                                  const struct ledger_problem *problems, size_t count, uint64_t *known,
-                                  ledger_done *done, void *owner);
+/* `schema`: a digest of the published schema. Returns bit i if servers have accepted problems[i] in enough
+ * sessions, as this daemon has read it last; reads it again for the next call. */
+uint64_t ledger_lax_look(struct ledger *ledger, uint64_t schema, const struct ledger_problem *problems,
+                         size_t count);
 
 /* A session has found out that the server accepts these problems, or that it refuses them all the same. */
 struct ledger_lax_finding {

@@ -15,7 +15,7 @@
 #include "io/timer.h"
 #include "ledger/call_id.h"
 #include "ledger/codec.h"
-#include "ledger/lax_fleet.h"
+#include "ledger/lax.h"
 #include "ledger/ledger.h"
 #include "ledger/rules.h"
 #include "ledger/session_parts.h"

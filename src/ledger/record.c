@@ -1,54 +1,26 @@
 #include "ledger/record.h"
 
+#include "base/arena.h"
 #include "base/log.h"
 
 #include <endian.h>
 
 const char record_unreadable[] = "the record cannot be read";
-static const char unreachable[] = "the ledger cannot be reached";
-
-static struct hash128 id_of(const struct record_kind *kind)
-{
-    return (struct hash128){.high = hash_stable(str_of(kind->name)).low, .low = 0};
-}
 
 int64_t record_now_ms(const struct record *r)
 {
     return r->in->kind->now_ms(r->in);
 }
 
+void record_init(struct record *r, const struct record_kind *kind, void *owner, struct session_store *in)
+{
+    *r = (struct record){.kind = kind, .owner = owner, .in = in, .arena = arena_new()};
+}
+
 void record_clear(struct record *r)
 {
     buf_clear(&r->bytes);
-}
-
-static bool end_round(struct record *r, const char *why)
-{
-    r->busy = false;
-    r->conflicts = 0;
-    r->kind->ended(r->owner, why);
-    return true;
-}
-
-static void on_committed(struct store_request *store);
-
-/* True: it has ended. */
-static bool commit(struct record *r)
-{
-    struct record_coder coder = {.out = &r->bytes};
-    r->bytes.len = 0;
-    record_number(&coder, r->kind->format, 1);
-    record_number(&coder, r->version ? r->version + 1 : hash_random() | 1, sizeof(r->version));
-    r->kind->code(r->owner, &coder);
-    codec_guard(r->kind->format, r->version, r->guard);
-    r->store = (struct store_request){
-        .id = id_of(r->kind),
-        .guard = r->version ? (struct str){r->guard, sizeof(r->guard)} : STR_NONE,
-        .parts[PART_CORE] = buf_view(&r->bytes),
-        .renew_ttl_s = r->kind->ttl_s,
-        .ended = on_committed,
-    };
-    return r->in->kind->commit(r->in, &r->store);
+    arena_free(r->arena);
 }
 
 /* Damaged bytes, or those of a newer build, are left as they are. */
@@ -57,6 +29,8 @@ static bool read_stored(struct record *r)
     struct str stored = r->store.stored[PART_CORE];
     struct record_coder coder = {.rest = stored, .bad = stored.len > r->kind->bytes_max};
     bool was_unreadable = r->is_unreadable;
+    arena_free(r->arena);
+    coder.arena = r->arena = arena_new();
     coder.bad |= record_number(&coder, 0, 1) != r->kind->format;
     RECORD_NUMBER(&coder, r->version, sizeof(r->version));
     coder.bad |= r->version == 0;
@@ -67,47 +41,68 @@ static bool read_stored(struct record *r)
     return !r->is_unreadable;
 }
 
-/* Goes on with what is stored as long as the store answers at once. True: the round has ended. */
-static bool go_on(struct record *r)
+static void on_ended(struct store_request *store);
+
+/* Sends the load, or the commit of the table as it is. True: the store has answered at once. */
+static bool ask_store(struct record *r, bool commits)
 {
-    do {
-        if (!read_stored(r))
-            return end_round(r, record_unreadable);
+    r->is_committing = commits;
+    r->store = (struct store_request){
+        .id = {.high = hash_stable(str_of(r->kind->name)).low, .low = 0},
+        .ended = on_ended,
+    };
+    if (!commits)
+        return r->in->kind->load(r->in, &r->store);
+    struct record_coder coder = {.out = &r->bytes};
+    r->bytes.len = 0;
+    record_number(&coder, r->kind->format, 1);
+    record_number(&coder, r->version ? r->version + 1 : hash_random() | 1, sizeof(r->version));
+    r->kind->code(r->owner, &coder);
+    codec_guard(r->kind->format, r->version, r->guard);
+    r->store.guard = r->version ? (struct str){r->guard, sizeof(r->guard)} : STR_NONE;
+    r->store.parts[PART_CORE] = buf_view(&r->bytes);
+    r->store.renew_ttl_s = r->kind->ttl_s;
+    return r->in->kind->commit(r->in, &r->store);
+}
+
+/* Goes on from the store's answer, as long as it answers at once. */
+static void go_on(struct record *r)
+{
+    const char *why = NULL;
+    for (;;) {
+        bool conflict = r->store.result == STORE_CONFLICT && r->conflicts++ < RECORD_CONFLICTS_MAX;
+        if (r->store.result != STORE_DONE && !conflict) {
+            why = "the ledger cannot be reached";
+            break;
+        }
+        if (r->is_committing && !conflict)
+            break;
+        if (!read_stored(r)) {
+            why = record_unreadable;
+            break;
+        }
         if (!r->kind->apply(r->owner))
-            return end_round(r, NULL);
-        if (!commit(r))
-            return false;
-    } while (r->store.result == STORE_CONFLICT && r->conflicts++ < RECORD_CONFLICTS_MAX);
-    return end_round(r, r->store.result == STORE_DONE ? NULL : unreachable);
+            break;
+        if (!ask_store(r, true))
+            return;
+    }
+    r->busy = false;
+    r->conflicts = 0;
+    r->kind->ended(r->owner, why);
 }
 
-static void on_committed(struct store_request *store)
+static void on_ended(struct store_request *store)
 {
-    struct record *r = (struct record *)store;
-    if (store->result == STORE_CONFLICT && r->conflicts++ < RECORD_CONFLICTS_MAX)
-        go_on(r);
-    else
-        end_round(r, store->result == STORE_DONE ? NULL : unreachable);
+    go_on((struct record *)store);
 }
 
-static void on_loaded(struct store_request *store)
-{
-    struct record *r = (struct record *)store;
-    if (store->result == STORE_DONE)
-        go_on(r);
-    else
-        end_round(r, unreachable);
-}
-
-bool record_run(struct record *r)
+void record_run(struct record *r)
 {
     if (r->busy)
-        return false;
+        return;
     r->busy = true;
-    r->store = (struct store_request){.id = id_of(r->kind), .ended = on_loaded};
-    if (!r->in->kind->load(r->in, &r->store))
-        return false;
-    return r->store.result == STORE_DONE ? go_on(r) : end_round(r, unreachable);
+    if (ask_store(r, false))
+        go_on(r);
 }
 
 /* ---- bytes ---- */
@@ -136,13 +131,13 @@ uint64_t record_number(struct record_coder *c, uint64_t n, unsigned bytes)
     return le64toh(stored);
 }
 
-struct str record_text(struct record_coder *c, struct str text, unsigned length_bytes, size_t most)
+void record_text(struct record_coder *c, struct str *text, unsigned length_bytes, size_t max)
 {
-    size_t len = record_number(c, text.len, length_bytes);
+    size_t len = record_number(c, text->len, length_bytes);
     if (c->out) {
-        buf_str(c->out, text);
-        return text;
+        buf_str(c->out, *text);
+        return;
     }
-    c->bad = c->bad || len > most;
-    return take(c, len);
+    c->bad = c->bad || len > max;
+    *text = arena_dup(c->arena, take(c, len));
 }

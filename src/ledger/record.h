@@ -1,7 +1,7 @@
 /*
  * A small table that the fleet shares, as one record of the ledger's store beside the sessions: loaded,
- * changed, and committed if nobody else has committed since; else what is there by then is changed again. Its
- * first byte is a format, the eight behind it a version that each commit changes.
+ * changed, and committed if no other daemon has committed since; else what is stored by then is changed
+ * again. Its first byte is a format, the eight behind it a version that each commit changes.
  */
 #ifndef TOOLGATE_LEDGER_RECORD_H
 #define TOOLGATE_LEDGER_RECORD_H
@@ -22,19 +22,20 @@ struct record_kind {
     /* Reads or writes the table behind format and version. An empty record reads as bad: then the table is
      * to be empty. */
     void (*code)(void *owner, struct record_coder *coder);
-    /* Changes the table by all that waits; false: it is as it was. Called again after a conflict. */
+    /* Makes all pending changes; false: the table is as it was. Called again after a conflict. */
     bool (*apply)(void *owner);
     /* The round is over: what was applied last is stored. `why`: it is not. May begin another. */
     void (*ended)(void *owner, const char *why);
 };
 
-struct record {                 /* embedded; zero but for `kind`, `owner` and `in` */
-    struct store_request store; /* first: its callbacks cast it back */
+struct record {                 /* embedded */
+    struct store_request store; /* first: its callback casts it back */
     const struct record_kind *kind;
     void *owner;
     struct session_store *in;
-    uint64_t version; /* 0: there is none yet */
-    bool busy;
+    struct arena *arena; /* of the table's texts; a new one each time that the record is read */
+    uint64_t version;    /* 0: there is none yet */
+    bool busy, is_committing;
     bool is_unreadable; /* logged; it is left as it is until it expires */
     unsigned conflicts;
     struct buf bytes;
@@ -43,22 +44,25 @@ struct record {                 /* embedded; zero but for `kind`, `owner` and `i
 
 extern const char record_unreadable[]; /* a reason by its address */
 
-/* Begins a round unless one is under way. True: it has ended inside this call, and so has `ended`. */
-bool record_run(struct record *record);
+void record_init(struct record *record, const struct record_kind *kind, void *owner,
+                 struct session_store *in);
+void record_clear(struct record *record); /* after the store was freed */
+/* Begins a round unless one is under way. It may end inside this call. */
+void record_run(struct record *record);
 int64_t record_now_ms(const struct record *record); /* by the clock of the store */
-void record_clear(struct record *record);           /* after the store was freed */
 
 /* Reads or writes a record: the same calls in the same order do either. */
 struct record_coder {
-    struct buf *out; /* NULL: it reads */
-    struct str rest; /* to read */
-    bool bad;        /* too few bytes, or a text that is too long: all that follows reads as 0 */
+    struct buf *out;     /* NULL: it reads */
+    struct str rest;     /* to read */
+    struct arena *arena; /* of texts that are read */
+    bool bad;            /* too few bytes, or a text that is too long: all that follows reads as 0 */
 };
 /* Little-endian. Returns `n`, or what was read. */
 uint64_t record_number(struct record_coder *coder, uint64_t n, unsigned bytes);
 #define RECORD_NUMBER(coder, field, bytes)                                                                   \
     ((field) = (__typeof__(field))record_number(coder, (uint64_t)(field), bytes))
-/* The length in so many bytes, then the text; what is read borrows from `rest`. */
-struct str record_text(struct record_coder *coder, struct str text, unsigned length_bytes, size_t most);
+/* The length in so many bytes, then the text. */
+void record_text(struct record_coder *coder, struct str *text, unsigned length_bytes, size_t max);
 
 #endif

@@ -3,7 +3,7 @@
 
 #include "ledger_case.h"
 
-#include "ledger/lax_fleet.h"
+#include "ledger/lax.h"
 
 #define SCHEMA 77
 
@@ -26,9 +26,7 @@ static void finds(struct ledger_case *t, const char *session, uint32_t user, str
 
 static bool knows(struct ledger_case *t, uint64_t schema, struct ledger_problem problem)
 {
-    uint64_t known;
-    assert_int_equal(ledger_lax_look(t->ledger, schema, &problem, 1, &known, NULL, NULL), LEDGER_DONE);
-    return known;
+    return ledger_lax_look(t->ledger, schema, &problem, 1);
 }
 
 static void three_sessions_are_enough_where_there_is_one_user(void **state)
@@ -84,7 +82,7 @@ static void it_is_known_for_thirty_days(void **state)
     assert_int_equal(ledger_lax_list(t->ledger, t->arena, &list), 1);
     assert_true(str_is(list[0].tool, "find_rows"));
     assert_true(str_is(list[0].problem.path, "limit"));
-    case_now += (int64_t)LAX_FLEET_KNOWN_S * 1000 - 1000;
+    case_now += (int64_t)LAX_KNOWN_S * 1000 - 1000;
     finds(t, "u/d", 1, limit, true); /* does not lengthen it */
     assert_true(knows(t, SCHEMA, limit));
     case_now += 1000;
@@ -105,7 +103,7 @@ static void it_is_forgotten_when_the_server_refuses(void **state)
 static void a_path_that_is_too_long_is_not_learnt(void **state)
 {
     struct ledger_case *t = *state;
-    char path[LAX_FLEET_PATH_BYTES + 2];
+    char path[LAX_PATH_BYTES + 2];
     memset(path, 'a', sizeof(path));
     struct ledger_problem problem = {{path, sizeof(path)}, STR("missing")};
     for (int i = 0; i < 3; i++)
@@ -113,24 +111,9 @@ static void a_path_that_is_too_long_is_not_learnt(void **state)
     assert_false(knows(t, SCHEMA, problem));
 }
 
-static struct lax_finding finding(unsigned n)
+static bool decodes(struct str bytes, struct lax_table *table, struct arena *arena)
 {
-    struct lax_finding f = {.of = {.schema = n,
-                                   .tool_len = 1,
-                                   .path_len = 2,
-                                   .code_len = 3,
-                                   .tool = "t",
-                                   .path = "pp",
-                                   .code = "ccc"},
-                            .session = n,
-                            .user = 1,
-                            .accepted = true};
-    return f;
-}
-
-static bool decodes(struct str bytes, struct lax_table *table)
-{
-    struct record_coder c = {.rest = bytes};
+    struct record_coder c = {.rest = bytes, .arena = arena};
     lax_table_code(&c, table);
     return !c.bad && !c.rest.len;
 }
@@ -139,31 +122,39 @@ static void the_record_is_bounded_and_decodes_to_itself(void **state)
 {
     (void)state;
     static struct lax_table table, back;
+    struct arena *arena = arena_new();
     struct buf bytes = {0}, again = {0};
     struct record_coder to = {.out = &bytes}, back_to = {.out = &again};
-    for (unsigned i = 1; i <= LAX_FLEET_ENTRIES_MAX + 5; i++) {
-        struct lax_finding f = finding(i);
-        assert_true(lax_table_apply(&table, &f, 1000 + i));
-        assert_false(lax_table_apply(&table, &f, 2000 + i));
+    for (unsigned i = 1; i <= LAX_ENTRIES_MAX + 5; i++) {
+        struct lax_finding f = {.schema = i,
+                                .session = i,
+                                .user = 1,
+                                .tool = STR("t"),
+                                .path = STR("pp"),
+                                .code = STR("ccc"),
+                                .accepted = true};
+        assert_true(lax_table_apply(&table, &f, 1000 + i, arena));
+        assert_false(lax_table_apply(&table, &f, 2000 + i, arena));
     }
-    assert_int_equal(table.count, LAX_FLEET_ENTRIES_MAX);
+    assert_int_equal(table.count, LAX_ENTRIES_MAX);
     assert_int_equal(table.list[0].schema, 6);
     lax_table_code(&to, &table);
-    assert_true(bytes.len <= LAX_FLEET_RECORD_BYTES);
-    assert_true(decodes(buf_view(&bytes), &back));
+    assert_true(bytes.len <= LAX_RECORD_BYTES);
+    assert_true(decodes(buf_view(&bytes), &back, arena));
     lax_table_code(&back_to, &back);
     assert_true(str_eq(buf_view(&bytes), buf_view(&again)));
     for (size_t len = 0; len < bytes.len; len += 7) /* cut off */
-        assert_false(decodes((struct str){bytes.at, len}, &back));
+        assert_false(decodes((struct str){bytes.at, len}, &back, arena));
     for (size_t at = 0; at < bytes.len; at++) { /* damaged: never more than a table */
         char was = bytes.at[at];
         bytes.at[at] = (char)(was ^ 0x5a);
-        decodes(buf_view(&bytes), &back);
-        assert_true(back.count <= LAX_FLEET_ENTRIES_MAX);
+        decodes(buf_view(&bytes), &back, arena);
+        assert_true(back.count <= LAX_ENTRIES_MAX);
         bytes.at[at] = was;
     }
     buf_clear(&bytes);
     buf_clear(&again);
+    arena_free(arena);
 }
 
 #define TEST_CASE(function) cmocka_unit_test_setup_teardown(function, case_begin, case_end)
@@ -179,5 +170,5 @@ int main(void)
         TEST_CASE(a_path_that_is_too_long_is_not_learnt),
         cmocka_unit_test(the_record_is_bounded_and_decodes_to_itself),
     };
-    return cmocka_run_group_tests_name("ledger lax_fleet", tests, NULL, NULL);
+    return cmocka_run_group_tests_name("ledger lax", tests, NULL, NULL);
 }
