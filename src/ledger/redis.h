@@ -39,7 +39,8 @@ struct redis_command {
     uint32_t key_at, key_len; /* of the key that decides about the slot; len 0: any node will do */
     uint16_t words;
     uint8_t script, hops;
-    bool asking;
+    uint8_t skips;        /* replies that come before its own */
+    bool asking, reloads; /* it is sent behind ASKING, or behind the scripts */
 };
 
 /* A plain command of `words` words; all of them have to follow. */

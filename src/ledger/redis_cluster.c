@@ -278,8 +278,7 @@ static void act(struct redis_connection *from, struct redis_command *command, en
                                        strtoul(port + 1, NULL, 10))
                   : NULL;
     }
-    if (action == ACTION_RELOAD && from->state == REDIS_UP)
-        redis_handshake_load_scripts(from);
+    command->reloads = action == ACTION_RELOAD;
     if (action == ACTION_LEAVE && from->state == REDIS_UP) {
         from->state = REDIS_LEAVING;
         snprintf(from->problem, sizeof(from->problem), "%s", text);
@@ -289,7 +288,7 @@ static void act(struct redis_connection *from, struct redis_command *command, en
             r->slots = memset(alloc_zeroed(REDIS_SLOTS), UNKNOWN, REDIS_SLOTS);
         r->slots[redis_command_slot(command)] = number_of(r, to);
     }
-    command->asking = command->asking || action == ACTION_ASK;
+    command->asking = action == ACTION_ASK;
     bool goes = to && action != ACTION_LEAVE && action != ACTION_WAIT && command->hops++ < HOPS_MAX;
     if (goes)
         redis_connection_wake(to);
@@ -368,7 +367,7 @@ static bool send_to(struct redis_connection *node, struct redis_command *command
 {
     command->began_us = clock_mono_us();
     command->hops = 0;
-    command->asking = false;
+    command->asking = command->reloads = false;
     return redis_connection_send(node, command, false);
 }
 

@@ -21,15 +21,15 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <hiredis/async.h>
+#include <hiredis/hiredis.h>
 #include <hiredis/sds.h>
 #include <netdb.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
-#define LOOK_AGAIN_MS 3u  /* while a name is being resolved */
-#define NUMERIC_BYTES 64u /* of an address in digits */
+#define LOOK_AGAIN_MS 3u /* while a name is being resolved */
 
 /* It may outlive the attempt that began it: the resolver's thread writes to it. */
 struct redis_lookup {
@@ -41,107 +41,13 @@ struct redis_lookup {
 
 static void try_host(void *owner);
 
-/* ---- what a peer may send: a reply that nobody asked for trips an assertion in hiredis, and a list of any
- * length is allocated at once. hiredis makes replies by four functions: ours first check whether one is
- * expected; an error ends the connection. ---- */
-
 #if HIREDIS_MAJOR >= 1
 typedef size_t item_count;
 #else
 typedef int item_count;
 #endif
 
-static redisReplyObjectFunctions plain, guarded; /* the same for all, set by the first */
-
-static bool is_expected(const redisReadTask *task)
-{
-    const redisAsyncContext *context = task->privdata;
-    return task->parent || context->replies.head;
-}
-
-static void *make_string(const redisReadTask *task, char *text, size_t len)
-{
-    return is_expected(task) ? plain.createString(task, text, len) : NULL;
-}
-
-static void *make_array(const redisReadTask *task, item_count count)
-{
-    bool fits = count <= (item_count)REDIS_REPLY_MAX_ITEMS;
-    return fits && is_expected(task) ? plain.createArray(task, count) : NULL;
-}
-
-static void *make_integer(const redisReadTask *task, long long n)
-{
-    return is_expected(task) ? plain.createInteger(task, n) : NULL;
-}
-
-static void *make_nil(const redisReadTask *task)
-{
-    return is_expected(task) ? plain.createNil(task) : NULL;
-}
-
-static void guard(redisAsyncContext *context)
-{
-    redisReader *reader = context->c.reader;
-    if (!plain.createString) {
-        plain = guarded = *reader->fn;
-        guarded.createString = make_string;
-        guarded.createArray = make_array;
-        guarded.createInteger = make_integer;
-        guarded.createNil = make_nil;
-    }
-    reader->fn = &guarded;
-    reader->privdata = context;
-}
-
-/* ---- hiredis on our loop. hiredis' own adapter for libevent asks the kernel twice for each command: ours
- * watches for writability only while a connection is being made, or takes no more. ---- */
-
-static void on_ready(void *owner, int fd, bool readable, bool writable)
-{
-    struct redis_connection *n = owner;
-    (void)fd;
-    if (writable) {
-        n->is_writing = true;
-        redisAsyncHandleWrite(n->context);
-        n->is_writing = false;
-    }
-    if (readable && n->context)
-        redisAsyncHandleRead(n->context);
-    redisReader *reader = n->context ? n->context->c.reader : NULL;
-    if (reader && !reader->err && reader->len - reader->pos > REDIS_REPLY_MAX_BYTES) {
-        reader->err = REDIS_ERR_OOM; /* ends the connection with the next bytes */
-        snprintf(reader->errstr, sizeof(reader->errstr), "Out of memory");
-    }
-}
-
-/* It is always watched for reading: hiredis has to see what nobody asked for, too. */
-static void wants_nothing(void *owner)
-{
-    (void)owner;
-}
-
-static void wants_write(void *owner)
-{
-    const struct redis_connection *n = owner;
-    if (n->context && n->context->c.flags & REDIS_CONNECTED && !n->is_writing)
-        descriptor_writable_soon(n->descriptor);
-    else
-        descriptor_watch(n->descriptor, true, true);
-}
-
-static void wants_no_write(void *owner)
-{
-    descriptor_watch(((struct redis_connection *)owner)->descriptor, true, false);
-}
-
-/* hiredis frees the context. */
-static void detach(void *owner)
-{
-    struct redis_connection *n = owner;
-    descriptor_free(n->descriptor);
-    n->descriptor = NULL;
-}
+static redisReplyObjectFunctions plain, bounded; /* the same for all, set by the first */
 
 /* ---- the end of an attempt, or of a connection ---- */
 
@@ -164,17 +70,16 @@ static void drop_lookup(struct redis_connection *n)
     n->lookup = NULL;
 }
 
-/* `freed`: hiredis is about to free the context itself. */
-static void close_context(struct redis_connection *n, bool freed)
+static void close_context(struct redis_connection *n)
 {
-    redisAsyncContext *context = n->context;
-    n->context = NULL;
     timer_clear(&n->step);
     drop_lookup(n);
-    if (context)
-        context->data = NULL;
-    if (context && !freed)
-        redisAsyncFree(context);
+    descriptor_free(n->descriptor);
+    if (n->context)
+        redisFree(n->context);
+    n->descriptor = NULL;
+    n->context = NULL;
+    n->closed++;
 }
 
 static void pause_is_over(void *owner)
@@ -184,7 +89,7 @@ static void pause_is_over(void *owner)
         redis_connection_wake(n);
 }
 
-static void give_up(struct redis_connection *n, const char *why, bool freed)
+void redis_connection_give_up(struct redis_connection *n, const char *why)
 {
     struct redis_queue sent = STAILQ_HEAD_INITIALIZER(sent), waiting = STAILQ_HEAD_INITIALIZER(waiting);
     char text[REDIS_WHY_BYTES];
@@ -194,7 +99,7 @@ static void give_up(struct redis_connection *n, const char *why, bool freed)
     n->state = REDIS_OFF;
     n->failures++;
     timer_clear(&n->deadline);
-    close_context(n, freed);
+    close_context(n);
     /* From half the pause to one and a half: a fleet must not come back all at once. */
     uint32_t ms = REDIS_RETRY_FIRST_MS << (n->failures > 8 ? 8 : n->failures - 1);
     if (ms > REDIS_RETRY_LAST_MS)
@@ -210,69 +115,56 @@ static void give_up(struct redis_connection *n, const char *why, bool freed)
         command->ended(command, REDIS_UNDONE, NULL, text);
 }
 
-void redis_connection_give_up(struct redis_connection *n, const char *why)
-{
-    give_up(n, why, false);
-}
-
 static void took_too_long(void *owner)
 {
     struct redis_connection *n = owner;
-    bool connected = n->state == REDIS_GREETING && n->context->c.flags & REDIS_CONNECTED;
+    bool connected = n->state == REDIS_GREETING && n->is_connected;
     char why[REDIS_WHY_BYTES];
     snprintf(why, sizeof(why),
              connected ? "it takes the connection and did not answer the greeting within %u ms"
                        : "it is not reached within %u ms: does a firewall stand between?",
              REDIS_CONNECT_MS);
     n->host = n->host_count ? (n->host + 1) % n->host_count : 0;
-    give_up(n, why, false);
+    redis_connection_give_up(n, why);
 }
 
 /* This host did not lead to the goal; the next sentinel may. */
-static void host_failed(struct redis_connection *n, const char *why, bool freed)
+static void host_failed(struct redis_connection *n, const char *why)
 {
     n->host = (n->host + 1) % n->host_count;
     if (++n->tried == n->host_count) {
-        give_up(n, why, freed);
+        redis_connection_give_up(n, why);
         return;
     }
-    close_context(n, freed);
+    close_context(n);
     n->state = REDIS_RESOLVING;
     timer_set(&n->step, n->options->loop, 0, try_host, n);
 }
 
-static void sentinel_failed(struct redis_connection *n, const char *how, bool freed)
+void redis_connection_sentinel_failed(struct redis_connection *n, const char *how)
 {
     const struct redis_address_host *host = &n->hosts[n->host];
     struct why why;
     err_set(&why, ERR_UNAVAILABLE, "sentinel " STR_FMT ":%u %s", STR_ARG(host->name), host->port, how);
-    host_failed(n, why.text, freed);
+    host_failed(n, why.text);
 }
 
-/* hiredis could not connect (then it is not "connected"), or has lost the connection; it frees the context.
- */
-static void on_lost(const redisAsyncContext *context, int status)
+/* It could not be made, or has ended. */
+static void lost(struct redis_connection *n, int error, const char *said)
 {
-    struct redis_connection *n = context->data;
-    bool connected = context->c.flags & REDIS_CONNECTED;
     char why[REDIS_WHY_BYTES];
-    if (!n || status == REDIS_OK)
-        return;
     if (n->state == REDIS_ASKING) {
-        sentinel_failed(n, connected ? "closed the connection" : "cannot be reached", true);
+        redis_connection_sentinel_failed(n, n->is_connected ? "closed the connection" : "cannot be reached");
         return;
     }
-    const char *said = context->errstr && context->errstr[0] ? context->errstr : NULL;
-    if (!said)
-        said = connected ? "it closed the connection" : "it cannot be reached";
-    if (context->err == REDIS_ERR_PROTOCOL)
+    if (error == REDIS_ERR_PROTOCOL)
         snprintf(why, sizeof(why), "what answers there is no Redis: %s", said);
-    else if (context->err == REDIS_ERR_OOM)
+    else if (error == REDIS_ERR_OOM)
         snprintf(why, sizeof(why),
                  "what answers there is no Redis: it says what nobody asked for, or too much of it");
     else
         snprintf(why, sizeof(why), "%s", said);
-    give_up(n, why, true);
+    redis_connection_give_up(n, why);
 }
 
 /* ---- commands ---- */
@@ -291,7 +183,7 @@ static void on_deadline(void *owner)
     char why[96];
     if (command && (clock_mono_us() - command->began_us) / 1000 >= n->options->timeout_ms) {
         snprintf(why, sizeof(why), "it did not answer within %u ms", n->options->timeout_ms);
-        give_up(n, why, false);
+        redis_connection_give_up(n, why);
     } else {
         watch_deadline(n);
     }
@@ -307,23 +199,77 @@ static void watch_deadline(struct redis_connection *n)
     timer_set(&n->deadline, n->options->loop, left_ms > 0 ? (uint32_t)left_ms : 0, on_deadline, n);
 }
 
-static void on_reply(redisAsyncContext *context, void *answer, void *unused)
+/* What was appended is written at the end of this turn, without asking the kernel whether it can be. */
+static void write_soon(struct redis_connection *n)
 {
-    struct redis_connection *n = context->data;
-    const redisReply *reply = answer;
-    (void)unused;
-    if (!n || !reply) /* given up, or lost: then on_lost follows */
-        return;
-    struct redis_command *command = pop(&n->sent);
-    redis_cluster_on_answer(n->cluster, command);
-    if (reply->type == REDIS_REPLY_ERROR) {
-        redis_cluster_on_error(n, command, reply->str);
+    if (n->is_connected)
+        descriptor_writable_soon(n->descriptor);
+}
+
+/* Replies come in the order in which they were asked for. */
+static void on_reply(struct redis_connection *n, const redisReply *reply)
+{
+    struct redis_command *command = STAILQ_FIRST(&n->sent);
+    if (n->steps_done < n->step_count) {
+        redis_handshake_on_reply(n, n->steps[n->steps_done++], reply);
+    } else if (!command) {
+        lost(n, REDIS_ERR_OOM, NULL);
+    } else if (command->skips) {
+        command->skips--;
     } else {
-        n->failures = 0;
-        command->ended(command, REDIS_ANSWERED, reply, NULL);
+        STAILQ_REMOVE_HEAD(&n->sent, next);
+        redis_cluster_on_answer(n->cluster, command);
+        if (reply->type == REDIS_REPLY_ERROR) {
+            redis_cluster_on_error(n, command, reply->str);
+        } else {
+            n->failures = 0;
+            command->ended(command, REDIS_ANSWERED, reply, NULL);
+        }
+        if (n->state == REDIS_LEAVING && STAILQ_EMPTY(&n->sent))
+            redis_connection_give_up(n, n->problem);
     }
-    if (n->context == context && n->state == REDIS_LEAVING && STAILQ_EMPTY(&n->sent))
-        give_up(n, n->problem, false);
+}
+
+static void read_replies(struct redis_connection *n)
+{
+    redisContext *context = n->context;
+    uint32_t closed = n->closed;
+    void *reply = NULL;
+    int read = redisBufferRead(context);
+    while (read == REDIS_OK && (read = redisGetReplyFromReader(context, &reply)) == REDIS_OK && reply) {
+        on_reply(n, reply);
+        freeReplyObject(reply);
+        if (n->closed != closed) /* the reply was its end */
+            return;
+    }
+    if (read != REDIS_OK)
+        lost(n, context->err, context->errstr);
+    else if (context->reader->len - context->reader->pos > REDIS_REPLY_MAX_BYTES)
+        lost(n, REDIS_ERR_OOM, NULL);
+    else if (n->steps_done < n->step_count)
+        write_soon(n);
+}
+
+static void on_ready(void *owner, int fd, bool readable, bool writable)
+{
+    struct redis_connection *n = owner;
+    int error = 0, done = 0;
+    if (writable && !n->is_connected) {
+        getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &(socklen_t){sizeof(error)});
+        if (error) {
+            lost(n, REDIS_ERR_IO, strerror(error));
+            return;
+        }
+        n->is_connected = true;
+    }
+    if (writable && redisBufferWrite(n->context, &done) != REDIS_OK) {
+        lost(n, n->context->err, n->context->errstr);
+        return;
+    }
+    if (writable)
+        descriptor_watch(n->descriptor, true, !done);
+    if (readable && n->is_connected)
+        read_replies(n);
 }
 
 struct str redis_connection_bytes(const struct redis_connection *n, struct redis_command *command)
@@ -339,16 +285,20 @@ struct str redis_connection_bytes(const struct redis_connection *n, struct redis
 static void put(struct redis_connection *n, struct redis_command *command)
 {
     struct str bytes = redis_connection_bytes(n, command);
+    command->skips = 0;
+    if (command->reloads)
+        command->skips += redis_handshake_load_scripts(n);
     if (command->asking)
-        redisAsyncCommand(n->context, NULL, NULL, "ASKING"); /* an error follows from the command behind it */
-    command->asking = false;
-    redisAsyncFormattedCommand(n->context, on_reply, NULL, bytes.at, bytes.len);
+        command->skips += redisAppendCommand(n->context, "ASKING") == REDIS_OK;
+    command->asking = command->reloads = false;
+    redisAppendFormattedCommand(n->context, bytes.at, bytes.len);
     STAILQ_INSERT_TAIL(&n->sent, command, next);
+    write_soon(n);
 }
 
 bool redis_connection_send(struct redis_connection *n, struct redis_command *command, bool waits)
 {
-    if (n->state == REDIS_UP && sdslen(n->context->c.obuf) + command->bytes.len <= REDIS_UNSENT_MAX_BYTES)
+    if (n->state == REDIS_UP && sdslen(n->context->obuf) + command->bytes.len <= REDIS_UNSENT_MAX_BYTES)
         put(n, command);
     else if (waits && n->state != REDIS_OFF && n->state < REDIS_UP)
         STAILQ_INSERT_TAIL(&n->waiting, command, next);
@@ -360,34 +310,30 @@ bool redis_connection_send(struct redis_connection *n, struct redis_command *com
 
 /* ---- connecting ---- */
 
-/* False: the attempt, or this host's part of it, has failed. */
+/* hiredis allocates a list at once, of any length that a peer names. */
+static void *make_list(const redisReadTask *task, item_count count)
+{
+    return count <= (item_count)REDIS_REPLY_MAX_ITEMS ? plain.createArray(task, count) : NULL;
+}
+
+/* The handshake, or the question to a sentinel, begins with what is asked before the connection is made. */
 static bool open_context(struct redis_connection *n, const char *address, uint16_t port)
 {
-    redisAsyncContext *context = port ? redisAsyncConnect(address, port) : redisAsyncConnectUnix(address);
-    char why[REDIS_WHY_BYTES];
+    redisContext *context = port ? redisConnectNonBlock(address, port) : redisConnectUnixNonBlock(address);
+    n->is_connected = false;
+    n->step_count = n->steps_done = 0;
+    n->context = context;
     if (!context || context->err) {
-        snprintf(why, sizeof(why), "%s", context ? context->errstr : "no memory for a connection");
-        if (context)
-            redisAsyncFree(context);
-        if (n->state == REDIS_ASKING)
-            sentinel_failed(n, "cannot be reached", false);
-        else
-            give_up(n, why, false);
+        lost(n, REDIS_ERR_IO, context ? context->errstr : "no memory for a connection");
         return false;
     }
-    n->context = context;
-    context->data = n;
-    n->descriptor = descriptor_new(n->options->loop, context->c.fd, on_ready, n);
-    descriptor_watch(n->descriptor, true, false);
-    guard(context);
-    context->ev.data = n;
-    context->ev.addRead = wants_nothing;
-    context->ev.delRead = wants_nothing;
-    context->ev.addWrite = wants_write;
-    context->ev.delWrite = wants_no_write;
-    context->ev.cleanup = detach;
-    redisAsyncSetConnectCallback(context, on_lost);
-    redisAsyncSetDisconnectCallback(context, on_lost);
+    if (!plain.createArray) {
+        plain = bounded = *context->reader->fn;
+        bounded.createArray = make_list;
+    }
+    context->reader->fn = &bounded;
+    n->descriptor = descriptor_new(n->options->loop, context->fd, on_ready, n);
+    descriptor_watch(n->descriptor, true, true);
     return true;
 }
 
@@ -408,7 +354,7 @@ static bool read_password(struct redis_connection *n)
         close(fd);
     if (len < 0) {
         snprintf(why, sizeof(why), "its password_file %s cannot be read: %s", file, strerror(error));
-        give_up(n, why, false);
+        redis_connection_give_up(n, why);
         return false;
     }
     n->secret[strcspn(n->secret, "\r\n")] = '\0';
@@ -424,9 +370,8 @@ static void set_address(struct redis_connection *n, const char *address, uint16_
     n->port = port;
 }
 
-static void connect_to_address(void *owner)
+static void connect_to_address(struct redis_connection *n)
 {
-    struct redis_connection *n = owner;
     n->state = REDIS_GREETING;
     if (read_password(n) && open_context(n, n->address, n->port))
         redis_handshake_begin(n);
@@ -449,60 +394,22 @@ void redis_connection_is_up(struct redis_connection *n)
 
 static void sentinel_silent(void *owner)
 {
-    sentinel_failed(owner, "does not answer", false);
+    redis_connection_sentinel_failed(owner, "does not answer");
 }
 
-static void on_sentinel_auth(redisAsyncContext *context, void *answer, void *unused)
+void redis_connection_has_master(struct redis_connection *n, const char *address, uint16_t port)
 {
-    struct redis_connection *n = context->data;
-    const redisReply *reply = answer;
-    (void)unused;
-    if (n && reply && reply->type == REDIS_REPLY_ERROR)
-        redis_redact(reply->str, n->options->address->sentinel_password, n->problem, sizeof(n->problem));
-}
-
-static void on_master(redisAsyncContext *context, void *answer, void *unused)
-{
-    struct redis_connection *n = context->data;
-    const redisReply *reply = answer;
-    (void)unused;
-    if (!n || !reply) /* given up, or lost: then on_lost follows */
-        return;
-    const struct redis_address *a = n->options->address;
-    char how[REDIS_WHY_BYTES];
-    bool names = reply->type == REDIS_REPLY_ARRAY && reply->elements == 2 &&
-                 reply->element[0]->type == REDIS_REPLY_STRING &&
-                 reply->element[1]->type == REDIS_REPLY_STRING && reply->element[0]->len < NUMERIC_BYTES;
-    unsigned long port = names ? strtoul(reply->element[1]->str, NULL, 10) : 0;
-    bool is_error = reply->type == REDIS_REPLY_ERROR;
-    if (port > 0 && port <= UINT16_MAX) {
-        set_address(n, reply->element[0]->str, (uint16_t)port);
-        close_context(n, false); /* and in the loop's next turn, since hiredis is inside this context: */
-        timer_set(&n->step, n->options->loop, 0, connect_to_address, n);
-        return;
-    }
-    if (is_error && n->problem[0]) /* one that wants no password answers all the same, and is believed */
-        snprintf(how, sizeof(how), "turns down what stands behind ?sentinels= in the address: %.200s",
-                 n->problem);
-    else if (is_error && !a->sentinel_password.len && strncmp(reply->str, "NOAUTH", 6) == 0)
-        snprintf(how, sizeof(how),
-                 "wants a password of its own: put ?sentinels=user:password behind the address");
-    else if (is_error)
-        snprintf(how, sizeof(how), "says: %.200s", reply->str);
-    else
-        snprintf(how, sizeof(how), "knows no master '" STR_FMT "'", STR_ARG(a->master));
-    sentinel_failed(n, how, false);
+    close_context(n);
+    set_address(n, address, port);
+    connect_to_address(n);
 }
 
 static void ask_sentinel(struct redis_connection *n, const char *address, uint16_t port)
 {
-    const struct redis_address *a = n->options->address;
     n->state = REDIS_ASKING;
-    n->problem[0] = '\0';
     if (!open_context(n, address, port))
         return;
-    redis_auth(n->context, on_sentinel_auth, NULL, a->sentinel_user, a->sentinel_password);
-    redisAsyncCommand(n->context, on_master, NULL, "SENTINEL get-master-addr-by-name %s", a->master.at);
+    redis_handshake_ask_sentinel(n);
     timer_set(&n->step, n->options->loop, REDIS_HOST_MS, sentinel_silent, n);
 }
 
@@ -524,13 +431,13 @@ static void name_failed(struct redis_connection *n, const char *how)
     struct why why;
     err_set(&why, ERR_UNAVAILABLE, "the host '" STR_FMT "' is not found: %s", STR_ARG(n->hosts[n->host].name),
             how);
-    host_failed(n, why.text, false);
+    host_failed(n, why.text);
 }
 
 static void look_again(void *owner)
 {
     struct redis_connection *n = owner;
-    char address[NUMERIC_BYTES];
+    char address[REDIS_NUMERIC_BYTES];
     int state = gai_error(&n->lookup->request);
     bool is_late = clock_mono_us() - n->lookup->began_us > (int64_t)REDIS_HOST_MS * 1000;
     if (state == EAI_INPROGRESS && !is_late) {
@@ -604,7 +511,7 @@ struct redis_connection *redis_connection_new(struct redis_cluster *cluster,
 
 void redis_connection_free(struct redis_connection *n)
 {
-    close_context(n, false);
+    close_context(n);
     timer_clear(&n->deadline);
     timer_clear(&n->attempt);
     explicit_bzero(n->secret, sizeof(n->secret));

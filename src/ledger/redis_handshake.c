@@ -1,12 +1,15 @@
 /* What is said first on a connection, in two pipelines: the second needs the answer of INFO. */
 #include "ledger/redis_internal.h"
 
-#include <hiredis/async.h>
+#include <hiredis/hiredis.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 /* What a reply belongs to. */
 enum step {
+    STEP_SENTINEL_AUTH,
+    STEP_MASTER,
     STEP_COURTESY, /* for others, or mostly needless: without the right to it the handshake goes on */
     STEP_AUTH,
     STEP_SELECT,
@@ -24,10 +27,28 @@ static const char *const step_names[] = {
     [STEP_TIME] = "TIME", [STEP_SCRIPT] = "SCRIPT LOAD",
 };
 
-static void on_reply(redisAsyncContext *context, void *answer, void *of);
+static void expect(struct redis_connection *n, enum step step)
+{
+    n->steps[n->step_count++] = (uint8_t)step;
+}
 
-#define STEP(step)        ((void *)(uintptr_t)(step))
-#define ASK(n, step, ...) redisAsyncCommand((n)->context, on_reply, STEP(step), __VA_ARGS__)
+/* Asks something, in the words of redisCommand. */
+static void ask(struct redis_connection *n, enum step step, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    redisvAppendCommand(n->context, format, args);
+    va_end(args);
+    expect(n, step);
+}
+
+static void ask_auth(struct redis_connection *n, enum step step, struct str user, struct str password)
+{
+    if (password.len && user.len)
+        ask(n, step, "AUTH %b %b", user.at, user.len, password.at, password.len);
+    else if (password.len)
+        ask(n, step, "AUTH %b", password.at, password.len);
+}
 
 static void fail(struct redis_connection *n, const char *doing, const char *why)
 {
@@ -93,7 +114,8 @@ static void begin_trials(struct redis_connection *n)
     n->tried_trials = 0;
     for (size_t i = 0; i < scripts->trial_count; i++) {
         struct str bytes = redis_connection_bytes(n, &scripts->trials[i].command);
-        redisAsyncFormattedCommand(n->context, on_reply, STEP(STEP_TRIAL), bytes.at, bytes.len);
+        redisAppendFormattedCommand(n->context, bytes.at, bytes.len);
+        expect(n, STEP_TRIAL);
     }
 }
 
@@ -102,16 +124,19 @@ static void load_texts(struct redis_connection *n)
     const struct redis_scripts *scripts = n->options->scripts;
     n->loaded = 0;
     for (size_t i = 0; i < scripts->count; i++)
-        ASK(n, STEP_SCRIPT, "SCRIPT LOAD %b", scripts->texts[i].at, scripts->texts[i].len);
+        ask(n, STEP_SCRIPT, "SCRIPT LOAD %b", scripts->texts[i].at, scripts->texts[i].len);
 }
 
-void redis_handshake_load_scripts(struct redis_connection *n)
+uint8_t redis_handshake_load_scripts(struct redis_connection *n)
 {
-    struct str library = n->options->scripts->library;
-    if (n->has_functions)
-        ASK(n, STEP_COURTESY, "FUNCTION LOAD %b", library.at, library.len); /* the command behind it tells */
-    else if (n->loaded >= n->options->scripts->count)
-        load_texts(n);
+    const struct redis_scripts *scripts = n->options->scripts;
+    if (n->has_functions) {
+        redisAppendCommand(n->context, "FUNCTION LOAD %b", scripts->library.at, scripts->library.len);
+        return 1;
+    }
+    for (size_t i = 0; i < scripts->count; i++)
+        redisAppendCommand(n->context, "SCRIPT LOAD %b", scripts->texts[i].at, scripts->texts[i].len);
+    return (uint8_t)scripts->count;
 }
 
 /* Why a server is of no use, before a write is tried; NULL: it may be. Without the right to INFO, the write
@@ -143,13 +168,13 @@ static void begin_second(struct redis_connection *n)
     struct str library = n->options->scripts->library;
     n->has_functions = false;
     n->time_asked_us = redis_clock_local_us();
-    ASK(n, STEP_TIME, "TIME");
+    ask(n, STEP_TIME, "TIME");
     if (facts->cluster)
-        ASK(n, STEP_NODES, "CLUSTER SLOTS");
+        ask(n, STEP_NODES, "CLUSTER SLOTS");
     if (old->client_id && old->run_id[0] && strcmp(old->run_id, facts->run_id) == 0)
-        ASK(n, STEP_COURTESY, "CLIENT KILL ID %lld", old->client_id);
+        ask(n, STEP_COURTESY, "CLIENT KILL ID %lld", old->client_id);
     if (facts->version >= REDIS_FUNCTIONS_SINCE)
-        ASK(n, STEP_LIBRARY, "FUNCTION LOAD %b", library.at, library.len);
+        ask(n, STEP_LIBRARY, "FUNCTION LOAD %b", library.at, library.len);
     else
         load_texts(n);
 }
@@ -194,24 +219,53 @@ static void read_trial(struct redis_connection *n, const redisReply *reply)
     if (n->tried_trials < n->options->scripts->trial_count)
         return;
     n->before = n->facts;
-    n->is_greeted = true;
     redis_connection_is_up(n);
+}
+
+/* ---- a sentinel ---- */
+
+static void read_master(struct redis_connection *n, const redisReply *reply)
+{
+    const struct redis_address *a = n->options->address;
+    char how[REDIS_WHY_BYTES];
+    bool names = reply->type == REDIS_REPLY_ARRAY && reply->elements == 2 &&
+                 reply->element[0]->type == REDIS_REPLY_STRING &&
+                 reply->element[1]->type == REDIS_REPLY_STRING &&
+                 reply->element[0]->len < REDIS_NUMERIC_BYTES;
+    unsigned long port = names ? strtoul(reply->element[1]->str, NULL, 10) : 0;
+    bool is_error = reply->type == REDIS_REPLY_ERROR;
+    if (port > 0 && port <= UINT16_MAX) {
+        redis_connection_has_master(n, reply->element[0]->str, (uint16_t)port);
+        return;
+    }
+    if (is_error && n->problem[0]) /* one that wants no password answers all the same, and is believed */
+        snprintf(how, sizeof(how), "turns down what stands behind ?sentinels= in the address: %.200s",
+                 n->problem);
+    else if (is_error && !a->sentinel_password.len && strncmp(reply->str, "NOAUTH", 6) == 0)
+        snprintf(how, sizeof(how),
+                 "wants a password of its own: put ?sentinels=user:password behind the address");
+    else if (is_error)
+        snprintf(how, sizeof(how), "says: %.200s", reply->str);
+    else
+        snprintf(how, sizeof(how), "knows no master '" STR_FMT "'", STR_ARG(a->master));
+    redis_connection_sentinel_failed(n, how);
 }
 
 /* ---- every reply of the handshake ---- */
 
-static void on_reply(redisAsyncContext *context, void *answer, void *of)
+void redis_handshake_on_reply(struct redis_connection *n, uint8_t step, const redisReply *reply)
 {
-    struct redis_connection *n = context->data;
-    const redisReply *reply = answer;
-    enum step step = (enum step)(uintptr_t)of;
-    const struct redis_scripts *scripts;
-    const char *useless;
-    if (!n || !reply) /* given up, or lost */
-        return;
+    struct redis_scripts *scripts = n->options->scripts;
     bool is_error = reply->type == REDIS_REPLY_ERROR;
-    scripts = n->options->scripts;
-    switch (step) {
+    const char *useless;
+    switch ((enum step)step) {
+    case STEP_SENTINEL_AUTH:
+        if (is_error)
+            redis_redact(reply->str, n->options->address->sentinel_password, n->problem, sizeof(n->problem));
+        break;
+    case STEP_MASTER:
+        read_master(n, reply);
+        break;
     case STEP_COURTESY:
         break;
     case STEP_AUTH:
@@ -248,8 +302,8 @@ static void on_reply(redisAsyncContext *context, void *answer, void *of)
             fail(n, step_names[step], is_error ? reply->str : "an answer that is no SHA1");
             break;
         }
-        memcpy(n->options->scripts->shas[n->loaded++ % scripts->count], reply->str, REDIS_SCRIPT_NAME_BYTES);
-        if (n->loaded == scripts->count && !n->is_greeted)
+        memcpy(scripts->shas[n->loaded++], reply->str, REDIS_SCRIPT_NAME_BYTES);
+        if (n->loaded == scripts->count)
             begin_trials(n);
         break;
     case STEP_TRIAL:
@@ -258,26 +312,23 @@ static void on_reply(redisAsyncContext *context, void *answer, void *of)
     }
 }
 
-void redis_auth(redisAsyncContext *context, redisCallbackFn *on_answer, void *data, struct str user,
-                struct str password)
+void redis_handshake_ask_sentinel(struct redis_connection *n)
 {
-    if (password.len && user.len)
-        redisAsyncCommand(context, on_answer, data, "AUTH %b %b", user.at, user.len, password.at,
-                          password.len);
-    else if (password.len)
-        redisAsyncCommand(context, on_answer, data, "AUTH %b", password.at, password.len);
+    const struct redis_address *a = n->options->address;
+    n->problem[0] = '\0';
+    ask_auth(n, STEP_SENTINEL_AUTH, a->sentinel_user, a->sentinel_password);
+    ask(n, STEP_MASTER, "SENTINEL get-master-addr-by-name %s", a->master.at);
 }
 
 void redis_handshake_begin(struct redis_connection *n)
 {
-    n->is_greeted = false;
     n->facts = (struct redis_facts){.server = "", .keys = -1};
-    redis_auth(n->context, on_reply, STEP(STEP_AUTH), n->options->address->user, n->password);
+    ask_auth(n, STEP_AUTH, n->options->address->user, n->password);
     if (n->options->address->db)
-        ASK(n, STEP_SELECT, "SELECT %u", n->options->address->db);
-    ASK(n, STEP_COURTESY, "CLIENT SETNAME %s", n->options->name);
-    ASK(n, STEP_ID, "CLIENT ID");
-    ASK(n, STEP_INFO, "INFO");
+        ask(n, STEP_SELECT, "SELECT %u", n->options->address->db);
+    ask(n, STEP_COURTESY, "CLIENT SETNAME %s", n->options->name);
+    ask(n, STEP_ID, "CLIENT ID");
+    ask(n, STEP_INFO, "INFO");
 }
 
 void redis_redact(const char *said, struct str password, char *out, size_t size)

@@ -5,7 +5,7 @@
 #include "io/timer.h"
 #include "ledger/redis.h"
 
-struct redisAsyncContext;
+struct redisContext;
 
 #define REDIS_REPLY_MAX_BYTES  16777216u /* of one reply that has not ended */
 #define REDIS_REPLY_MAX_ITEMS  16384u    /* of a list: more than the fields of any session's details */
@@ -15,6 +15,8 @@ struct redisAsyncContext;
 #define REDIS_CONNECT_MS       2000u /* until a connection takes commands */
 #define REDIS_HOST_MS          1000u /* of them for one name, and for one sentinel */
 
+#define REDIS_NUMERIC_BYTES   64u /* of an address in digits */
+#define REDIS_STEPS_MAX       32u
 #define REDIS_WHY_BYTES       512u
 #define REDIS_PASSWORD_BYTES  1024u
 #define REDIS_FUNCTIONS_SINCE 7 /* FUNCTION LOAD */
@@ -55,9 +57,11 @@ struct redis_connection {
     enum redis_state state;
 
     struct redis_lookup *lookup; /* NULL: none under way */
-    struct redisAsyncContext *context;
+    struct redisContext *context;
     struct descriptor *descriptor;
-    bool is_writing;       /* hiredis is inside its own write */
+    bool is_connected;
+    uint32_t closed;                                        /* contexts so far */
+    uint8_t steps[REDIS_STEPS_MAX], step_count, steps_done; /* replies that belong to no command */
     struct timer step;     /* of the host in use: the next look at the resolver, a sentinel's silence */
     struct timer attempt;  /* off: until the next attempt; else until this one is given up */
     struct timer deadline; /* of the oldest command */
@@ -75,7 +79,6 @@ struct redis_connection {
     int64_t write_began_us, time_asked_us;
     size_t loaded, tried_trials;
     bool has_functions; /* it runs the scripts as a library */
-    bool is_greeted;
 };
 
 /* ---- redis_connection.c ---- */
@@ -92,6 +95,9 @@ bool redis_connection_send(struct redis_connection *connection, struct redis_com
 /* The handshake is over; it takes commands. */
 void redis_connection_is_up(struct redis_connection *connection);
 void redis_connection_give_up(struct redis_connection *connection, const char *why);
+/* A sentinel's answer. */
+void redis_connection_has_master(struct redis_connection *connection, const char *address, uint16_t port);
+void redis_connection_sentinel_failed(struct redis_connection *connection, const char *how);
 /* The command as this server takes it. Borrows the command's bytes. */
 struct str redis_connection_bytes(const struct redis_connection *connection, struct redis_command *command);
 
@@ -100,12 +106,12 @@ struct str redis_connection_bytes(const struct redis_connection *connection, str
  * not be run after what was done about them here. ---- */
 
 void redis_handshake_begin(struct redis_connection *connection);
-/* All of them again, ahead of the next command. */
-void redis_handshake_load_scripts(struct redis_connection *connection);
-/* Says AUTH if there is a password. */
-void redis_auth(struct redisAsyncContext *context,
-                void (*on_reply)(struct redisAsyncContext *context, void *reply, void *data), void *data,
-                struct str user, struct str password);
+void redis_handshake_ask_sentinel(struct redis_connection *connection);
+/* `step`: one of connection->steps. */
+void redis_handshake_on_reply(struct redis_connection *connection, uint8_t step,
+                              const struct redisReply *reply);
+/* Sends all of them again; returns how many replies will follow. */
+uint8_t redis_handshake_load_scripts(struct redis_connection *connection);
 
 /* A server's error of our AUTH, without our password, which may be empty. Redis repeats the arguments of a
  * command that it does not know, cut at 128 bytes: they are dropped as a whole, since half a password would
