@@ -10,14 +10,6 @@
 
 #define CALL_LOG_MAX_BYTES 4096u /* of one message */
 
-static void push_string(lua_State *L, struct str s)
-{
-    if (s.len)
-        lua_pushlstring(L, s.at, s.len);
-    else
-        lua_pushnil(L);
-}
-
 /* progress(done, total, message); a total below 0: unknown. */
 static int progress(lua_State *L)
 {
@@ -77,7 +69,7 @@ static void push_field(lua_State *L, const struct call_field *field, const struc
     const struct json *value = field->form == ARGS ? now->args : NULL;
     switch (field->form) {
     case TEXT:
-        push_string(L, *(const struct str *)at);
+        sandbox_push_string(L, *(const struct str *)at);
         break;
     case NUMBER:
         lua_pushnumber(L, *(const uint32_t *)at);
@@ -96,7 +88,7 @@ static void push_field(lua_State *L, const struct call_field *field, const struc
         break;
     case PEER:
         lua_createtable(L, 0, 2);
-        push_string(L, call->user);
+        sandbox_push_string(L, call->user);
         lua_setfield(L, -2, "user");
         lua_pushnumber(L, call->uid);
         lua_setfield(L, -2, "uid");
@@ -136,8 +128,9 @@ static int read_field(lua_State *L)
         return 0;
     const struct call_field *field = find_field(name, &meant);
     if (!field)
-        return meant.len ? luaL_error(L, "there is no call.%s (did you mean call.%s?)", name.at, meant.at)
-                         : luaL_error(L, "there is no call.%s", name.at);
+        return luaL_error(L,
+                          meant.len ? "there is no call.%s (did you mean call.%s?)" : "there is no call.%s",
+                          name.at, meant.at);
     push_field(L, field, now);
     lua_pushvalue(L, 2);
     lua_pushvalue(L, -2);

@@ -1,6 +1,8 @@
 /* One table: each format is a function over a string, and the words for what it expects. */
 #include "policy/id_format.h"
 
+#include "schema/format.h"
+
 #include <stdio.h>
 
 #define PREFIX "prefix:"
@@ -16,19 +18,14 @@ static bool all_of(struct str s, char class)
     return s.len > 0;
 }
 
-static bool is_uuid(struct str s)
-{
-    for (size_t i = 0; i < s.len; i++) {
-        bool dash = i == 8 || i == 13 || i == 18 || i == 23;
-        if (dash ? s.at[i] != '-' : !all_of((struct str){s.at + i, 1}, 'x'))
-            return false;
-    }
-    return s.len == 36;
-}
-
 static bool is_integer(struct str s)
 {
     return all_of(s.len && s.at[0] == '-' ? str_from(s, 1) : s, '0');
+}
+
+static bool is_uuid(struct str s)
+{
+    return format_find(STR_LIT("uuid"))->check(s);
 }
 
 /* Lower-case words joined by single - or _ */
@@ -69,7 +66,7 @@ static bool is_url(struct str s)
     return all_of((struct str){s.at, (size_t)(rest - s.at)}, 'w');
 }
 
-static const struct format {
+static const struct id_format {
     const char *name;
     bool (*fits)(struct str); /* NULL: all characters are of the class */
     char class;
@@ -85,7 +82,7 @@ static const struct format {
     {"url", is_url, 0, "a URL (e.g. 'https://example.com/a')", false},
 };
 
-static const struct format *format_named(struct str name)
+static const struct id_format *format_named(struct str name)
 {
     for (size_t i = 0; i < sizeof(formats) / sizeof(formats[0]); i++)
         if (str_is(name, formats[i].name))
@@ -106,7 +103,7 @@ const char *id_format_names(void)
 const char *id_format_mismatch(struct str name, const struct json *value)
 {
     static char prefix_expected[128];
-    const struct format *format = format_named(name);
+    const struct id_format *format = format_named(name);
     bool number = json_is(value, JSON_NUMBER);
     struct str text = number ? (struct str){value->text, value->len} : json_str(value);
     if (!name.len)

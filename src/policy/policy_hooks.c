@@ -59,11 +59,6 @@ static void outcome_init(struct policy_outcome *outcome, struct arena *arena)
     problems_init(&outcome->problems, arena);
 }
 
-static bool outcome_is(lua_State *L, int at)
-{
-    return sandbox_mark(L, at) == MARK_OUTCOME;
-}
-
 static struct str read_text(lua_State *L, int at, const char *name, struct arena *arena)
 {
     struct str s = STR_NONE;
@@ -279,7 +274,7 @@ static void raise_returned(lua_State *L, const struct hook_run *r, const char *e
 /* Reads what repair, ok, … made; false for any other value. */
 static bool read_outcome(lua_State *L, struct hook_run *r)
 {
-    bool is_outcome = outcome_is(L, 2);
+    bool is_outcome = sandbox_mark(L, 2) == MARK_OUTCOME;
     if (is_outcome)
         outcome_read(L, 2, r->hook, r->arena, r->outcome);
     return is_outcome;
@@ -314,26 +309,19 @@ static void read_value(lua_State *L, struct hook_run *r)
     r->outcome->value = bridge_read(L, 2, "result", &hints, r->arena);
 }
 
+/* Of prepare, or the list of prepare_tools: definitions move if some are left out, so each is identified by
+ * its table, not by its position. */
 static void read_definition(lua_State *L, struct hook_run *r)
 {
     struct bridge_hints hints = {.original = r->subject};
+    bool list = r->subject->type == JSON_ARRAY;
     r->outcome->value = NULL;
     if (lua_isnil(L, 2))
         return;
-    if (!lua_istable(L, 2) || outcome_is(L, 2))
+    if (!list && (!lua_istable(L, 2) || sandbox_mark(L, 2) == MARK_OUTCOME))
         raise_returned(L, r, "the definition, or nil to hide the tool");
-    r->outcome->value = bridge_read(L, 2, "definition", &hints, r->arena);
-}
-
-/* Definitions move if some are left out: each is identified by its table, not by its position. */
-static void read_definitions(lua_State *L, struct hook_run *r)
-{
-    struct bridge_hints hints = {.original = r->subject};
-    r->outcome->value = NULL;
-    if (lua_isnil(L, 2))
-        return;
-    r->outcome->value = bridge_read(L, 2, "definitions", &hints, r->arena);
-    if (r->outcome->value->type != JSON_ARRAY)
+    r->outcome->value = bridge_read(L, 2, list ? "definitions" : "definition", &hints, r->arena);
+    if (list && r->outcome->value->type != JSON_ARRAY)
         luaL_error(L, "prepare_tools returned no list: expected the definitions to show, or nil to hide all");
 }
 
@@ -464,7 +452,7 @@ void policy_set_prepare_tools(struct policy_set *set, const struct policy_call *
 {
     outcome_init(outcome, arena);
     outcome->value = definitions;
-    run_hook(set->gateway, HOOK_PREPARE, call, definitions, NULL, read_definitions, outcome);
+    run_hook(set->gateway, HOOK_PREPARE, call, definitions, NULL, read_definition, outcome);
 }
 
 struct str policy_report_schema_violation(const struct policy *policy, const struct json *args,

@@ -157,12 +157,10 @@ void static_check_call(lua_State *L, const struct bytecode *hook, struct diagnos
         if (!field.at || call_table_has(field, &meant) || is_set(ops, hook, field, false))
             continue;
         field = str_cut(field, 60);
-        if (meant.len)
-            diagnostics_add(diagnostics, bytecode_line(hook, i),
-                            "there is no call." STR_FMT " (did you mean call." STR_FMT "?)", STR_ARG(field),
-                            STR_ARG(meant));
-        else
-            diagnostics_add(diagnostics, bytecode_line(hook, i), "there is no call." STR_FMT, STR_ARG(field));
+        const char *hint =
+            meant.len ? arena_printf(diagnostics->arena, " (did you mean call.%s?)", meant.at).at : "";
+        diagnostics_add(diagnostics, bytecode_line(hook, i), "there is no call." STR_FMT "%s", STR_ARG(field),
+                        hint);
     }
 }
 

@@ -83,16 +83,6 @@ static int builtin_kind(lua_State *L)
     return 1;
 }
 
-/* nil if the string is empty. */
-static int push_string(lua_State *L, struct str s)
-{
-    if (s.len)
-        lua_pushlstring(L, s.at, s.len);
-    else
-        lua_pushnil(L);
-    return 1;
-}
-
 static int builtin_closest(lua_State *L)
 {
     struct str names[LIBRARIES_NAMES_MAX];
@@ -103,7 +93,8 @@ static int builtin_closest(lua_State *L)
         more = names[count].at != NULL;
         lua_pop(L, 1);
     }
-    return push_string(L, suggest_closest(sandbox_string(L, 1), names, count));
+    sandbox_push_string(L, suggest_closest(sandbox_string(L, 1), names, count));
+    return 1;
 }
 
 /* The running line of the policy: that of the first function up the stack that is not a builtin. False if
@@ -170,7 +161,8 @@ static int builtin_fields(lua_State *L)
 static int builtin_content_fault(lua_State *L)
 {
     struct arena *arena = sandbox_context(sandbox_of(L))->arena;
-    return push_string(L, content_error(arena, bridge_read(L, 1, "tool_return: content", NULL, arena)));
+    sandbox_push_string(L, content_error(arena, bridge_read(L, 1, "tool_return: content", NULL, arena)));
+    return 1;
 }
 
 static const luaL_Reg builtins[] = {{"mark", builtin_mark},

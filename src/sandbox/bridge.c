@@ -72,27 +72,13 @@ void bridge_release(lua_State *L)
     lua_rawset(L, LUA_REGISTRYINDEX);
 }
 
-/* The fast path for short whole numbers. */
-static bool small_integer(const struct json *v, double *out)
-{
-    size_t i = v->len > 0 && v->text[0] == '-';
-    int64_t n = 0;
-    if (v->len > EXACT_DIGITS || i == v->len)
-        return false;
-    for (size_t at = i; at < v->len; at++) {
-        if (v->text[at] < '0' || v->text[at] > '9')
-            return false;
-        n = n * 10 + (v->text[at] - '0');
-    }
-    *out = (double)(i ? -n : n);
-    return true;
-}
-
 static double number_of(const struct json *v)
 {
+    int64_t whole;
     double n = 0;
-    if (!small_integer(v, &n))
-        json_double(v, &n);
+    if (v->len <= EXACT_DIGITS && json_int(v, &whole)) /* a string of digits is converted fastest */
+        return (double)whole;
+    json_double(v, &n);
     return n;
 }
 

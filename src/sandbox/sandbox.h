@@ -85,6 +85,14 @@ static inline struct str sandbox_string(lua_State *L, int at)
     return s;
 }
 
+static inline void sandbox_push_string(lua_State *L, struct str s) /* nil if it is empty */
+{
+    if (s.len)
+        lua_pushlstring(L, s.at, s.len);
+    else
+        lua_pushnil(L);
+}
+
 /* Long loops in C must check whether the current run is past its deadline; the last one checks and raises. */
 bool sandbox_deadline_passed(struct sandbox *sandbox);
 int sandbox_raise_deadline(lua_State *L);
