@@ -14,8 +14,7 @@
 #include "json/build.h"
 #include "json/parse.h"
 #include "json/write.h"
-#include "server/jsonrpc.h"
-#include "server/mcp_keys.h"
+#include "server/protocol.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -173,17 +173,6 @@ struct pins *pin_methods_pins(struct server *server, const struct config *config
     return server->pins;
 }
 
-void pin_methods_commit(struct server *server, const struct pins_review *before)
-{
-    pins_commit(server->pins, server->gate.generation->pins, before);
-}
-
-void pin_methods_free(struct server *server)
-{
-    pins_free(server->pins);
-    arena_free(server->pins_arena);
-}
-
 void pin_methods_write_status(struct json_out *out, const struct server *server)
 {
     const struct pins_review *review = server->gate.generation->pins;

@@ -10,7 +10,6 @@
 #include "gate/call.h"
 #include "gate/verdict.h"
 #include "server/served.h"
-#include "server/mcp_keys.h"
 #include "server/method_table.h"
 #include "policy/policy_set.h"
 

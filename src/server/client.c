@@ -11,7 +11,6 @@
 #include "catalog/client_tools.h"
 #include "json/parse.h"
 #include "server/listener.h"
-#include "server/mcp_keys.h"
 #include "server/request.h"
 #include "server/method_table.h"
 

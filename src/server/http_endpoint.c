@@ -8,7 +8,6 @@
 #include "policy/config.h"
 #include "io/file.h"
 #include "json/write.h"
-#include "server/page.h"
 #include "server/server_internal.h"
 
 #include <arpa/inet.h>

@@ -8,7 +8,6 @@
 #include "base/log.h"
 #include "base/suggest.h"
 #include "base/version.h"
-#include "server/mcp_keys.h"
 #include "policy/policy_set.h"
 
 /* ---- the table: it is searched from the top, so the most frequent methods come first ---- */

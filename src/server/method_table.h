@@ -8,7 +8,6 @@
 #include "policy/policy_set.h"
 #include "server/request.h"
 
-struct pins_review;
 struct subscription;
 
 enum method_era { ERA_LEGACY = 1, ERA_MODERN = 2, ERA_BOTH = 3 };
@@ -135,11 +134,6 @@ const char *status_mode_name(enum policy_mode mode);
 
 /* For the builds of a configuration; NULL: it keeps no pins. */
 struct pins *pin_methods_pins(struct server *server, const struct config *config);
-
-/* A generation went live; `before`: the review of the one that it replaces, NULL: none. */
-void pin_methods_commit(struct server *server, const struct pins_review *before);
-
-void pin_methods_free(struct server *server);
 
 /* "pins":{…} of toolgate/status. */
 void pin_methods_write_status(struct json_out *out, const struct server *server);

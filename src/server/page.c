@@ -2,7 +2,7 @@
  * The page's views as JSON: status, sessions, tools, the latest decisions, and the playground,
  * which decides on a call as a new session's first, runs nothing and counts nothing.
  */
-#include "server/page.h"
+#include "server/http_endpoint.h"
 
 #include "base/arena.h"
 #include "gate/call.h"

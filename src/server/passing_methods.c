@@ -14,7 +14,6 @@
 #include "json/write.h"
 #include "result/pattern_sets.h"
 #include "server/served.h"
-#include "server/mcp_keys.h"
 
 #include <stdlib.h>
 

@@ -6,6 +6,8 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "catalog/generation.h"
+#include "catalog/pins.h"
+#include "catalog/shadow.h"
 #include "gate/generation_load.h"
 #include "server/listener.h"
 #include "server/method_table.h"
@@ -413,7 +415,7 @@ enum err reload_initial(struct server *server, struct why *why)
     server->reloading = false;
     log_report(report, 1, true);
     if (!err)
-        pin_methods_commit(server, NULL);
+        pins_commit(server->pins, server->gate.generation->pins, NULL);
     if (!err)
         clean_up(server);
     else if (report->error_count > 1)
@@ -444,7 +446,7 @@ static void swap(struct server *server, struct generation *next)
     if (!config->state != !before->state || (config->state && strcmp(config->state, before->state) != 0))
         log_event(LOG_WARN, "restart_required", LOG_TEXT("key", "state"));
     server->gate.generation = next;
-    pin_methods_commit(server, old->pins);
+    pins_commit(server->pins, next->pins, old->pins);
     server_apply_records(server, config, NULL);
     generation_unref(old);
     loop_limit_bytes(server->loop, config->limits.memory);

@@ -4,7 +4,6 @@
 #include "base/arena.h"
 #include "base/version.h"
 #include "catalog/mcp_version.h"
-#include "server/mcp_keys.h"
 
 #include <math.h>
 #include <stdarg.h>

@@ -10,7 +10,6 @@
 #include "json/build.h"
 #include "json/parse.h"
 #include "server/problems.h"
-#include "server/mcp_keys.h"
 #include "server/method_table.h"
 
 #include <unistd.h>

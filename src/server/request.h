@@ -8,7 +8,7 @@
 
 #include "json/write.h"
 #include "server/server_internal.h"
-#include "server/jsonrpc.h"
+#include "server/protocol.h"
 
 #define REQUEST_ID_MAX_BYTES 1024u
 

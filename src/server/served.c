@@ -16,7 +16,6 @@
 #include "catalog/mcp_version.h"
 #include "json/build.h"
 #include "json/write.h"
-#include "server/mcp_keys.h"
 #include "server/method_table.h"
 
 #include <stdarg.h>

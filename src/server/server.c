@@ -6,10 +6,11 @@
 #include "base/clock.h"
 #include "base/hash.h"
 #include "base/log.h"
+#include "base/log_writer.h"
+#include "catalog/pins.h"
 #include "gate/decision_log.h"
 #include "server/http_endpoint.h"
 #include "server/listener.h"
-#include "server/page.h"
 #include "server/method_table.h"
 #include "server/reload.h"
 #include "server/server_internal.h"
@@ -268,7 +269,8 @@ static void stop(struct server *server)
     loop_free(server->loop);
     decision_log_free(server->gate.decisions);
     quarantine_free(server->quarantine, server->serving);
-    pin_methods_free(server);
+    pins_free(server->pins);
+    arena_free(server->pins_arena);
     generation_unref(server->gate.generation);
     metrics_clear(&server->metrics);
     libevent_global_shutdown();

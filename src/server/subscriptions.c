@@ -3,7 +3,6 @@
 #include "base/arena.h"
 #include "json/build.h"
 #include "json/write.h"
-#include "server/mcp_keys.h"
 #include "server/method_table.h"
 
 #include <stdlib.h>

@@ -8,7 +8,6 @@
 #include "gate/verdict.h"
 #include "json/build.h"
 #include "json/parse.h"
-#include "server/mcp_keys.h"
 #include "server/method_table.h"
 
 /* ---- lists ---- */
