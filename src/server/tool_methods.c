@@ -12,24 +12,56 @@
 
 /* ---- lists ---- */
 
-/* Writes the whole reply. */
-typedef enum request_status tools_list_writer(struct request *request, const struct catalog_request *wanted);
-
 struct tools_list {
     struct catalog_request wanted;
     struct ledger_peek peek;
-    tools_list_writer *write;
 };
 
-static enum request_status write_list(struct request *r)
+static void collect_warning(void *owner, struct str tool, const char *text)
+{
+    json_put_object((struct json_out *)owner, FIELD_STR("tool", tool), FIELD_TEXT("text", text));
+}
+
+/* toolgate/tools: the definitions are for models, the warnings and who runs each tool (`runs_at`) for people.
+ */
+static enum request_status reply_definitions(struct request *r, struct catalog_request *wanted)
+{
+    struct buf warnings_text = buf_in(r->arena), places = buf_in(r->arena), guessed = buf_in(r->arena),
+               guards = buf_in(r->arena);
+    struct json_out warnings = json_out(&warnings_text), *out = reply_open(r);
+    wanted->provider.warn = collect_warning;
+    wanted->provider.owner = &warnings;
+    wanted->places = &places;
+    wanted->guessed = &guessed;
+    wanted->guards = client_is_operator(r->client) ? &guards : NULL; /* file names */
+    json_field_text(out, "format", provider_format_name(wanted->provider.format));
+    json_key(out, "tools");
+    json_open(&warnings, '[');
+    catalog_write(r->arena, r->client->server->gate.generation, wanted, out->buf);
+    out->comma = true;
+    json_close(&warnings, ']');
+    json_fields(out, FIELD_RAW("warnings", buf_view(&warnings_text)), FIELD_RAW("runs_at", buf_view(&places)),
+                FIELD_RAW("guessed_effects", buf_view(&guessed)),
+                FIELD_IF(wanted->guards, FIELD_RAW("guarded_by", buf_view(&guards))));
+    return reply_close(r);
+}
+
+static enum request_status reply_list(struct request *r)
 {
     struct tools_list *list = r->work;
     if (list->peek.error)
         log_event(LOG_WARN, "ledger_peek_failed", LOG_TEXT("why", list->peek.why.text));
     if (!list->wanted.goal.len)
         list->wanted.goal = list->peek.goal;
-    list->wanted.past = &list->peek;
-    return list->write(r, &list->wanted);
+    if (r->method->handle == tool_methods_tools)
+        return reply_definitions(r, &list->wanted);
+    struct json_out *out = reply_open(r);
+    json_key(out, "tools");
+    catalog_write(r->arena, r->client->server->gate.generation, &list->wanted, out->buf);
+    out->comma = true;
+    if (r->modern)
+        json_fields(out, FIELD_NUM("ttlMs", MCP_TTL_MS), FIELD_TEXT("cacheScope", MCP_CACHE_SCOPE));
+    return reply_close(r);
 }
 
 static void cancel(struct request *r)
@@ -38,25 +70,31 @@ static void cancel(struct request *r)
 }
 
 /* The list depends on the session's goal and on whether it is stuck: both are read from the ledger first,
- * unless no policy uses them. What `wanted` points to must live as long as the request. */
-static enum request_status begin_list(struct request *r, const struct catalog_request *wanted,
-                                      tools_list_writer *write)
+ * unless no policy uses them. */
+static enum request_status begin_list(struct request *r, struct tools_list *list)
 {
     struct client *client = r->client;
     struct gate *gate = &client->server->gate;
     const struct config *config = server_config(client->server);
     struct ledger_place place = {.turn_idle_s = config->turn_idle_s};
-    if (param_turn(r, r->meta, "params._meta.", GATE_TURN_KEY, &place.turn, &place.turn_text))
+    list->wanted.peer = &client->peer;
+    if (param_session(r, &list->wanted.session) ||
+        param_goal(r, r->meta, "params._meta.", GATE_GOAL_KEY, &list->wanted.goal) ||
+        param_context(r, &list->wanted.context) ||
+        param_turn(r, r->meta, "params._meta.", GATE_TURN_KEY, &place.turn, &place.turn_text))
         return REQUEST_DONE;
-    if (!catalog_has_hooks(gate->generation))
-        return write(r, wanted);
-    struct tools_list *list = ARENA_NEW(r->arena, struct tools_list);
-    *list = (struct tools_list){.wanted = *wanted, .write = write};
-    list->wanted.step = param_label(r->meta, GATE_STEP_KEY);
+    if (!r->modern &&
+        r->method->handle == mcp_tools_list) /* initialize is optional: this request stands for it */
+        client->wants_list_changed = true;
     r->work = list;
-    r->answer = write_list;
+    r->answer = reply_list;
     r->cancel = cancel;
-    place.session = call_session_key(r->arena, config, &client->peer, wanted->session, str_of(client->name));
+    if (!catalog_has_hooks(gate->generation))
+        return reply_list(r);
+    list->wanted.step = param_label(r->meta, GATE_STEP_KEY);
+    list->wanted.past = &list->peek;
+    place.session =
+        call_session_key(r->arena, config, &client->peer, list->wanted.session, str_of(client->name));
     struct ledger_look *look = ARENA_NEW(r->arena, struct ledger_look);
     *look = (struct ledger_look){.place = place, .newest = true};
     catalog_wants(gate->generation, look);
@@ -64,22 +102,9 @@ static enum request_status begin_list(struct request *r, const struct catalog_re
                                LEDGER_PENDING);
 }
 
-static enum request_status reply_list(struct request *r, const struct catalog_request *wanted)
-{
-    struct json_out *out = reply_open(r);
-    json_key(out, "tools");
-    catalog_write(r->arena, r->client->server->gate.generation, wanted, out->buf);
-    out->comma = true;
-    if (r->modern)
-        json_fields(out, FIELD_NUM("ttlMs", MCP_TTL_MS), FIELD_TEXT("cacheScope", MCP_CACHE_SCOPE));
-    return reply_close(r);
-}
-
 enum request_status mcp_tools_list(struct request *r)
 {
-    struct client *client = r->client;
-    struct catalog_request wanted = {
-        .provider = {.format = PROVIDER_FORMAT_MCP, .protocol = request_protocol(r)}, .peer = &client->peer};
+    struct tools_list *list = ARENA_NEW(r->arena, struct tools_list);
     struct str cursor;
     if (param_string(r, r->params, "params.", "cursor", &cursor))
         return REQUEST_DONE;
@@ -87,63 +112,24 @@ enum request_status mcp_tools_list(struct request *r)
         return reply_error(
             r, RPC_INVALID_PARAMS,
             "params.cursor: expected none, as the list is one page, got one that was not issued here");
-    if (param_session(r, &wanted.session) ||
-        param_goal(r, r->meta, "params._meta.", GATE_GOAL_KEY, &wanted.goal) ||
-        param_context(r, &wanted.context))
-        return REQUEST_DONE;
-    if (!r->modern) /* initialize is optional, so this request also turns on list_changed */
-        client->wants_list_changed = true;
-    return begin_list(r, &wanted, reply_list);
-}
-
-static void collect_warning(void *owner, struct str tool, const char *text)
-{
-    struct json_out *out = owner;
-    json_put_object(out, FIELD_STR("tool", tool), FIELD_TEXT("text", text));
-}
-
-/* The definitions are for models, the warnings and who runs each tool (`runs_at`) for people. */
-static enum request_status reply_definitions(struct request *r, const struct catalog_request *wanted)
-{
-    struct catalog_request now = *wanted;
-    struct buf warnings_text = buf_in(r->arena), places_text = buf_in(r->arena),
-               guessed_text = buf_in(r->arena), guards_text = buf_in(r->arena);
-    struct json_out warnings = json_out(&warnings_text), *out = reply_open(r);
-    now.provider.warn = collect_warning;
-    now.provider.owner = &warnings;
-    now.places = &places_text;
-    now.guessed = &guessed_text;
-    now.guards = client_is_operator(r->client) ? &guards_text : NULL; /* file names */
-    json_field_text(out, "format", provider_format_name(now.provider.format));
-    json_key(out, "tools");
-    json_open(&warnings, '[');
-    catalog_write(r->arena, r->client->server->gate.generation, &now, out->buf);
-    out->comma = true;
-    json_close(&warnings, ']');
-    json_fields(out, FIELD_RAW("warnings", buf_view(&warnings_text)),
-                FIELD_RAW("runs_at", buf_view(&places_text)),
-                FIELD_RAW("guessed_effects", buf_view(&guessed_text)));
-    if (now.guards)
-        json_field_raw(out, "guarded_by", buf_view(&guards_text));
-    return reply_close(r);
+    list->wanted.provider.format = PROVIDER_FORMAT_MCP;
+    list->wanted.provider.protocol = request_protocol(r);
+    return begin_list(r, list);
 }
 
 enum request_status tool_methods_tools(struct request *r)
 {
-    struct catalog_request wanted = {
-        .all = true, .peer = &r->client->peer, .client_tools = r->client->client_tools};
+    struct tools_list *list = ARENA_NEW(r->arena, struct tools_list);
     struct str format;
     if (param_string(r, r->params, "params.", "format", &format))
         return REQUEST_DONE;
-    if (provider_format_named(format.len ? format : STR_LIT("mcp"), &wanted.provider.format) != OK)
+    if (provider_format_named(format.len ? format : STR_LIT("mcp"), &list->wanted.provider.format) != OK)
         return reply_error(r, RPC_INVALID_PARAMS,
                            "params.format: expected one of mcp, openai, anthropic, gemini, got '" STR_FMT "'",
                            STR_ARG(str_cut(format, 64)));
-    if (param_flag(r, "strict", &wanted.provider.strict) || param_session(r, &wanted.session) ||
-        param_goal(r, r->meta, "params._meta.", GATE_GOAL_KEY, &wanted.goal) ||
-        param_context(r, &wanted.context))
-        return REQUEST_DONE;
-    return begin_list(r, &wanted, reply_definitions);
+    list->wanted.all = true;
+    list->wanted.client_tools = r->client->client_tools;
+    return param_flag(r, "strict", &list->wanted.provider.strict) ? REQUEST_DONE : begin_list(r, list);
 }
 
 /* ---- toolgate/register ---- */
@@ -169,17 +155,17 @@ enum request_status tool_methods_register(struct request *r)
         const struct tool *tool;
         struct why why;
         if (client_tools_register(client->client_tools, client->server->gate.generation, &tools->items[i],
-                                  &tool, &why) == OK) {
-            json_open(out, '{');
-            json_field_str(out, "name", tool->name);
-            json_field_strs(out, "parameters", tool->parameters, tool->parameter_count);
-            json_field_bool(out, "policy", tool->policy || tool->overlay_count);
-            json_field_strs(out, "warnings", tool->warnings, tool->warning_count);
-            json_close(out, '}');
+                                  &tool, &why) != OK) {
+            json_put_object(&refused, FIELD_STR("name", json_str(json_get_text(&tools->items[i], "name"))),
+                            FIELD_TEXT("why", why.text));
             continue;
         }
-        json_put_object(&refused, FIELD_STR("name", json_str(json_get_text(&tools->items[i], "name"))),
-                        FIELD_TEXT("why", why.text));
+        json_open(out, '{');
+        json_field_str(out, "name", tool->name);
+        json_field_strs(out, "parameters", tool->parameters, tool->parameter_count);
+        json_field_bool(out, "policy", tool->policy || tool->overlay_count);
+        json_field_strs(out, "warnings", tool->warnings, tool->warning_count);
+        json_close(out, '}');
     }
     json_close(out, ']');
     json_close(&refused, ']');
