@@ -47,18 +47,12 @@ static enum err read_call(struct request *r, enum call_mode mode, struct call_re
     if (!json_is(name, JSON_STRING) && (name || mode != CALL_REPORT))
         return reply_refuse(r, RPC_INVALID_PARAMS, "params.name: expected a string, the tool's name, got %s",
                             param_kind(name));
-    enum err err = param_session(r, &c->session);
-    if (!err)
-        err = param_goal(r, r->meta, "params._meta.", GATE_GOAL_KEY, &c->goal);
-    if (!err)
-        err = param_turn(r, r->meta, "params._meta.", GATE_TURN_KEY, &c->turn, &c->turn_text);
-    if (!err)
-        err = param_by(r, r->meta, "params._meta.", GATE_BY_KEY, &c->by_person);
-    if (!err)
-        err = param_agent(r, &c->agent);
-    if (!err)
-        err = param_context(r, &c->context);
-    return err;
+    bool refused = param_session(r, &c->session) ||
+                   param_goal(r, r->meta, "params._meta.", GATE_GOAL_KEY, &c->goal) ||
+                   param_turn(r, r->meta, "params._meta.", GATE_TURN_KEY, &c->turn, &c->turn_text) ||
+                   param_by(r, r->meta, "params._meta.", GATE_BY_KEY, &c->by_person) ||
+                   param_agent(r, &c->agent) || param_context(r, &c->context);
+    return refused ? ERR_PARSE : OK;
 }
 
 /* A report that nobody can place counts nothing: the agent's program hears why, and so does the operator. */
@@ -227,25 +221,18 @@ static void put_result(struct request *r, const struct call *call)
 static enum request_status reply_too_large(struct request *r)
 {
     struct verdict verdict = *call_outcome(r->call)->verdict;
+    struct str unread =
+        arena_printf(r->arena, "%zu bytes of earlier replies on this connection are unread.", r->unread);
+    struct str too_long = arena_printf(r->arena, "it is longer than %u bytes.", SERVER_LINE_MAX_BYTES);
     verdict.class = CLASS_TOOL_ERROR;
     verdict.as_sent = false;
     verdict.kind = error_class_info(CLASS_TOOL_ERROR)->verdict;
     verdict.facts = verdict.follow_up = verdict.next_args = NULL;
-    if (r->unread) {
-        verdict.code = STR_LIT("answers_unread");
-        verdict.detail =
-            arena_printf(r->arena,
-                         "The tool ran, but its result is not sent: %zu bytes of earlier replies on "
-                         "this connection are unread.",
-                         r->unread);
-        verdict.hint = STR_LIT("Make fewer calls at a time, and ask for less.");
-    } else {
-        verdict.code = STR_LIT("result_too_large");
-        verdict.detail =
-            arena_printf(r->arena, "The tool ran, but its result is not sent: it is longer than %u bytes.",
-                         SERVER_LINE_MAX_BYTES);
-        verdict.hint = STR_LIT("Ask for less: fewer items, a page, a narrower range.");
-    }
+    verdict.code = r->unread ? STR_LIT("answers_unread") : STR_LIT("result_too_large");
+    verdict.detail = ARENA_JOIN(r->arena, STR_LIT("The tool ran, but its result is not sent: "),
+                                r->unread ? unread : too_long);
+    verdict.hint = r->unread ? STR_LIT("Make fewer calls at a time, and ask for less.")
+                             : STR_LIT("Ask for less: fewer items, a page, a narrower range.");
     struct json_out *out = reply_open(r);
     json_field_open(out, "content", '[');
     call_reply_text_block(
@@ -274,38 +261,32 @@ static const struct json *client_questions(const struct request *r)
     return count || json_get_text(input, "requestState") ? input : NULL;
 }
 
-/* A policy's question in the form of the modern era. */
-static void put_question(struct request *r, uint64_t question)
-{
-    const struct verdict *v = call_outcome(r->call)->verdict;
-    struct json_out *out = reply_open_as(r, "input_required");
-    char id[APPROVAL_ID_CHARS + 1];
-    approvals_write_id(question, id);
-    json_field_open(out, "inputRequests", '{');
-    json_field_open(out, QUESTION_KEY, '{');
-    json_field_text(out, "method", "elicitation/create");
-    json_field_open(out, "params", '{');
-    json_field_text(out, "mode", "form");
-    consent_write_form(out, r->arena, v->detail, v->choices);
-    json_close(out, '}');
-    json_close(out, '}');
-    json_close(out, '}');
-    json_field_str(out, "requestState", ARENA_JOIN(r->arena, str_of(QUESTION_STATE), str_of(id)));
-    put_meta(r, v, NULL);
-}
-
 static enum request_status reply_result(struct request *r)
 {
-    uint64_t question = call_outcome(r->call)->question;
     static const char *const keys[] = {"inputRequests", "requestState"};
+    const struct call_outcome *outcome = call_outcome(r->call);
+    const struct verdict *v = outcome->verdict;
     const struct json *input = client_questions(r);
-    if (question) {
-        put_question(r, question);
+    if (outcome->question) { /* a policy's question in the form of the modern era */
+        struct json_out *out = reply_open_as(r, "input_required");
+        char id[APPROVAL_ID_CHARS + 1];
+        approvals_write_id(outcome->question, id);
+        json_field_open(out, "inputRequests", '{');
+        json_field_open(out, QUESTION_KEY, '{');
+        json_field_text(out, "method", "elicitation/create");
+        json_field_open(out, "params", '{');
+        json_field_text(out, "mode", "form");
+        consent_write_form(out, r->arena, v->detail, v->choices);
+        json_close(out, '}');
+        json_close(out, '}');
+        json_close(out, '}');
+        json_field_str(out, "requestState", ARENA_JOIN(r->arena, str_of(QUESTION_STATE), str_of(id)));
+        put_meta(r, v, NULL);
     } else if (input) { /* the client asks its user and calls again with the answer */
         struct json_out *out = reply_open_as(r, "input_required");
         for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++)
             json_field_optional(out, keys[i], json_get_text(input, keys[i]));
-        put_meta(r, call_outcome(r->call)->verdict, NULL);
+        put_meta(r, v, NULL);
     } else {
         put_result(r, r->call);
     }
