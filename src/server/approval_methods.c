@@ -44,9 +44,17 @@ static void put_approval(struct json_out *out, const struct approval *a, int64_t
                 FIELD_IF(answered, FIELD_NUM("answered_uid", a->answered_uid)));
 }
 
+static enum request_status reply_unavailable(struct request *r)
+{
+    const struct approval_request *work = r->work;
+    return reply_error(r, RPC_UNAVAILABLE, "approvals cannot be read or changed now: %s", work->unavailable);
+}
+
 static enum request_status reply_list(struct request *r)
 {
     const struct approval_request *work = r->work;
+    if (work->unavailable)
+        return reply_unavailable(r);
     int64_t now_ms = approvals_now_ms(r->client->server->gate.approvals);
     struct json_out *out = reply_open(r);
     json_field_open(out, "approvals", '[');
@@ -62,6 +70,8 @@ static enum request_status reply_list(struct request *r)
 static enum request_status reply_decided(struct request *r)
 {
     const struct approval_request *work = r->work;
+    if (work->unavailable)
+        return reply_unavailable(r);
     const char *state = state_names[work->found];
     if (work->found == APPROVAL_NONE)
         return reply_refused(r, state,
@@ -89,15 +99,6 @@ static enum request_status reply_decided(struct request *r)
     return reply_close(r);
 }
 
-static enum request_status reply(struct request *r)
-{
-    const struct approval_request *work = r->work;
-    if (work->unavailable)
-        return reply_error(r, RPC_UNAVAILABLE, "approvals cannot be read or changed now: %s",
-                           work->unavailable);
-    return work->kind == APPROVAL_LIST ? reply_list(r) : reply_decided(r);
-}
-
 static void cancel(struct request *r)
 {
     approvals_cancel(r->client->server->gate.approvals, r);
@@ -109,7 +110,7 @@ static enum request_status begin(struct request *r, struct approval_request *wor
     work->done = request_answer;
     work->owner = r;
     r->work = work;
-    r->answer = reply;
+    r->answer = work->kind == APPROVAL_LIST ? reply_list : reply_decided;
     r->cancel = cancel;
     return request_wait(r, !approvals_do(r->client->server->gate.approvals, work));
 }
@@ -189,55 +190,44 @@ void pin_methods_write_status(struct json_out *out, const struct server *server)
 static void put_side(struct json_out *out, const char *key, const char *digest, struct str tool,
                      struct str text)
 {
-    json_field_open(out, key, '{');
-    json_fields(out, FIELD_TEXT("digest", digest), FIELD_STR("tool", tool));
-    if (text.len)
-        json_field_raw(out, "definition", text);
-    json_close(out, '}');
-}
-
-/* False: the texts have no room any more. */
-static bool put_entry(struct json_out *out, const struct pin_entry *entry, size_t *left)
-{
-    struct arena *arena = arena_new();
-    struct str text = pin_definition_text(arena, entry->definition);
-    bool fits = text.len + entry->was_text.len <= *left;
-    *left -= fits ? text.len + entry->was_text.len : *left;
-    json_open(out, '{');
-    json_fields(out, FIELD_STR("upstream", entry->upstream), FIELD_STR("tool", entry->tool),
-                FIELD_OPTIONAL("name", entry->published), FIELD_TEXT("state", pin_state_name(entry->state)),
-                FIELD_BOOL("held", entry->held));
-    if (entry->was_tool.len)
-        put_side(out, "was", entry->was_digest.hex, entry->was_tool, fits ? entry->was_text : STR_NONE);
-    put_side(out, "now", entry->digest.hex, entry->tool, fits ? text : STR_NONE);
-    json_close(out, '}');
-    arena_free(arena);
-    return fits;
-}
-
-static void put_pending(struct json_out *out, const struct pins_review *review)
-{
-    size_t left = PINS_SHOWN_MAX_BYTES;
-    bool complete = true;
-    json_field_open(out, "waiting", '[');
-    for (size_t i = 0; i < review->count; i++)
-        if (pin_is_pending(&review->entries[i]))
-            complete &= put_entry(out, &review->entries[i], &left);
-    json_close(out, ']');
-    json_fields(out, FIELD_BOOL("complete", complete), FIELD_TEXT("digest", pins_review_digest(review).hex));
+    json_field_object(out, key, FIELD_TEXT("digest", digest), FIELD_STR("tool", tool),
+                      FIELD_IF(text.len, FIELD_RAW("definition", text)));
 }
 
 static enum request_status show(struct request *r)
 {
-    const struct pins_review *review = r->client->server->gate.generation->pins;
+    const struct server *server = r->client->server;
+    const struct pins_review *review = server->gate.generation->pins;
     struct json_out *out = reply_open(r);
-    json_field_text(out, "mode", mode_names[server_config(r->client->server)->pins]);
-    if (review) {
-        json_fields(out, FIELD_TEXT("file", pins_path(r->client->server->pins)),
-                    FIELD_NUM("tools", review->count));
-        json_field_strs(out, "lost", review->lost, review->lost_count);
-        put_pending(out, review);
+    size_t left = PINS_SHOWN_MAX_BYTES;
+    bool complete = true; /* false: the texts found no room */
+    json_field_text(out, "mode", mode_names[server_config(server)->pins]);
+    if (!review)
+        return reply_close(r);
+    json_fields(out, FIELD_TEXT("file", pins_path(server->pins)), FIELD_NUM("tools", review->count));
+    json_field_strs(out, "lost", review->lost, review->lost_count);
+    json_field_open(out, "waiting", '[');
+    for (size_t i = 0; i < review->count; i++) {
+        const struct pin_entry *entry = &review->entries[i];
+        if (!pin_is_pending(entry))
+            continue;
+        struct arena *arena = arena_new();
+        struct str text = pin_definition_text(arena, entry->definition);
+        bool fits = text.len + entry->was_text.len <= left;
+        left -= fits ? text.len + entry->was_text.len : left;
+        complete &= fits;
+        json_open(out, '{');
+        json_fields(out, FIELD_STR("upstream", entry->upstream), FIELD_STR("tool", entry->tool),
+                    FIELD_OPTIONAL("name", entry->published),
+                    FIELD_TEXT("state", pin_state_name(entry->state)), FIELD_BOOL("held", entry->held));
+        if (entry->was_tool.len)
+            put_side(out, "was", entry->was_digest.hex, entry->was_tool, fits ? entry->was_text : STR_NONE);
+        put_side(out, "now", entry->digest.hex, entry->tool, fits ? text : STR_NONE);
+        json_close(out, '}');
+        arena_free(arena);
     }
+    json_close(out, ']');
+    json_fields(out, FIELD_BOOL("complete", complete), FIELD_TEXT("digest", pins_review_digest(review).hex));
     return reply_close(r);
 }
 

@@ -144,21 +144,6 @@ static size_t collect(const struct server *server, struct str search, struct too
     return count;
 }
 
-static void put_row(struct json_out *out, const struct tool_row *row)
-{
-    bool guarded = row->tool && (row->tool->policy || row->tool->overlay_count);
-    json_open(out, '{');
-    json_field_str(out, "tool", row->name);
-    json_field_text(out, "mode", guarded ? status_mode_name(row->tool->mode) : row->tool ? "no policy" : "");
-    if (row->tool)
-        json_field_str(out, "origin", row->tool->origin);
-    if (row->metrics) {
-        json_key(out, "counts");
-        metrics_write_tool(out, row->metrics);
-    }
-    json_close(out, '}');
-}
-
 /* q=TEXT&sort=calls|refused|name&offset=N&limit=N */
 unsigned page_tools(struct server *server, const struct http_request *request, struct buf *body)
 {
@@ -181,8 +166,20 @@ unsigned page_tools(struct server *server, const struct http_request *request, s
     json_open(&out, '{');
     json_fields(&out, FIELD_NUM("total", count), FIELD_NUM("offset", offset));
     json_field_open(&out, "tools", '[');
-    for (size_t i = offset; i < count && i - offset < limit; i++)
-        put_row(&out, &rows[i]);
+    for (size_t i = offset; i < count && i - offset < limit; i++) {
+        const struct tool *tool = rows[i].tool;
+        bool guarded = tool && (tool->policy || tool->overlay_count);
+        json_open(&out, '{');
+        json_field_str(&out, "tool", rows[i].name);
+        json_field_text(&out, "mode", guarded ? status_mode_name(tool->mode) : tool ? "no policy" : "");
+        if (tool)
+            json_field_str(&out, "origin", tool->origin);
+        if (rows[i].metrics) {
+            json_key(&out, "counts");
+            metrics_write_tool(&out, rows[i].metrics);
+        }
+        json_close(&out, '}');
+    }
     json_close(&out, ']');
     json_close(&out, '}');
     arena_free(arena);

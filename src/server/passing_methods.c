@@ -203,22 +203,6 @@ static struct str by_template(struct resource_search *s, struct str uri)
     return owner;
 }
 
-/* Servers that list neither resources nor templates have none. */
-static struct str only_one(const struct config *config, struct upstreams *upstreams)
-{
-    struct str only = STR_NONE;
-    for (size_t i = 0; i < config->upstream_count; i++) {
-        struct tool_list *list = upstreams_list(upstreams, config->upstreams[i]->name, UPSTREAM_RESOURCES);
-        tool_list_unref(list);
-        if (!list)
-            continue;
-        if (only.len)
-            return STR_NONE;
-        only = config->upstreams[i]->name;
-    }
-    return only;
-}
-
 /* NULL: no server has it, or the peer may not read it, which it does not learn. */
 static const struct upstream_spec *find_owner(struct resource_search *s, struct str uri)
 {
@@ -236,8 +220,16 @@ static const struct upstream_spec *find_owner(struct resource_search *s, struct 
     }
     if (!name.len)
         name = resource_links_find(s->client->resource_links, uri);
-    if (!name.len)
-        name = only_one(config, server->gate.upstreams);
+    if (!name.len) { /* the only one that lists resources or templates */
+        size_t with_resources = 0;
+        for (size_t i = 0; i < config->upstream_count && with_resources < 2; i++) {
+            struct str upstream = config->upstreams[i]->name;
+            struct tool_list *list = upstreams_list(server->gate.upstreams, upstream, UPSTREAM_RESOURCES);
+            with_resources += list != NULL;
+            name = !list ? name : with_resources == 1 ? upstream : STR_NONE;
+            tool_list_unref(list);
+        }
+    }
     const struct upstream_spec *spec = name.len ? find_upstream(config, name) : NULL;
     if (!spec || !served_may_read(config, &s->client->peer, spec, uri))
         return NULL;
@@ -309,19 +301,6 @@ static void log_finds(struct request *r, const struct guard *guard, const struct
     }
 }
 
-static void put_meta(struct request *r, const struct json *meta, struct str warning)
-{
-    struct json_out *out = reply_meta(r);
-    json_field_optional_str(out, GATE_WARNING_KEY, warning);
-    for (uint32_t i = 0; json_is(meta, JSON_OBJECT) && i < meta->len; i++)
-        if (!str_starts(meta->members[i].key, GATE_KEY_PREFIX) &&
-            !str_is(meta->members[i].key, MCP_SERVER_KEY)) {
-            json_key_str(out, meta->members[i].key);
-            json_put(out, &meta->members[i].value);
-        }
-    json_close(out, '}');
-}
-
 /* prompts/get: a block of content in each message. */
 static struct json messages_for(struct request *r, const struct json *messages)
 {
@@ -368,8 +347,18 @@ static enum request_status reply_result(struct request *r, const struct json *re
                        json_is(ttl, JSON_NUMBER) ? (struct str){ttl->text, ttl->len} : STR_LIT("0"));
         json_field_text(out, "cacheScope", MCP_CACHE_SCOPE);
     }
-    if (r->modern || json_get_text(masked, "_meta") || warning.len)
-        put_meta(r, json_get_text(masked, "_meta"), warning);
+    const struct json *meta = json_get_text(masked, "_meta");
+    if (r->modern || meta || warning.len) {
+        reply_meta(r);
+        json_field_optional_str(out, GATE_WARNING_KEY, warning);
+        for (uint32_t i = 0; json_is(meta, JSON_OBJECT) && i < meta->len; i++)
+            if (!str_starts(meta->members[i].key, GATE_KEY_PREFIX) &&
+                !str_is(meta->members[i].key, MCP_SERVER_KEY)) {
+                json_key_str(out, meta->members[i].key);
+                json_put(out, &meta->members[i].value);
+            }
+        json_close(out, '}');
+    }
     return reply_close(r);
 }
 
@@ -384,27 +373,21 @@ static enum request_status reply_not_found(struct request *r, struct str message
                             buf_view(&data));
 }
 
-/* A server's words in an error are masked as its results are. */
-static void mask_error(struct request *r, struct upstream_answer *answer)
-{
-    unsigned masks = guard_of(r->client->server).enforced & PATTERN_SETS_MASKING;
-    struct json data;
-    struct json_error error;
-    if (!masks)
-        return;
-    answer->quoted = pattern_sets_mask_text(r->arena, masks, answer->quoted);
-    answer->detail = pattern_sets_mask_text(r->arena, masks, answer->detail);
-    if (!answer->rpc_data.len)
-        return;
-    bool read = json_parse(r->arena, answer->rpc_data, NULL, &data, &error) == OK;
-    answer->rpc_data = read ? json_to_str(r->arena, pattern_sets_mask(r->arena, masks, &data)) : STR_NONE;
-}
-
 static enum request_status reply_answer(struct request *r)
 {
     struct passed *passed = r->work;
     struct upstream_answer *answer = &passed->answer;
-    mask_error(r, answer);
+    unsigned masks = guard_of(r->client->server).enforced & PATTERN_SETS_MASKING;
+    if (masks) { /* in an error, a server's words are masked as in its results */
+        struct json rpc_data;
+        struct json_error fault;
+        answer->quoted = pattern_sets_mask_text(r->arena, masks, answer->quoted);
+        answer->detail = pattern_sets_mask_text(r->arena, masks, answer->detail);
+        if (answer->rpc_data.len)
+            answer->rpc_data = json_parse(r->arena, answer->rpc_data, NULL, &rpc_data, &fault) == OK
+                                   ? json_to_str(r->arena, pattern_sets_mask(r->arena, masks, &rpc_data))
+                                   : STR_NONE;
+    }
     if (answer->outcome == UPSTREAM_RESULT)
         return reply_result(r, answer->result);
     if (answer->rpc_code == MCP_RESOURCE_NOT_FOUND && r->modern)
@@ -508,23 +491,11 @@ enum request_status passing_resources_read(struct request *r)
     return spec ? pass(r, spec->name, uri, r->params) : REQUEST_DONE;
 }
 
-/* What a server proposes can name what the client may not read: it is asked only if all that the template
- * gives is allowed. */
-static enum request_status complete_template(struct request *r, const struct served_item *item)
-{
-    const struct config *config = server_config(r->client->server);
-    const struct upstream_spec *spec = find_upstream(config, item->upstream);
-    if (spec && served_may_read_all(config, &r->client->peer, spec, item->name))
-        return pass(r, item->upstream, item->name, r->params);
-    struct json_out *out = reply_open(r);
-    json_field_raw(out, "completion", STR_LIT("{\"values\":[],\"hasMore\":false}"));
-    return reply_close(r);
-}
-
 /* {"type":"ref/prompt","name"} or {"type":"ref/resource","uri"}, where the URI may be a template. */
 enum request_status passing_complete(struct request *r)
 {
     struct server *server = r->client->server;
+    const struct config *config = server_config(server);
     const struct json *ref = json_get_text(r->params, "ref");
     struct str type = json_str(json_get_text(ref, "type")), name = json_str(json_get_text(ref, "name")),
                uri = json_str(json_get_text(ref, "uri"));
@@ -540,8 +511,15 @@ enum request_status passing_complete(struct request *r)
             r, RPC_INVALID_PARAMS,
             "params.ref.type: expected \"ref/prompt\" with a name, or \"ref/resource\" with a uri");
     const struct served_item *item = served_find(served_now(server), SERVED_TEMPLATES, uri);
-    if (item && served_is_for(server_config(server), &r->client->peer, SERVED_TEMPLATES, item))
-        return complete_template(r, item);
+    if (item && served_is_for(config, &r->client->peer, SERVED_TEMPLATES, item)) {
+        /* What a server proposes can name what the client may not read: it is asked only if all that the
+         * template gives is allowed. */
+        const struct upstream_spec *owner = find_upstream(config, item->upstream);
+        if (owner && served_may_read_all(config, &r->client->peer, owner, item->name))
+            return pass(r, item->upstream, item->name, r->params);
+        json_field_raw(reply_open(r), "completion", STR_LIT("{\"values\":[],\"hasMore\":false}"));
+        return reply_close(r);
+    }
     const struct upstream_spec *spec = find_resource(r, uri);
     return spec ? pass(r, spec->name, uri, r->params) : REQUEST_DONE;
 }

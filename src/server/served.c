@@ -92,27 +92,18 @@ static bool fits_any(const struct name_globs *globs, struct str name)
     return !globs->given;
 }
 
-/* What ends a segment of a path: also where a query, a fragment or parameters begin. */
-static bool ends_segment(char c)
-{
-    return c == '/' || c == '\\' || c == '?' || c == '#' || c == ';';
-}
-
-/* "%252e", "%252F": a server that decodes twice reads a dot or a slash. */
-static bool is_encoded_twice(struct str s)
-{
-    return str_starts_nocase(s, "%252e") || str_starts_nocase(s, "%252f") || str_starts_nocase(s, "%255c");
-}
-
 /* "/../" in any spelling: the server may read another file than the one that the glob has seen. A control
  * character counts as one, since parsers of URLs drop tabs and line ends: ".\t." is ".." for them; and they
- * trim spaces. */
+ * trim spaces. "%252e" is a dot for a server that decodes twice. */
 static bool has_dot_segments(struct str uri)
 {
     size_t dots = 0, others = 1; /* of the segment so far; there is no segment before the first '/' */
     for (size_t i = 0; i <= uri.len; i++) {
         char c = i < uri.len ? uri.at[i] : '/';
-        if ((unsigned char)c < ' ' || c == 0x7f || (c == '%' && is_encoded_twice(str_from(uri, i))))
+        struct str rest = str_from(uri, i);
+        if ((unsigned char)c < ' ' || c == 0x7f ||
+            (c == '%' && (str_starts_nocase(rest, "%252e") || str_starts_nocase(rest, "%252f") ||
+                          str_starts_nocase(rest, "%255c"))))
             return true;
         if (c == '%' && i + 2 < uri.len && uri.at[i + 1] == '2') {
             char low = uri.at[i + 2];
@@ -122,7 +113,7 @@ static bool has_dot_segments(struct str uri)
             c = '/';
             i += 2;
         }
-        if (ends_segment(c)) {
+        if (strchr("/\\?#;", c)) { /* a segment also ends where a query, a fragment or parameters begin */
             if (!others && (dots == 1 || dots == 2))
                 return true;
             dots = others = 0;
