@@ -6,7 +6,6 @@
 #include "base/suggest.h"
 #include "base/trace_context.h"
 #include "json/write.h"
-#include "server/method_table.h"
 
 #include <stdio.h>
 

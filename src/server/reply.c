@@ -7,7 +7,6 @@
 
 #include <math.h>
 #include <stdarg.h>
-#include <stdio.h>
 
 #define PROGRESS_TEXT_MAX_BYTES 4096u
 

@@ -21,7 +21,6 @@
 #include <limits.h>
 #include <stdlib.h>
 #include <inttypes.h>
-#include <stdio.h>
 #include <unistd.h>
 
 /* A policy of one tool is seen by whoever may call that; one of several tools by the operator. */
