@@ -20,10 +20,10 @@ bool breaker_success(struct breaker *b)
 }
 
 /* A call that began before the breaker opened proves nothing new, and does not prolong the opening. */
-bool breaker_failure(struct breaker *b, bool probe, int64_t now_ms)
+bool breaker_failure(struct breaker *b, bool probe, bool at_once, int64_t now_ms)
 {
     if (b->state == BREAKER_CLOSED) {
-        if (++b->failures < BREAKER_OPENS_AFTER)
+        if (++b->failures < BREAKER_OPENS_AFTER && !at_once)
             return false;
         b->open_ms = BREAKER_OPEN_MS;
     } else if (b->state == BREAKER_PROBING && probe) {
@@ -31,17 +31,6 @@ bool breaker_failure(struct breaker *b, bool probe, int64_t now_ms)
     } else {
         return false;
     }
-    b->state = BREAKER_OPEN;
-    b->until_ms = now_ms + b->open_ms;
-    return true;
-}
-
-bool breaker_trip(struct breaker *b, bool probe, int64_t now_ms)
-{
-    if (b->state != BREAKER_CLOSED)
-        return breaker_failure(b, probe, now_ms);
-    b->failures++;
-    b->open_ms = BREAKER_OPEN_MS;
     b->state = BREAKER_OPEN;
     b->until_ms = now_ms + b->open_ms;
     return true;

@@ -34,9 +34,8 @@ enum breaker_decision breaker_admit(struct breaker *breaker, int64_t now_ms);
 /* The outcome of an admitted call; `probe`: breaker_admit returned BREAKER_PROBE for it. True: the state has
  * changed. */
 bool breaker_success(struct breaker *breaker);
-bool breaker_failure(struct breaker *breaker, bool probe, int64_t now_ms);
-/* A failure that opens it at once, however many came before. */
-bool breaker_trip(struct breaker *breaker, bool probe, int64_t now_ms);
+/* `at_once`: it opens, however few failures came before. */
+bool breaker_failure(struct breaker *breaker, bool probe, bool at_once, int64_t now_ms);
 /* It was cancelled, which proves nothing: the next call may probe. */
 bool breaker_cancelled(struct breaker *breaker, bool probe, int64_t now_ms);
 

@@ -115,9 +115,8 @@ static void update_breaker(struct upstream *u, const struct upstream_call *call,
             u->failures++;
     }
     if (health == HEALTH_FAILING) {
-        changed = str_is(answer->code, UPSTREAM_CODE_TOO_MANY_REQUESTS)
-                      ? breaker_trip(&u->breaker, call->probe, now)
-                      : breaker_failure(&u->breaker, call->probe, now);
+        changed = breaker_failure(&u->breaker, call->probe,
+                                  str_is(answer->code, UPSTREAM_CODE_TOO_MANY_REQUESTS), now);
         int64_t after_s = u->breaker.state == BREAKER_OPEN ? breaker_after_s(&u->breaker, now) : 0;
         if (after_s > 0 && after_s > answer->after_s)
             answer->after_s = after_s;

@@ -108,52 +108,25 @@ static enum err expand(struct arena *arena, struct str text, struct secrets *sec
     return err;
 }
 
-/* What a confined process inherits: how it speaks and where programs are, and what its sandbox names. */
-static const char *inherited_by(struct arena *arena, const struct confine_spec *sandbox)
+enum err process_prepare(struct loop *loop, struct arena *arena, const struct upstream_spec *spec,
+                         struct secrets *secrets, struct process *process, struct why *why)
 {
     /* What the MCP SDKs pass on, and what selects a program's language, time zone and folders. */
     static const char unconfined[] =
         "HOME LOGNAME PATH SHELL TERM USER LANG LC_ALL LC_COLLATE LC_CTYPE LC_MESSAGES LC_MONETARY "
         "LC_NUMERIC LC_TIME TZ TMPDIR XDG_CACHE_HOME XDG_CONFIG_DIRS XDG_CONFIG_HOME XDG_DATA_DIRS "
         "XDG_DATA_HOME XDG_RUNTIME_DIR XDG_STATE_HOME";
-    struct buf names = buf_in(arena);
-    if (!sandbox->on)
-        return unconfined;
-    buf_text(&names, "PATH LANG LC_ALL TZ");
-    for (size_t i = 0; i < sandbox->env.count; i++)
-        buf_printf(&names, " " STR_FMT, STR_ARG(sandbox->env.list[i]));
-    return arena_dup(arena, buf_view(&names)).at;
-}
-
-static enum err confine(struct loop *loop, struct arena *arena, const struct upstream_spec *spec,
-                        struct process *process, struct why *why)
-{
     const struct confine_spec *sandbox = &spec->sandbox;
-    struct child_spec *child = &process->child;
-    enum err err =
-        confine_prepare(loop, arena, sandbox, child, confine_script(child), &process->confinement, why);
-    child->confinement = &process->confinement.child;
-    child->limits = confine_limits(sandbox);
-    if (!err && process->confinement.missing.len)
-        log_event(LOG_WARN, "sandbox_incomplete", LOG_STR("upstream", spec->name),
-                  LOG_STR("missing", process->confinement.missing));
-    if (!err && process->confinement.narrowed.len)
-        log_event(LOG_INFO, "sandbox_narrowed", LOG_STR("upstream", spec->name),
-                  LOG_STR("read", process->confinement.narrowed),
-                  LOG_TEXT("effect",
-                           "toolgate's configuration, policies, secrets and state in it stay hidden, "
-                           "and the folders that hold them cannot be listed"));
-    return err;
-}
-
-enum err process_prepare(struct loop *loop, struct arena *arena, const struct upstream_spec *spec,
-                         struct secrets *secrets, struct process *process, struct why *why)
-{
     const char **argv = ARENA_ARRAY(arena, const char *, spec->argc + 1);
     struct child_spec *child = &process->child;
+    struct confinement *confinement = &process->confinement;
+    struct buf inherited = buf_in(arena);
     *process = (struct process){.child = {.argv = argv}, .confinement = {.child = {.landlock = -1}}};
-    enum err err =
-        environment_build(arena, inherited_by(arena, &spec->sandbox), &spec->env, secrets, &child->env, why);
+    buf_text(&inherited, sandbox->on ? "PATH LANG LC_ALL TZ" : unconfined);
+    for (size_t i = 0; sandbox->on && i < sandbox->env.count; i++)
+        buf_printf(&inherited, " " STR_FMT, STR_ARG(sandbox->env.list[i]));
+    buf_byte(&inherited, '\0');
+    enum err err = environment_build(arena, inherited.at, &spec->env, secrets, &child->env, why);
     for (size_t i = 0; i < spec->argc && !err; i++)
         err = expand(arena, spec->argv[i], secrets, &argv[i], why);
     if (!err && spec->cwd.len)
@@ -167,7 +140,21 @@ enum err process_prepare(struct loop *loop, struct arena *arena, const struct up
         process->identity = (struct child_identity){user->pw_uid, user->pw_gid};
         child->identity = &process->identity;
     }
-    return err || !spec->sandbox.on ? err : confine(loop, arena, spec, process, why);
+    if (err || !sandbox->on)
+        return err;
+    err = confine_prepare(loop, arena, sandbox, child, confine_script(child), confinement, why);
+    child->confinement = &confinement->child;
+    child->limits = confine_limits(sandbox);
+    if (!err && confinement->missing.len)
+        log_event(LOG_WARN, "sandbox_incomplete", LOG_STR("upstream", spec->name),
+                  LOG_STR("missing", confinement->missing));
+    if (!err && confinement->narrowed.len)
+        log_event(LOG_INFO, "sandbox_narrowed", LOG_STR("upstream", spec->name),
+                  LOG_STR("read", confinement->narrowed),
+                  LOG_TEXT("effect",
+                           "toolgate's configuration, policies, secrets and state in it stay hidden, "
+                           "and the folders that hold them cannot be listed"));
+    return err;
 }
 
 void process_clear(struct process *process)

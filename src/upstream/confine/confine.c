@@ -189,25 +189,6 @@ static enum err cannot_open(const char *key, const char *path, struct why *why)
                    strerror(errno));
 }
 
-/* Landlock allows to create files in a folder only together with all that is below it. */
-static enum err allow_write(struct ruleset *set, struct arena *arena, const struct confine_spec *spec,
-                            const struct confine_paths *hidden, struct why *why)
-{
-    for (size_t i = 0; i < spec->write.count; i++) {
-        const char *path = spec->write.list[i].at;
-        const struct confine_paths below = hidden_below(arena, path, hidden);
-        if (below.count && !spec->best_effort)
-            return err_set(why, ERR_CONFIG,
-                           "sandbox.write: '%s' holds '" STR_FMT "', which is hidden from every sandbox: "
-                           "name the folders in it that may be written, move that path elsewhere, or set "
-                           "sandbox.best_effort = true to give the process both",
-                           path, STR_ARG(below.list[0]));
-        if (allow(set, path, ACCESS_WRITE) != 0)
-            return cannot_open("write", path, why);
-    }
-    return OK;
-}
-
 /* Libraries, name lookup, certificates and time zones: files without secrets that most programs need. */
 static const char readable[] =
     "/usr /bin /sbin /lib /lib32 /lib64 /libx32 /etc/alternatives /etc/ld.so.cache /etc/ld.so.conf "
@@ -245,8 +226,19 @@ static enum err landlock_ruleset(struct arena *arena, const struct confine_spec 
     for (size_t i = 0; i < spec->read.count && !err; i++)
         if (allow_read(&set, arena, spec->read.list[i].at, hidden) != 0)
             err = cannot_open("read", spec->read.list[i].at, why);
-    if (!err)
-        err = allow_write(&set, arena, spec, hidden, why);
+    for (size_t i = 0; i < spec->write.count && !err; i++) {
+        /* Landlock allows to create files in a folder only together with all that is below it. */
+        const char *folder = spec->write.list[i].at;
+        const struct confine_paths below = hidden_below(arena, folder, hidden);
+        if (below.count && !spec->best_effort)
+            err = err_set(why, ERR_CONFIG,
+                          "sandbox.write: '%s' holds '" STR_FMT "', which is hidden from every sandbox: "
+                          "name the folders in it that may be written, move that path elsewhere, or set "
+                          "sandbox.best_effort = true to give the process both",
+                          folder, STR_ARG(below.list[0]));
+        else if (allow(&set, folder, ACCESS_WRITE) != 0)
+            err = cannot_open("write", folder, why);
+    }
     if (err)
         close(set.fd);
     else

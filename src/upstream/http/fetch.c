@@ -188,14 +188,6 @@ static int on_sending(void *owner, char *to, char *from, int to_port, int from_p
 
 /* ---- a request in libcurl --------------------------------------------------------------------- */
 
-static void add_line(struct fetch *f, struct str line)
-{
-    struct curl_slist *lines = f->fetcher->curl->slist_append(f->lines, line.at);
-    if (!lines)
-        abort();
-    f->lines = lines;
-}
-
 /* Gives the request to libcurl, which begins with the next turn. False: it accepts no more. */
 static bool start_transfer(struct fetch *f)
 {
@@ -206,12 +198,18 @@ static bool start_transfer(struct fetch *f)
     f->header_count = f->header_bytes = 0;
     f->has_head = f->sent = false;
     f->error[0] = '\0';
-    for (size_t i = 0; i < r->headers.count; i++) {
-        struct str value = r->headers.list[i].value;
-        add_line(f, ARENA_JOIN(f->arena, r->headers.list[i].name, value.len ? STR_LIT(": ") : STR_LIT(";"),
-                               value));
+    for (size_t i = 0; i <= r->headers.count; i++) {
+        struct str line = STR_LIT("Expect:"); /* else libcurl waits a second before it sends a large body */
+        if (i < r->headers.count) {
+            struct str value = r->headers.list[i].value;
+            line = ARENA_JOIN(f->arena, r->headers.list[i].name, value.len ? STR_LIT(": ") : STR_LIT(";"),
+                              value);
+        }
+        struct curl_slist *lines = curl->slist_append(f->lines, line.at);
+        if (!lines)
+            abort();
+        f->lines = lines;
     }
-    add_line(f, STR_LIT("Expect:")); /* else libcurl waits a second before it sends a large body */
 #define SET(option, value) curl->easy_setopt(f->easy, CURLOPT_##option, (value))
     SET(URL, r->url);
     SET(USERAGENT, "toolgate/" TOOLGATE_VERSION);
@@ -227,7 +225,7 @@ static bool start_transfer(struct fetch *f)
     SET(CONNECTTIMEOUT_MS, (long)FETCH_CONNECT_MS);
     SET(TIMEOUT_MS, (long)r->total_ms);
     SET(PROTOCOLS_STR, "http,https");
-    SET(FOLLOWLOCATION, 0L); /* follow_redirect does, to the same origin only */
+    SET(FOLLOWLOCATION, 0L); /* report does, to the same origin only */
     SET(HTTP09_ALLOWED, 0L);
     SET(TCP_KEEPALIVE, 1L);
     if (r->ca_file)
@@ -393,19 +391,6 @@ static void fail_transfer(struct fetch *f, CURLcode code)
     fail(f, how, text, more);
 }
 
-static void judge(struct fetch *f, CURLcode code)
-{
-    if (f->too_large)
-        fail(f, FETCH_TOO_LARGE,
-             f->body_bytes ? "its answer is too large" : "its answer has too many headers", "");
-    else if (f->refused_repeat)
-        fail(f, FETCH_DISCONNECTED, "the connection broke off without an answer", "");
-    else if (code != CURLE_OK)
-        fail_transfer(f, code);
-    else if (!f->has_head && !f->reported_head)
-        fail(f, FETCH_NOT_HTTP, "did not answer in HTTP", "");
-}
-
 static void end_transfer(struct fetch *f)
 {
     const struct curl_library *curl = f->fetcher->curl;
@@ -460,18 +445,6 @@ static void report_head(struct fetch *f)
         f->hooks->head(f->owner, &head);
 }
 
-static void follow_redirect(struct fetch *f)
-{
-    f->redirects++;
-    f->request.url = f->redirect_to;
-    f->redirect_to = NULL;
-    end_transfer(f);
-    f->bytes.len = f->body_bytes = 0;
-    f->over = !start_transfer(f);
-    if (f->over)
-        fail(f, FETCH_UNREACHABLE, "its redirect could not be followed", "");
-}
-
 /* Head, bytes and end, as far as they have come. A hook may cancel, which sets `reporting` to NULL. */
 static void report(struct fetch *f)
 {
@@ -479,8 +452,16 @@ static void report(struct fetch *f)
     fetcher->reporting = f;
     if (f->has_head && !f->reported_head && !f->redirect_to)
         report_head(f);
-    if (fetcher->reporting && f->over && f->redirect_to && f->how == FETCH_DONE)
-        follow_redirect(f);
+    if (fetcher->reporting && f->over && f->redirect_to && f->how == FETCH_DONE) {
+        f->redirects++;
+        f->request.url = f->redirect_to;
+        f->redirect_to = NULL;
+        end_transfer(f);
+        f->bytes.len = f->body_bytes = 0;
+        f->over = !start_transfer(f);
+        if (f->over)
+            fail(f, FETCH_UNREACHABLE, "its redirect could not be followed", "");
+    }
     if (fetcher->reporting && f->reported_head && f->bytes.len) {
         struct buf bytes = f->bytes; /* the hook may free the fetch */
         f->bytes = (struct buf){0};
@@ -510,7 +491,15 @@ static void report_all(struct fetcher *fetcher)
         fetcher->curl->easy_getinfo(message->easy_handle, CURLINFO_PRIVATE, &owner);
         f = (struct fetch *)(void *)owner;
         f->over = true;
-        judge(f, code);
+        if (f->too_large)
+            fail(f, FETCH_TOO_LARGE,
+                 f->body_bytes ? "its answer is too large" : "its answer has too many headers", "");
+        else if (f->refused_repeat)
+            fail(f, FETCH_DISCONNECTED, "the connection broke off without an answer", "");
+        else if (code != CURLE_OK)
+            fail_transfer(f, code);
+        else if (!f->has_head && !f->reported_head)
+            fail(f, FETCH_NOT_HTTP, "did not answer in HTTP", "");
         mark_pending(f);
     }
     while ((f = TAILQ_FIRST(&fetcher->pending))) {

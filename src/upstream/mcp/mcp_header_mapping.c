@@ -132,17 +132,6 @@ enum err header_mapping_check(const struct json *schema, struct why *why)
     return schema ? walk(&all, schema, AT_ROOT, NULL) : OK;
 }
 
-/* STR_NONE: it does not go into a header. */
-static struct str value_text(struct arena *arena, const struct json *value)
-{
-    int64_t n;
-    if (json_is(value, JSON_BOOL))
-        return str_of(value->truth ? "true" : "false");
-    if (json_is(value, JSON_NUMBER) && json_int(value, &n) && n <= SAFE_INTEGER && n >= -SAFE_INTEGER)
-        return arena_printf(arena, "%lld", (long long)n);
-    return json_str(value);
-}
-
 struct name_values header_mapping_headers(struct arena *arena, const struct json *schema,
                                           const struct json *arguments)
 {
@@ -154,7 +143,14 @@ struct name_values header_mapping_headers(struct arena *arena, const struct json
     struct name_value *list = ARENA_ARRAY(arena, struct name_value, all.count);
     size_t count = 0;
     for (size_t i = 0; i < all.count; i++) {
-        struct str text = value_text(arena, all.list[i].argument);
+        const struct json *value = all.list[i].argument;
+        struct str text = json_str(value); /* what is neither this nor one of the next two is not mapped */
+        int64_t n;
+        if (json_is(value, JSON_BOOL))
+            text = str_of(value->truth ? "true" : "false");
+        else if (json_is(value, JSON_NUMBER) && json_int(value, &n) && n <= SAFE_INTEGER &&
+                 n >= -SAFE_INTEGER)
+            text = arena_printf(arena, "%lld", (long long)n);
         if (text.at)
             list[count++] = (struct name_value){ARENA_JOIN(arena, STR_LIT("Mcp-Param-"), all.list[i].header),
                                                 header_mapping_encode(arena, text)};

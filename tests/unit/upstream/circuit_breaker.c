@@ -10,7 +10,7 @@
 static void fail_times(struct breaker *b, unsigned times, int64_t now)
 {
     for (unsigned i = 0; i < times; i++)
-        breaker_failure(b, false, now);
+        breaker_failure(b, false, false, now);
 }
 
 /* Open at 1000, for BREAKER_OPEN_MS. */
@@ -31,7 +31,7 @@ static void opens_after_failures_in_a_row(void **state)
     assert_false(breaker_success(&b));
     fail_times(&b, BREAKER_OPENS_AFTER - 1, 0);
     assert_int_equal(breaker_admit(&b, 0), BREAKER_ALLOW);
-    assert_true(breaker_failure(&b, false, 0));
+    assert_true(breaker_failure(&b, false, false, 0));
     assert_int_equal(breaker_admit(&b, 0), BREAKER_REJECT);
 }
 
@@ -58,13 +58,13 @@ static void failed_probe_doubles_the_time(void **state)
         now += ms;
         assert_int_equal(breaker_admit(&b, now - 1), BREAKER_REJECT);
         assert_int_equal(breaker_admit(&b, now), BREAKER_PROBE);
-        assert_true(breaker_failure(&b, true, now));
+        assert_true(breaker_failure(&b, true, false, now));
         ms = 2 * ms < BREAKER_OPEN_MAX_MS ? 2 * ms : BREAKER_OPEN_MAX_MS;
         assert_int_equal(b.open_ms, ms);
     }
     now += BREAKER_OPEN_MAX_MS;
     assert_int_equal(breaker_admit(&b, now), BREAKER_PROBE);
-    breaker_failure(&b, true, now);
+    breaker_failure(&b, true, false, now);
     assert_int_equal(b.open_ms, BREAKER_OPEN_MAX_MS);
 }
 
@@ -72,11 +72,11 @@ static void trips_at_the_first_failure_and_closes_as_ever(void **state)
 {
     struct breaker b = {0};
     (void)state;
-    assert_true(breaker_trip(&b, false, 1000));
+    assert_true(breaker_failure(&b, false, true, 1000));
     assert_int_equal(b.failures, 1);
     assert_int_equal(breaker_admit(&b, 1000), BREAKER_REJECT);
     assert_int_equal(breaker_admit(&b, 1000 + BREAKER_OPEN_MS), BREAKER_PROBE);
-    assert_true(breaker_trip(&b, true, 1000 + BREAKER_OPEN_MS));
+    assert_true(breaker_failure(&b, true, true, 1000 + BREAKER_OPEN_MS));
     assert_int_equal(b.open_ms, 2 * BREAKER_OPEN_MS);
     assert_int_equal(breaker_admit(&b, 1000 + 3 * BREAKER_OPEN_MS), BREAKER_PROBE);
     assert_true(breaker_success(&b));
@@ -87,9 +87,9 @@ static void earlier_calls_do_not_prolong_the_opening(void **state)
     struct breaker b = opened();
     int64_t over = 1000 + BREAKER_OPEN_MS;
     (void)state;
-    assert_false(breaker_failure(&b, false, over - 1));
+    assert_false(breaker_failure(&b, false, false, over - 1));
     assert_int_equal(breaker_admit(&b, over), BREAKER_PROBE);
-    assert_false(breaker_failure(&b, false, over));
+    assert_false(breaker_failure(&b, false, false, over));
     assert_int_equal(b.state, BREAKER_PROBING);
 }
 
