@@ -87,24 +87,11 @@ static void guard_signal(int number)
             guard_drop(guard.groups[i]);
 }
 
-/* Reads messages until the daemon's end of the socket is closed. */
-static void follow_daemon(int socket)
-{
-    struct guard_message message;
-    ssize_t n;
-    while ((n = recv(socket, &message, sizeof(message), 0)) != 0) {
-        if (n < 0 && errno != EINTR)
-            break;
-        if (n == (ssize_t)sizeof(message) && message.group > 0)
-            guard_add(message.group);
-        else if (n == (ssize_t)sizeof(message))
-            guard_drop(-message.group);
-    }
-}
-
 static _Noreturn void run_guard(int socket)
 {
     static const int ignored[] = {SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGPIPE, SIGALRM};
+    struct guard_message message;
+    ssize_t n;
     sigset_t none;
     setsid();
     for (size_t i = 0; i < sizeof(ignored) / sizeof(ignored[0]); i++)
@@ -119,7 +106,13 @@ static _Noreturn void run_guard(int socket)
     close_range(4, ~0u, 0);
     if (chdir("/") == 0) /* so that it keeps no file system mounted; a failure does not matter */
         errno = 0;
-    follow_daemon(3);
+    /* Until the daemon's end of the socket is closed. */
+    while ((n = recv(3, &message, sizeof(message), 0)) > 0 || (n < 0 && errno == EINTR)) {
+        if (n == (ssize_t)sizeof(message) && message.group > 0)
+            guard_add(message.group);
+        else if (n == (ssize_t)sizeof(message))
+            guard_drop(-message.group);
+    }
     int64_t until = clock_mono_us() + (int64_t)CHILD_TERM_MS * 1000;
     guard_signal(SIGTERM);
     while (guard.count && clock_mono_us() < until) {
@@ -139,41 +132,36 @@ static bool guard_is_running(void)
     return false;
 }
 
-static enum err guard_start(struct why *why)
-{
-    int ends[2];
-    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0)
-        return err_set(why, ERR_IO, "cannot create the socket of the process guard: %s", strerror(errno));
-    sigset_t all, before; /* blocked, as the daemon's handlers must not run in the guard */
-    sigfillset(&all);
-    sigprocmask(SIG_SETMASK, &all, &before);
-    pid_t pid = fork();
-    if (pid == 0)
-        run_guard(ends[1]);
-    int error = errno;
-    sigprocmask(SIG_SETMASK, &before, NULL);
-    close(ends[1]);
-    if (pid < 0) {
-        close(ends[0]);
-        return err_set(why, ERR_IO, "cannot start the process guard: %s", strerror(error));
-    }
-    guard.pid = pid;
-    guard.socket = ends[0];
-    return OK;
-}
-
 /* Returns the socket to which a new process writes its guard_message. Starts the guard, also again if
  * somebody ended it. ERR_LIMIT: there are CHILD_MAX children. */
-static enum err guard_ensure(int *socket, struct why *why)
+static enum err guard_ensure(int *out, struct why *why)
 {
-    enum err err = OK;
+    int ends[2];
+    *out = -1;
     if (guard.count >= CHILD_MAX)
         return err_set(why, ERR_LIMIT, "%u processes are running, the most that toolgate starts at once",
                        CHILD_MAX);
-    if (!guard_is_running())
-        err = guard_start(why);
-    *socket = err ? -1 : guard.socket;
-    return err;
+    if (!guard_is_running()) {
+        if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0)
+            return err_set(why, ERR_IO, "cannot create the socket of the process guard: %s", strerror(errno));
+        sigset_t all, before; /* blocked, as the daemon's handlers must not run in the guard */
+        sigfillset(&all);
+        sigprocmask(SIG_SETMASK, &all, &before);
+        pid_t pid = fork();
+        if (pid == 0)
+            run_guard(ends[1]);
+        int error = errno;
+        sigprocmask(SIG_SETMASK, &before, NULL);
+        close(ends[1]);
+        if (pid < 0) {
+            close(ends[0]);
+            return err_set(why, ERR_IO, "cannot start the process guard: %s", strerror(error));
+        }
+        guard.pid = pid;
+        guard.socket = ends[0];
+    }
+    *out = guard.socket;
+    return OK;
 }
 
 static void guard_remove(pid_t group)
@@ -308,32 +296,18 @@ IN_NEW_PROCESS static int become(const struct child_identity *identity)
     return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
 }
 
-/* Before the descriptors are closed, of which the ruleset is one. */
-IN_NEW_PROCESS static int restrict_files(const struct child_confinement *confinement)
-{
-    if (!confinement)
-        return 0;
-    if (drop_capabilities() != 0 || prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0)
-        return -1;
-    return confinement->landlock < 0 ? 0 : (int)syscall(SYS_landlock_restrict_self, confinement->landlock, 0);
-}
-
-/* Last, so that the filter need not allow what precedes it. */
-IN_NEW_PROCESS static int filter_calls(const struct child_confinement *confinement)
-{
-    if (!confinement || !confinement->filter)
-        return 0;
-    return prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, confinement->filter);
-}
-
 IN_NEW_PROCESS static int run_child(void *arg)
 {
     struct spawn_state *state = arg;
     const struct child_spec *spec = state->spec;
+    const struct child_confinement *confinement = spec->confinement;
     bind_to_daemon(state);
     if (become(spec->identity) != 0) {
         state->step = STEP_USER;
-    } else if (restrict_files(spec->confinement) != 0) {
+    } else if (confinement && (drop_capabilities() != 0 || prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0)) {
+        state->step = STEP_SANDBOX;
+    } else if (confinement && confinement->landlock >= 0 && /* a descriptor: before these are closed */
+               syscall(SYS_landlock_restrict_self, confinement->landlock, 0) != 0) {
         state->step = STEP_SANDBOX;
     } else if (keep_only_stdio(state->stdio) != 0) {
         state->step = STEP_SETUP;
@@ -341,7 +315,8 @@ IN_NEW_PROCESS static int run_child(void *arg)
         state->step = STEP_LIMIT;
     } else if (spec->cwd && chdir(spec->cwd) != 0) {
         state->step = STEP_FOLDER;
-    } else if (filter_calls(spec->confinement) != 0) {
+    } else if (confinement && confinement->filter && /* last: it need not allow what precedes it */
+               prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, confinement->filter) != 0) {
         state->step = STEP_SANDBOX;
     } else {
         reset_signals();

@@ -94,17 +94,6 @@ enum err file_check_private_fd(int fd, const char *path, struct why *why)
                                : err_set(why, ERR_IO, "%s: %s", path, strerror(errno));
 }
 
-static bool write_all(int fd, struct str text)
-{
-    while (text.len) {
-        ssize_t written = write(fd, text.at, text.len);
-        if (written < 0 && errno != EINTR)
-            return false;
-        text = str_from(text, written > 0 ? (size_t)written : 0);
-    }
-    return true;
-}
-
 enum err file_check_above(const char *path, struct why *why)
 {
     char folder[PATH_MAX];
@@ -134,7 +123,13 @@ enum err file_replace(const char *path, struct str text, bool sync, struct why *
         return err_set(why, ERR_IO, "%s: the path is too long", path);
     unlink(aside); /* of a process that was killed; the new one must be ours */
     int fd = open(aside, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-    bool written = fd >= 0 && write_all(fd, text) && (!sync || fsync(fd) == 0);
+    bool written = fd >= 0;
+    while (written && text.len) {
+        ssize_t n = write(fd, text.at, text.len);
+        written = n >= 0 || errno == EINTR;
+        text = str_from(text, n > 0 ? (size_t)n : 0);
+    }
+    written = written && (!sync || fsync(fd) == 0);
     int problem = errno;
     if (fd >= 0)
         close(fd);

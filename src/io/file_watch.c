@@ -119,24 +119,6 @@ static bool add_root_places(struct file_watch *watch, const struct root *root)
     return added;
 }
 
-/* Looks all places up again and removes the watches that are no longer used. */
-static void refresh_places(struct file_watch *watch)
-{
-    struct place old[FILE_WATCH_FOLDERS_MAX];
-    size_t count = watch->place_count;
-    memcpy(old, watch->places, count * sizeof(*old));
-    watch->place_count = 0;
-    for (size_t i = 0; i < watch->root_count; i++)
-        add_root_places(watch, &watch->roots[i]);
-    for (size_t i = 0; i < count; i++) {
-        size_t k = 0;
-        while (k < watch->place_count && watch->places[k].wd != old[i].wd)
-            k++;
-        if (k == watch->place_count)
-            inotify_rm_watch(watch->fd, old[i].wd);
-    }
-}
-
 static char *copy(const char *text, size_t len)
 {
     char *copied = strndup(text, len);
@@ -168,20 +150,6 @@ enum err file_watch_add(struct file_watch *watch, const char *path, struct why *
     return ERR_IO;
 }
 
-static bool matters(const struct file_watch *watch, const struct inotify_event *event)
-{
-    const char *name = event->len ? event->name : "";
-    if (event->mask & IN_Q_OVERFLOW)
-        return true;
-    for (size_t i = 0; i < watch->place_count; i++) {
-        const struct place *place = &watch->places[i];
-        bool by_name = place->name && strcmp(name, KUBERNETES_LINK) != 0;
-        if (place->wd == event->wd && (by_name ? strcmp(place->name, name) == 0 : !is_ignored(name)))
-            return true;
-    }
-    return false;
-}
-
 bool file_watch_drain(struct file_watch *watch)
 {
     _Alignas(struct inotify_event) char block[16384];
@@ -194,11 +162,32 @@ bool file_watch_drain(struct file_watch *watch)
             break;
         for (ssize_t at = 0; at < n;) {
             const struct inotify_event *event = (const struct inotify_event *)(block + at);
-            changed |= matters(watch, event);
+            const char *name = event->len ? event->name : "";
+            changed |= (event->mask & IN_Q_OVERFLOW) != 0;
+            for (size_t i = 0; i < watch->place_count && !changed; i++) {
+                const struct place *place = &watch->places[i];
+                bool by_name = place->name && strcmp(name, KUBERNETES_LINK) != 0;
+                changed =
+                    place->wd == event->wd && (by_name ? strcmp(place->name, name) == 0 : !is_ignored(name));
+            }
             at += (ssize_t)(sizeof(*event) + event->len);
         }
     }
-    if (changed)
-        refresh_places(watch);
-    return changed;
+    if (!changed)
+        return false;
+    /* Looks all places up again and removes the watches that are no longer used. */
+    struct place old[FILE_WATCH_FOLDERS_MAX];
+    size_t count = watch->place_count;
+    memcpy(old, watch->places, count * sizeof(*old));
+    watch->place_count = 0;
+    for (size_t i = 0; i < watch->root_count; i++)
+        add_root_places(watch, &watch->roots[i]);
+    for (size_t i = 0; i < count; i++) {
+        size_t k = 0;
+        while (k < watch->place_count && watch->places[k].wd != old[i].wd)
+            k++;
+        if (k == watch->place_count)
+            inotify_rm_watch(watch->fd, old[i].wd);
+    }
+    return true;
 }

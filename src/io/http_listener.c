@@ -26,16 +26,16 @@
 
 #define EXPECTED "expected \"unix:PATH\" or a loopback address and port, e.g. \"127.0.0.1:9464\""
 
-static bool read_port(struct str text, uint16_t *out)
+/* False: no whole number of at most `digits` digits. */
+static bool read_number(struct str text, size_t digits, size_t *out)
 {
-    uint32_t port = 0;
+    *out = 0;
     for (size_t i = 0; i < text.len; i++) {
-        if (!ascii_is_digit(text.at[i]) || i == 5)
+        if (!ascii_is_digit(text.at[i]) || i == digits)
             return false;
-        port = port * 10 + (uint32_t)(text.at[i] - '0');
+        *out = *out * 10 + (size_t)(text.at[i] - '0');
     }
-    *out = (uint16_t)port;
-    return port > 0 && port <= UINT16_MAX;
+    return text.len > 0;
 }
 
 /* "127.0.0.1", "localhost" or "[::1]". False: no address at all, or (`foreign`) not this host's own. */
@@ -66,7 +66,7 @@ enum err http_address_parse(struct str text, struct http_address *out, struct wh
 {
     const char *colon = text.len ? memrchr(text.at, ':', text.len) : NULL;
     size_t host_len = colon ? (size_t)(colon - text.at) : 0;
-    uint16_t port;
+    size_t port;
     bool foreign;
     *out = (struct http_address){.is_unix = str_starts(text, "unix:")};
     size_t max = out->is_unix ? strlen("unix:") + sizeof(((struct sockaddr_un *)0)->sun_path) - 1
@@ -77,15 +77,16 @@ enum err http_address_parse(struct str text, struct http_address *out, struct wh
     snprintf(out->text, sizeof(out->text), STR_FMT, STR_ARG(text));
     if (out->is_unix && text.len > strlen("unix:"))
         return OK;
-    if (out->is_unix || !colon || !read_port(str_from(text, host_len + 1), &port))
+    if (out->is_unix || !colon || !read_number(str_from(text, host_len + 1), 5, &port) || !port ||
+        port > UINT16_MAX)
         return err_set(why, ERR_CONFIG, EXPECTED ", got \"%s\"", out->text);
-    if (read_host((struct str){text.at, host_len}, port, out, &foreign))
+    if (read_host((struct str){text.at, host_len}, (uint16_t)port, out, &foreign))
         return OK;
     if (foreign)
         return err_set(
             why, ERR_CONFIG,
             "\"%s\" is no loopback address, and everyone who reaches it could read the metrics: listen on "
-            "127.0.0.1:%u or unix:PATH, with a proxy for other hosts in front",
+            "127.0.0.1:%zu or unix:PATH, with a proxy for other hosts in front",
             out->text, port);
     return err_set(why, ERR_CONFIG, EXPECTED ", got \"%s\"", out->text);
 }
@@ -136,31 +137,16 @@ static bool is_token(struct str s)
     return good && !memchr(s.at, '\0', s.len);
 }
 
-/* Visible ASCII: what a target may consist of. */
-static bool is_visible(struct str s)
-{
-    for (size_t i = 0; i < s.len; i++)
-        if (s.at[i] <= ' ' || s.at[i] > '~')
-            return false;
-    return s.len > 0;
-}
-
-static bool has_control(struct str s)
-{
-    for (size_t i = 0; i < s.len; i++)
-        if ((unsigned char)s.at[i] < ' ' && s.at[i] != '\t')
-            return true;
-    return s.len && memchr(s.at, 0x7f, s.len) != NULL;
-}
-
 static unsigned read_request_line(struct str line, struct http_request *out, const char **why)
 {
     out->method = next_word(&line);
     struct str target = next_word(&line);
     *why = "the request line is not METHOD /path HTTP/1.1";
-    if (!is_token(out->method) || !is_visible(target) || !str_starts(target, "/") || line.len != 8 ||
-        !str_starts(line, "HTTP/") || !ascii_is_digit(line.at[5]) || line.at[6] != '.' ||
-        !ascii_is_digit(line.at[7]))
+    for (size_t i = 0; i < target.len; i++)
+        if (target.at[i] <= ' ' || target.at[i] > '~') /* visible ASCII */
+            return 400;
+    if (!is_token(out->method) || !str_starts(target, "/") || line.len != 8 || !str_starts(line, "HTTP/") ||
+        !ascii_is_digit(line.at[5]) || line.at[6] != '.' || !ascii_is_digit(line.at[7]))
         return 400;
     *why = "only HTTP/1.0 and HTTP/1.1 are spoken here";
     if (line.at[5] != '1')
@@ -170,17 +156,6 @@ static unsigned read_request_line(struct str line, struct http_request *out, con
     out->path = (struct str){target.at, mark ? (size_t)(mark - target.at) : target.len};
     out->query = mark ? str_from(target, out->path.len + 1) : STR_NONE;
     return 0;
-}
-
-static bool read_length(struct str value, size_t *out)
-{
-    *out = 0;
-    for (size_t i = 0; i < value.len; i++) {
-        if (!ascii_is_digit(value.at[i]) || i == 15)
-            return false;
-        *out = *out * 10 + (size_t)(value.at[i] - '0');
-    }
-    return value.len > 0;
 }
 
 static bool name_is(struct str name, const char *lower)
@@ -194,7 +169,10 @@ static unsigned read_header(struct str line, struct http_request *out, const cha
     struct str name = {line.at, colon ? (size_t)(colon - line.at) : 0};
     struct str value = str_trim(str_from(line, name.len + 1));
     *why = "a header is not \"Name: value\" on one line";
-    if (!is_token(name) || has_control(value))
+    for (size_t i = 0; i < value.len; i++)
+        if (((unsigned char)value.at[i] < ' ' && value.at[i] != '\t') || value.at[i] == 0x7f)
+            return 400;
+    if (!is_token(name))
         return 400;
     *why = "a header that decides on the request was sent twice";
     if (name_is(name, "host")) {
@@ -218,7 +196,7 @@ static unsigned read_header(struct str line, struct http_request *out, const cha
             return 400;
         *why = "Content-Length is not a number";
         out->has_length = true;
-        return read_length(value, &out->length) ? 0 : 400;
+        return read_number(value, 15, &out->length) ? 0 : 400;
     } else if (name_is(name, "transfer-encoding")) {
         *why = "a body needs a Content-Length; transfer codings are not supported";
         return 501;
@@ -321,12 +299,6 @@ static void set_deadline(struct http_exchange *x, uint32_t ms)
     event_add(x->deadline, &after);
 }
 
-static void accept_again(struct http_listener *l)
-{
-    if (!event_pending(l->resume, EV_TIMEOUT, NULL))
-        event_add(l->acceptable, NULL);
-}
-
 static void close_exchange(struct http_exchange *x)
 {
     struct http_listener *l = x->listener;
@@ -336,7 +308,8 @@ static void close_exchange(struct http_exchange *x)
     bufferevent_free(x->bev);
     free(x);
     l->counts.open--;
-    accept_again(l);
+    if (!event_pending(l->resume, EV_TIMEOUT, NULL))
+        event_add(l->acceptable, NULL);
 }
 
 /* ---- replies ---- */

@@ -25,7 +25,8 @@ bool turn_is_over(const struct turn_queue *queue)
     return clock_mono_ns() - queue->began_ns >= TURN_NS;
 }
 
-static struct turn_user *join_user(struct turn_queue *queue, uid_t uid)
+void turn_join(struct turn *turn, struct turn_queue *queue, uid_t uid, enum turn_class begins,
+               void (*run)(void *owner), void *owner)
 {
     struct turn_user *user;
     LIST_FOREACH (user, &queue->users, link)
@@ -41,14 +42,7 @@ static struct turn_user *join_user(struct turn_queue *queue, uid_t uid)
         LIST_INSERT_HEAD(&queue->users, user, link);
     }
     user->turns++;
-    return user;
-}
-
-void turn_join(struct turn *turn, struct turn_queue *queue, uid_t uid, enum turn_class begins,
-               void (*run)(void *owner), void *owner)
-{
-    *turn = (struct turn){.queue = queue, .run = run, .owner = owner, .class = begins};
-    turn->user = join_user(queue, uid);
+    *turn = (struct turn){.queue = queue, .user = user, .run = run, .owner = owner, .class = begins};
 }
 
 /* The user goes to the end of the users: its next connection waits for all of them. */
@@ -91,20 +85,16 @@ void turn_ask(struct turn *turn)
     turn->waits = true;
 }
 
-/* The prompt ones go first, but get no more time than the long ones: neither kind keeps the other waiting. */
-static enum turn_class next_class(struct turn_queue *queue)
-{
-    if (TAILQ_EMPTY(&queue->ready[TURN_PROMPT])) {
-        queue->owed_ns = 0;
-        return TURN_LONG;
-    }
-    return TAILQ_EMPTY(&queue->ready[TURN_LONG]) || queue->owed_ns > 0 ? TURN_PROMPT : TURN_LONG;
-}
-
-/* Returns when it was over. */
+/* Runs one turn and returns when it was over. The prompt ones go first, but get no more time than the long
+ * ones: neither kind keeps the other waiting. */
 static int64_t run_next(struct turn_queue *queue)
 {
-    enum turn_class class = next_class(queue);
+    bool prompt_waits = !TAILQ_EMPTY(&queue->ready[TURN_PROMPT]);
+    if (!prompt_waits)
+        queue->owed_ns = 0;
+    enum turn_class class = prompt_waits && (TAILQ_EMPTY(&queue->ready[TURN_LONG]) || queue->owed_ns > 0)
+                                ? TURN_PROMPT
+                                : TURN_LONG;
     struct turn *turn = TAILQ_FIRST(&TAILQ_FIRST(&queue->ready[class])->waiting[class]);
     stop_waiting(turn);
     queue->running = turn;
