@@ -36,6 +36,28 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+enum child_state { CHILD_RUNNING, CHILD_STDIN_CLOSED, CHILD_SENT_TERM, CHILD_KILLED, CHILD_REAPED };
+
+struct child {
+    LIST_ENTRY(child) all;
+    struct loop *loop;
+    pid_t pid; /* also its group */
+    int pidfd;
+    struct event *exit_event;
+    struct timer timer;
+    const struct child_callbacks *callbacks;
+    void *owner;
+    enum child_state state;
+    bool forgotten;
+    int held[2]; /* its output after child_dismiss; 0 or -1: none */
+    int status;
+    int64_t linger_until_us;
+};
+
+/* Of all loops. */
+static LIST_HEAD(, child) children = LIST_HEAD_INITIALIZER(children);
+static size_t child_count;
+
 /* ---- the guard: a tiny process that knows the process groups we started and ends them when the daemon is
  * gone, even after kill -9. The kernel's PR_SET_PDEATHSIG reaches a child, but not the child's children. It
  * is forked with the first child, not executed: it shares the daemon's memory pages until they are written
@@ -56,19 +78,9 @@ struct guard_message {
 static struct {
     pid_t pid; /* 0: none */
     int socket;
-    pid_t groups[CHILD_MAX];
+    pid_t groups[CHILD_MAX]; /* in the guard's own process */
     size_t count;
 } guard;
-
-/* The daemon's list of groups is what a guard that is started again inherits. */
-static void guard_add(pid_t group)
-{
-    for (size_t i = 0; i < guard.count; i++)
-        if (guard.groups[i] == group)
-            return;
-    if (guard.count < CHILD_MAX)
-        guard.groups[guard.count++] = group;
-}
 
 static void guard_drop(pid_t group)
 {
@@ -91,9 +103,12 @@ static _Noreturn void run_guard(int socket)
 {
     static const int ignored[] = {SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGPIPE, SIGALRM};
     struct guard_message message;
+    struct child *c;
     ssize_t n;
     sigset_t none;
     setsid();
+    LIST_FOREACH (c, &children, all) /* one that is started again takes over the daemon's children */
+        guard.groups[guard.count++] = c->pid;
     for (size_t i = 0; i < sizeof(ignored) / sizeof(ignored[0]); i++)
         signal(ignored[i], SIG_IGN);
     sigemptyset(&none);
@@ -108,10 +123,11 @@ static _Noreturn void run_guard(int socket)
         errno = 0;
     /* Until the daemon's end of the socket is closed. */
     while ((n = recv(3, &message, sizeof(message), 0)) > 0 || (n < 0 && errno == EINTR)) {
-        if (n == (ssize_t)sizeof(message) && message.group > 0)
-            guard_add(message.group);
-        else if (n == (ssize_t)sizeof(message))
-            guard_drop(-message.group);
+        if (n != (ssize_t)sizeof(message))
+            continue;
+        guard_drop(message.group > 0 ? message.group : -message.group);
+        if (message.group > 0 && guard.count < CHILD_MAX)
+            guard.groups[guard.count++] = message.group;
     }
     int64_t until = clock_mono_us() + (int64_t)CHILD_TERM_MS * 1000;
     guard_signal(SIGTERM);
@@ -138,7 +154,7 @@ static enum err guard_ensure(int *out, struct why *why)
 {
     int ends[2];
     *out = -1;
-    if (guard.count >= CHILD_MAX)
+    if (child_count >= CHILD_MAX)
         return err_set(why, ERR_LIMIT, "%u processes are running, the most that toolgate starts at once",
                        CHILD_MAX);
     if (!guard_is_running()) {
@@ -167,7 +183,6 @@ static enum err guard_ensure(int *out, struct why *why)
 static void guard_remove(pid_t group)
 {
     struct guard_message message = {-group};
-    guard_drop(group);
     if (guard.pid)
         send(guard.socket, &message, sizeof(message), MSG_DONTWAIT | MSG_NOSIGNAL);
 }
@@ -429,27 +444,6 @@ static enum err spawn(const struct child_spec *spec, const int stdio[3], pid_t *
 #define GROUP_POLL_MS 10u   /* between checks whether the group is empty */
 #define KILL_WAIT_MS  5000u /* at the daemon's end, for killed processes that do not go (their disk hangs) */
 
-enum child_state { CHILD_RUNNING, CHILD_STDIN_CLOSED, CHILD_SENT_TERM, CHILD_KILLED, CHILD_REAPED };
-
-struct child {
-    LIST_ENTRY(child) all;
-    struct loop *loop;
-    pid_t pid; /* also its group */
-    int pidfd;
-    struct event *exit_event;
-    struct timer timer;
-    const struct child_callbacks *callbacks;
-    void *owner;
-    enum child_state state;
-    bool forgotten;
-    int held[2]; /* its output after child_dismiss; 0 or -1: none */
-    int status;
-    int64_t linger_until_us;
-};
-
-/* Of all loops. */
-static LIST_HEAD(, child) children = LIST_HEAD_INITIALIZER(children);
-
 static void stop_watching(struct child *c)
 {
     if (c->exit_event)
@@ -468,6 +462,7 @@ static void free_child(struct child *c)
         if (c->held[i] > 0)
             close(c->held[i]);
     LIST_REMOVE(c, all);
+    child_count--;
     guard_remove(c->pid);
     free(c);
 }
@@ -602,7 +597,7 @@ static enum err start(struct child *c, const struct child_spec *spec, struct cha
     c->exit_event = event_new(loop_base(c->loop), c->pidfd, EV_READ | EV_PERSIST, on_exit_event, c);
     if (c->exit_event && event_add(c->exit_event, NULL) == 0) {
         LIST_INSERT_HEAD(&children, c, all);
-        guard_add(c->pid);
+        child_count++;
         return OK;
     }
     err_set(why, ERR_IO, "cannot watch the process '%s': %s", spec->argv[0], strerror(errno));

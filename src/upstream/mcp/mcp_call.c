@@ -509,12 +509,11 @@ enum upstream_call_state mcp_client_call(struct mcp_client *client, struct upstr
     uint32_t times = call->request->max_ms ? 1 : MCP_PROGRESS_TIMES;
     pending->call = call;
     pending->on_response = on_response;
-    pending->timeout_us = (int64_t)ms * 1000;
-    pending->deadline_us = pending->since_us + pending->timeout_us;
-    pending->last_deadline_us = pending->since_us + pending->timeout_us * times;
+    pending->timeout_ms = ms;
+    pending->last_deadline_us = pending->since_us + (int64_t)ms * 1000 * times;
     call->work = pending;
     call->stop = stop_call;
-    mcp_client_watch_deadline(client, pending->deadline_us);
+    pending_end_after(pending, ms);
     if (client->ready)
         send_call(client, pending);
     else if (client->state == MCP_STOPPED)

@@ -24,7 +24,6 @@
 #define IGNORED_SHOWN_BYTES 80u
 
 static void on_soon(void *owner);
-static void on_deadline(void *owner);
 
 /* ---- state ------------------------------------------------------------------------ */
 
@@ -404,49 +403,6 @@ void mcp_client_closed(struct mcp_client *client, const char *why, struct str qu
         fail(client, why, quoted);
 }
 
-/* ---- deadlines of requests --------------------------------------------------------------- */
-
-void mcp_client_watch_deadline(struct mcp_client *client, int64_t us)
-{
-    if (client->deadline_us && client->deadline_us <= us)
-        return;
-    int64_t ms = (us - clock_mono_us()) / 1000 + 1;
-    client->deadline_us = us;
-    timer_set(&client->deadline, client->loop, ms > 0 ? (uint32_t)ms : 0, on_deadline, client);
-}
-
-/* Ends at most one request, since a callback may end others. *next: the earliest deadline that is left. */
-static bool end_one(const struct pending_list *list, int64_t now, int64_t *next)
-{
-    static const struct mcp_message late = {.kind = MCP_MESSAGE_MALFORMED,
-                                            .problem = "there was no response in time"};
-    struct pending_request *pending;
-    TAILQ_FOREACH (pending, list, entry) {
-        if (pending->deadline_us && pending->deadline_us <= now) {
-            if (pending->call)
-                mcp_call_timed_out(pending);
-            else
-                pending->on_response(pending, &late);
-            return true;
-        }
-        if (pending->deadline_us && (!*next || pending->deadline_us < *next))
-            *next = pending->deadline_us;
-    }
-    return false;
-}
-
-static void on_deadline(void *owner)
-{
-    struct mcp_client *client = owner;
-    int64_t now = clock_mono_us(), next;
-    client->deadline_us = 0;
-    do
-        next = 0;
-    while (end_one(&client->pending.sent, now, &next) || end_one(&client->pending.waiting, now, &next));
-    if (next)
-        mcp_client_watch_deadline(client, next);
-}
-
 /* ---- the client ---------------------------------------------------------------------------- */
 
 struct mcp_client *mcp_client_new(struct loop *loop, const struct upstream_spec *spec,
@@ -470,8 +426,8 @@ struct mcp_client *mcp_client_new(struct loop *loop, const struct upstream_spec 
 
 void mcp_client_free(struct mcp_client *client)
 {
-    struct timer *const timers[] = {&client->deadline, &client->start_deadline, &client->restart,
-                                    &client->soon, &client->relisten};
+    struct timer *const timers[] = {&client->start_deadline, &client->restart, &client->soon,
+                                    &client->relisten};
     for (size_t i = 0; i < sizeof(timers) / sizeof(*timers); i++)
         timer_clear(timers[i]);
     if (client->transport)

@@ -37,9 +37,10 @@ struct pending_request {
     struct mcp_client *client;
     mcp_response_handler *on_response;
     int64_t since_us;
-    int64_t deadline_us, last_deadline_us; /* now, and with all progress; 0: none */
-    int64_t timeout_us;                    /* progress renews it */
-    double progress;                       /* the last that was relayed */
+    struct timer deadline;    /* of a call: progress sets it again to timeout_ms … */
+    int64_t last_deadline_us; /* … up to this */
+    uint32_t timeout_ms;
+    double progress; /* the last that was relayed */
     bool has_progress, sent;
     struct rate_limit progress_rate;
     uint32_t elicitations;
@@ -61,7 +62,8 @@ struct pending_requests {
 };
 
 void pending_init(struct pending_requests *all);
-struct pending_request *pending_add(struct mcp_client *client); /* in `waiting`; NULL: MCP_CALLS_MAX */
+struct pending_request *pending_add(struct mcp_client *client);       /* in `waiting`; NULL: MCP_CALLS_MAX */
+void pending_end_after(struct pending_request *pending, uint32_t ms); /* as timed out */
 void pending_mark_sent(struct pending_request *pending);
 void pending_remove(struct pending_request *pending);                               /* and frees it */
 struct pending_request *pending_find(const struct mcp_client *client, uint64_t id); /* sent ones only */
@@ -119,8 +121,7 @@ struct mcp_client {
     bool listens; /* modern: to changes of its lists */
     struct pending_requests pending;
     struct abandoned_call abandoned[MCP_ABANDONED_MAX];
-    struct timer deadline, start_deadline, restart, soon, relisten;
-    int64_t deadline_us; /* what `deadline` is set for; 0: it is not set */
+    struct timer start_deadline, restart, soon, relisten;
     int64_t up_us, next_us;
     uint32_t failures;
     uint64_t ignored, starts;
@@ -144,7 +145,6 @@ void mcp_client_fail(struct mcp_client *client, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 uint32_t mcp_client_start_ms(const struct mcp_client *client);
 void mcp_client_schedule(struct mcp_client *client); /* what is due in the next turn, such as reports */
-void mcp_client_watch_deadline(struct mcp_client *client, int64_t us);
 /* Counts and logs an unusable message. `text`: what may be shown of it; empty if it may hold a result. */
 void mcp_client_ignore(struct mcp_client *client, const char *why, struct str text);
 /* For text of the server in errors and messages; call it before the text is cut. */

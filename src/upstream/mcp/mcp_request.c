@@ -44,6 +44,22 @@ struct pending_request *pending_add(struct mcp_client *client)
     return pending;
 }
 
+static void on_deadline(void *owner)
+{
+    static const struct mcp_message late = {.kind = MCP_MESSAGE_MALFORMED,
+                                            .problem = "there was no response in time"};
+    struct pending_request *pending = owner;
+    if (pending->call)
+        mcp_call_timed_out(pending);
+    else
+        pending->on_response(pending, &late);
+}
+
+void pending_end_after(struct pending_request *pending, uint32_t ms)
+{
+    timer_set(&pending->deadline, pending->client->loop, ms, on_deadline, pending);
+}
+
 void pending_mark_sent(struct pending_request *pending)
 {
     struct pending_requests *all = &pending->client->pending;
@@ -57,6 +73,7 @@ void pending_remove(struct pending_request *pending)
     struct pending_requests *all = &pending->client->pending;
     TAILQ_REMOVE(pending->sent ? &all->sent : &all->waiting, pending, entry);
     LIST_REMOVE(pending, same_bucket);
+    timer_clear(&pending->deadline);
     all->count--;
     free(pending);
 }
@@ -163,10 +180,8 @@ struct pending_request *mcp_request(struct mcp_client *client, const char *metho
     if (!pending)
         return NULL;
     pending->on_response = on_response;
-    if (ms) {
-        pending->deadline_us = pending->since_us + (int64_t)ms * 1000;
-        mcp_client_watch_deadline(client, pending->deadline_us);
-    }
+    if (ms)
+        pending_end_after(pending, ms);
     pending_mark_sent(pending);
     send_message(client, pending->id, method, params);
     return pending;
