@@ -62,7 +62,8 @@ JSON-RPC; - is stdin. With --against, every call whose verdict changes is listed
     if o["fail-on-new"] and not o.against then
       fail "--fail-on-new compares two sets of policies: name the other with --against DIR"
     end
-    local report, text = cli.replay(o)
+    local views, text = cli.replay(o)
+    local report = cli.parse(views, true)
     if o.json then
       io.write(text, "\n")
     else

@@ -1,11 +1,9 @@
-/* cli.replay: replays the recordings that `toolgate replay` names, and returns the report. */
+/* cli.replay: replays the recordings that `toolgate replay` names. */
 #include "base/arena.h"
 #include "base/clock.h"
 #include "cli/lua_cli.h"
 #include "cli/term.h"
-#include "json/parse.h"
 #include "replay/replay.h"
-#include "sandbox/lua_json.h"
 #include "server/state_dir.h"
 
 #include <errno.h>
@@ -16,7 +14,6 @@
 #define PROGRESS_EVERY_LINES 256u
 #define PROGRESS_EVERY_US    200000
 #define PROGRESS_WIDTH       30
-#define REPORT_MAX_NODES     10000000u
 
 struct replay_command {
     struct config_sources sources; /* without `tools`: a judge adds them, by toolset */
@@ -154,22 +151,6 @@ static bool open_all(struct replay_command *c, enum recorded_format *format)
     return c->policies && (!c->against || c->compared);
 }
 
-/* The report as a table, with what only the views of lua/report show, and as the text of --json. */
-static void push_report(lua_State *L, const struct replay_command *c, const struct replay_report *report)
-{
-    static const struct json_limits limits = {.nodes = REPORT_MAX_NODES};
-    struct buf shown = buf_in(c->arena), text = {0};
-    struct json value = {.type = JSON_NULL};
-    struct json_error fault;
-    replay_report_json(report, true, &shown);
-    if (json_parse(c->arena, buf_view(&shown), &limits, &value, &fault) != OK)
-        luaL_error(L, "the report: %s", fault.text);
-    lua_json_push(L, &value, LUA_JSON_ANSWER);
-    replay_report_json(report, false, &text);
-    lua_pushlstring(L, text.at, text.len);
-    buf_clear(&text);
-}
-
 int lua_replay(lua_State *L)
 {
     enum recorded_format format;
@@ -192,7 +173,11 @@ int lua_replay(lua_State *L)
         report.against = c.against;
         if (progress.shown)
             fprintf(stderr, "\r\033[K");
-        push_report(L, &c, &report);
+        struct buf views = buf_in(c.arena), text = buf_in(c.arena);
+        replay_report_json(&report, true, &views);
+        replay_report_json(&report, false, &text);
+        lua_cli_push_str(L, buf_view(&views));
+        lua_cli_push_str(L, buf_view(&text));
     }
     judge_free(c.policies);
     judge_free(c.compared);

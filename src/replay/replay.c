@@ -288,7 +288,7 @@ static struct replay_row *class_row(struct replay *r, enum error_class class)
 {
     struct replay_row key = {.class = str_of(error_class_info(class)->name)};
     if (!r->classes[class])
-        r->classes[class] = replay_table_row(r->report, &r->report->classes, &key);
+        r->classes[class] = replay_table_row(r->report, REPLAY_CLASSES, &key);
     return r->classes[class];
 }
 
@@ -307,7 +307,7 @@ static void count_problem(struct replay *r, struct pass *p, const struct problem
                              .class = str_of(error_class_info(v->class)->name),
                              .code = problem ? str_of(problem->code) : reason_code(v),
                              .path = problem ? without_indexes(p->arena, problem->path) : STR_NONE};
-    struct replay_row *row = replay_table_row(r->report, &r->report->problems, &key);
+    struct replay_row *row = replay_table_row(r->report, REPLAY_PROBLEMS, &key);
     for (size_t i = 0; i < p->row_count; i++)
         if (p->rows[i] == row)
             return;
@@ -338,7 +338,7 @@ static void count_repairs(struct replay *r, const struct pass *p)
         struct str pointer = json_str(json_get_text(&patch->items[i], "path"));
         struct str path = without_indexes(p->arena, judge_path_of_pointer(p->arena, pointer));
         struct replay_row key = {.tool = p->tool->tool, .code = STR_LIT("repaired"), .path = path};
-        count_row(r, p, replay_table_row(r->report, &r->report->repairs, &key), false);
+        count_row(r, p, replay_table_row(r->report, REPLAY_REPAIRS, &key), false);
     }
     r->report->rewritten += json_is(patch, JSON_ARRAY) && patch->len;
     for (size_t i = 0; i < v->problems.count; i++) {
@@ -348,7 +348,7 @@ static void count_repairs(struct replay *r, const struct pass *p)
         struct replay_row key = {.tool = p->tool->tool,
                                  .code = STR_LIT("proposed"),
                                  .path = without_indexes(p->arena, problem->path)};
-        count_row(r, p, replay_table_row(r->report, &r->report->repairs, &key), false);
+        count_row(r, p, replay_table_row(r->report, REPLAY_REPAIRS, &key), false);
     }
 }
 
@@ -456,7 +456,7 @@ static void compare(struct replay *r, struct pass *p)
         .after_class = str_of(error_class_info(after->class)->name),
         .reason = reason_text(p->arena, refusing),
     };
-    struct replay_row *d = replay_table_row(r->report, &r->report->differences, &key);
+    struct replay_row *d = replay_table_row(r->report, REPLAY_DIFFERENCES, &key);
     d->calls++;
     r->report->changed[key.change]++;
     p->difference = d;
@@ -475,7 +475,7 @@ static void count_reasons(struct replay *r, struct pass *p, bool refused)
     keep_row(p, p->tool);
     keep_row(p, class_row(r, v->class));
     if (wrong)
-        keep_row(p, replay_table_row(r->report, &r->report->codes, &code));
+        keep_row(p, replay_table_row(r->report, REPLAY_CODES, &code));
     count_figures(p, p->tool, refused);
     for (size_t i = 1; i < p->row_count; i++)
         count_row(r, p, p->rows[i], refused);
@@ -495,13 +495,13 @@ static void count_call(struct replay *r, struct pass *p)
     if (p->sides[0].known)
         key.tool = p->sides[0].tool;
     if (!known)
-        count_row(r, p, replay_table_row(report, &report->unknown_tools, &key), refused);
+        count_row(r, p, replay_table_row(report, REPLAY_UNKNOWN_TOOLS, &key), refused);
     report->calls++;
     report->verdicts[v->kind]++;
     report->refused += refused;
     report->masked += p->sides[0].masked;
     p->session->loop.calls++;
-    p->tool = replay_table_row(report, &report->tools, &key);
+    p->tool = replay_table_row(report, REPLAY_TOOLS, &key);
     settle_awaited(p);
     count_reasons(r, p, refused);
     count_repairs(r, p);
@@ -583,7 +583,7 @@ static void recount(struct replay *r, struct pass *p)
     class->verdicts[v->kind]++;
     replay_example_add(r->report, class, p->call, reason_text(p->arena, v));
     struct replay_row key = {.code = reason_code(v)};
-    count_row(r, p, replay_table_row(report, &report->codes, &key), false);
+    count_row(r, p, replay_table_row(report, REPLAY_CODES, &key), false);
     count_problems(r, p, false);
 }
 

@@ -51,10 +51,21 @@ struct replay_row {
     uint64_t ran_well, ran_badly, not_run, unknown; /* what the recording has of these calls */
 };
 
+enum replay_table_kind {
+    REPLAY_TOOLS,
+    REPLAY_CLASSES,
+    REPLAY_CODES,
+    REPLAY_PROBLEMS,      /* by tool, class, code and path; items[3] counts as items[] */
+    REPLAY_REPAIRS,       /* by tool and path: repaired (code "repaired") or proposed ("proposed") */
+    REPLAY_UNKNOWN_TOOLS, /* no schema, no policy: only the rules against loops judge them */
+    REPLAY_DIFFERENCES,
+    REPLAY_TABLES
+};
+
 /* Sorted by `calls` once the replay has ended; differences by change first. */
 struct replay_table {
     struct replay_row **rows;
-    size_t count, limit;
+    size_t count;
     struct replay_row other; /* calls 0: no row was left out */
     struct map *by_key;
 };
@@ -79,15 +90,11 @@ struct replay_report {
     uint64_t lost;      /* of these, calls whose recorded result was new: they are not saved */
     uint64_t unjudged;  /* calls that run, with rules for results, and without a recorded result */
     uint64_t rewritten; /* calls whose arguments would have been repaired */
-    struct replay_table tools, classes, codes; /* by tool, class, code */
-    struct replay_table problems;              /* by tool, class, code and path; items[3] counts as items[] */
-    struct replay_table repairs; /* by tool and path: repaired (code "repaired") or proposed ("proposed") */
-    struct replay_table unknown_tools; /* no schema, no policy: only the rules against loops judge them */
-    struct replay_loop *loops;         /* by `saved` */
+    struct replay_table tables[REPLAY_TABLES];
+    struct replay_loop *loops; /* by `saved` */
     size_t loop_count;
-    uint64_t loop_sessions, loop_calls; /* sessions with a stopped call; calls that would not have run */
-    uint64_t runaways, halted;          /* of these sessions */
-    struct replay_table differences;
+    uint64_t loop_sessions, loop_calls;   /* sessions with a stopped call; calls that would not have run */
+    uint64_t runaways, halted;            /* of these sessions */
     uint64_t changed[REPLAY_CHANGES];     /* calls */
     uint64_t without_result;              /* checked, and the recording has no result: loops cannot be told */
     uint64_t without_arguments;           /* recorded as a hash or not at all: not judged */
@@ -121,7 +128,7 @@ void replay_report_json(const struct replay_report *report, bool for_views, stru
 void replay_report_init(struct replay_report *report, struct arena *arena);
 
 /* The row with this key, made if there is none; the table's `other` if it is full. */
-struct replay_row *replay_table_row(struct replay_report *report, struct replay_table *table,
+struct replay_row *replay_table_row(struct replay_report *report, enum replay_table_kind kind,
                                     const struct replay_row *key);
 
 /* Makes the call an example of the row if there is room for one more. `detail` may be empty. */

@@ -18,24 +18,24 @@ static const char *const change_names[REPLAY_CHANGES] = {
     [REPLAY_NEW_PASS] = "new_pass",
 };
 
-static void table_init(struct replay_report *report, struct replay_table *table, size_t limit)
-{
-    *table = (struct replay_table){.rows = ARENA_ARRAY(report->arena, struct replay_row *, limit),
-                                   .limit = limit,
-                                   .by_key = map_new(report->arena)};
-}
+static const struct {
+    const char *name; /* NULL: not in the list of tables */
+    size_t limit;
+} tables[REPLAY_TABLES] = {[REPLAY_TOOLS] = {"tools", REPLAY_TOOLS_MAX},
+                           [REPLAY_CLASSES] = {"classes", CLASS_COUNT},
+                           [REPLAY_CODES] = {"codes", REPLAY_ROWS_MAX},
+                           [REPLAY_PROBLEMS] = {"problems", REPLAY_ROWS_MAX},
+                           [REPLAY_REPAIRS] = {"repairs", REPLAY_ROWS_MAX},
+                           [REPLAY_UNKNOWN_TOOLS] = {"unknown_tools", REPLAY_TOOLS_MAX},
+                           [REPLAY_DIFFERENCES] = {NULL, REPLAY_ROWS_MAX}};
 
 void replay_report_init(struct replay_report *report, struct arena *arena)
 {
-    *report = (struct replay_report){.arena = arena};
-    table_init(report, &report->tools, REPLAY_TOOLS_MAX);
-    table_init(report, &report->classes, CLASS_COUNT);
-    table_init(report, &report->codes, REPLAY_ROWS_MAX);
-    table_init(report, &report->problems, REPLAY_ROWS_MAX);
-    table_init(report, &report->repairs, REPLAY_ROWS_MAX);
-    table_init(report, &report->unknown_tools, REPLAY_TOOLS_MAX);
-    report->loops = ARENA_ARRAY(arena, struct replay_loop, REPLAY_LOOPS_MAX);
-    table_init(report, &report->differences, REPLAY_ROWS_MAX);
+    *report = (struct replay_report){.arena = arena,
+                                     .loops = ARENA_ARRAY(arena, struct replay_loop, REPLAY_LOOPS_MAX)};
+    for (size_t i = 0; i < REPLAY_TABLES; i++)
+        report->tables[i] = (struct replay_table){
+            .rows = ARENA_ARRAY(arena, struct replay_row *, tables[i].limit), .by_key = map_new(arena)};
 }
 
 /* ---- rows ---- */
@@ -56,9 +56,10 @@ static struct str make_key(char *room, const struct str *parts, size_t count)
     return (struct str){room, len};
 }
 
-struct replay_row *replay_table_row(struct replay_report *report, struct replay_table *table,
+struct replay_row *replay_table_row(struct replay_report *report, enum replay_table_kind kind,
                                     const struct replay_row *key)
 {
+    struct replay_table *table = &report->tables[kind];
     struct arena *arena = report->arena;
     char room[KEY_MAX_BYTES], kinds[3];
     struct str parts[7];
@@ -67,7 +68,7 @@ struct replay_row *replay_table_row(struct replay_report *report, struct replay_
     parts[1] = key->class;
     parts[2] = key->code;
     parts[3] = key->path;
-    if (table == &report->differences) {
+    if (kind == REPLAY_DIFFERENCES) {
         kinds[0] = (char)('0' + key->change);
         kinds[1] = (char)('0' + key->before);
         kinds[2] = (char)('0' + key->after);
@@ -79,7 +80,7 @@ struct replay_row *replay_table_row(struct replay_report *report, struct replay_
     struct replay_row *row = map_get(table->by_key, text);
     if (row)
         return row;
-    if (table->count == table->limit)
+    if (table->count == tables[kind].limit)
         return &table->other;
     row = ARENA_NEW(arena, struct replay_row);
     *row = *key;
@@ -181,12 +182,9 @@ static int by_saved(const void *a, const void *b)
 
 void replay_report_finish(struct replay_report *report)
 {
-    struct replay_table *tables[] = {&report->tools,      &report->classes, &report->codes,
-                                     &report->problems,   &report->repairs, &report->unknown_tools,
-                                     &report->differences};
-    for (size_t i = 0; i < sizeof(tables) / sizeof(tables[0]); i++)
-        if (tables[i]->count)
-            qsort(tables[i]->rows, tables[i]->count, sizeof(*tables[i]->rows), by_calls);
+    for (size_t i = 0; i < REPLAY_TABLES; i++)
+        if (report->tables[i].count)
+            qsort(report->tables[i].rows, report->tables[i].count, sizeof(*report->tables[i].rows), by_calls);
     if (report->loop_count)
         qsort(report->loops, report->loop_count, sizeof(*report->loops), by_saved);
 }
@@ -310,6 +308,7 @@ static void put_difference(struct json_out *out, const struct replay_row *d)
 
 static void put_differences(struct json_out *out, const struct replay_report *r)
 {
+    const struct replay_table *differences = &r->tables[REPLAY_DIFFERENCES];
     json_field_open(out, "against", '{');
     json_field_text(out, "policies", r->against);
     put_verdicts(out, "verdicts", r->against_verdicts);
@@ -317,11 +316,11 @@ static void put_differences(struct json_out *out, const struct replay_report *r)
     json_field_int(out, "other_verdicts", (int64_t)r->changed[REPLAY_OTHER_VERDICT]);
     json_field_int(out, "new_passes", (int64_t)r->changed[REPLAY_NEW_PASS]);
     json_field_open(out, "differences", '[');
-    for (size_t i = 0; i < r->differences.count; i++)
-        put_difference(out, r->differences.rows[i]);
+    for (size_t i = 0; i < differences->count; i++)
+        put_difference(out, differences->rows[i]);
     json_close(out, ']');
-    if (r->differences.other.calls)
-        json_field_int(out, "other_calls", (int64_t)r->differences.other.calls);
+    if (differences->other.calls)
+        json_field_int(out, "other_calls", (int64_t)differences->other.calls);
     json_close(out, '}');
 }
 
@@ -386,12 +385,9 @@ void replay_report_json(const struct replay_report *r, bool for_views, struct bu
     if (r->against)
         put_differences(&out, r);
     put_loops(&out, r);
-    put_table(&out, "tools", &r->tools, r->calls, for_views);
-    put_table(&out, "classes", &r->classes, r->calls, for_views);
-    put_table(&out, "codes", &r->codes, r->calls, for_views);
-    put_table(&out, "problems", &r->problems, r->calls, for_views);
-    put_table(&out, "repairs", &r->repairs, r->calls, for_views);
-    put_table(&out, "unknown_tools", &r->unknown_tools, r->calls, for_views);
+    for (size_t i = 0; i < REPLAY_TABLES; i++)
+        if (tables[i].name)
+            put_table(&out, tables[i].name, &r->tables[i], r->calls, for_views);
     put_skipped(&out, r, for_views);
     json_close(&out, '}');
 }
