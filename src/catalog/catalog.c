@@ -236,37 +236,45 @@ static void list_tools(struct view *v)
     prepare_tools(v);
 }
 
-/* An object with a member for each tool of which there is something to say; `to` NULL: not wanted. Every
- * client may read the places, so they have no addresses (which may hold keys) and no commands (paths). */
-enum detail { DETAIL_PLACE, DETAIL_GUESS, DETAIL_GUARDS };
-
-static void write_details(const struct view *v, enum detail which, struct buf *to)
+/* Each object has a member for each tool of which there is something to say. Every client may read the
+ * places, so they have no addresses (which may hold keys) and no commands (paths). */
+static void write_details(const struct view *v, bool guards, struct buf *to)
 {
     static const char *const kinds[] = {[TARGET_MCP] = "mcp", [TARGET_HTTP] = "http", [TARGET_EXEC] = "exec"};
-    if (!to)
-        return;
     struct json_out out = json_out(to);
-    json_open(&out, '{');
+    json_field_open(&out, "runs_at", '{');
     for (size_t i = 0; i < v->count; i++) {
         const struct tool *tool = v->list[i].tool;
-        if (which == DETAIL_PLACE && tool->runner == RUNNER_UPSTREAM) {
-            json_key_str(&out, tool->name);
-            json_open(&out, '{');
-            json_field_text(&out, "kind", kinds[tool->target.kind]);
-            json_field_optional_str(&out, "upstream", tool->target.upstream);
-            if (tool->target.kind == TARGET_MCP)
-                json_field_optional_str(&out, "tool", tool->target.tool);
-            json_close(&out, '}');
-        } else if (which == DETAIL_GUESS && tool->effects_from == EFFECTS_FROM_NAME) {
-            json_key_str(&out, tool->name);
-            json_put_text(&out, tool_effects_name(tool));
-        } else if (which == DETAIL_GUARDS && tool->overlay_count) {
-            json_key_str(&out, tool->name);
-            json_open(&out, '[');
-            for (size_t k = 0; k < tool->overlay_count; k++)
-                json_put_str(&out, tool->overlays[k].policy->file);
-            json_close(&out, ']');
+        if (tool->runner != RUNNER_UPSTREAM)
+            continue;
+        json_key_str(&out, tool->name);
+        json_open(&out, '{');
+        json_field_text(&out, "kind", kinds[tool->target.kind]);
+        json_field_optional_str(&out, "upstream", tool->target.upstream);
+        if (tool->target.kind == TARGET_MCP)
+            json_field_optional_str(&out, "tool", tool->target.tool);
+        json_close(&out, '}');
+    }
+    json_close(&out, '}');
+    json_field_open(&out, "guessed_effects", '{');
+    for (size_t i = 0; i < v->count; i++)
+        if (v->list[i].tool->effects_from == EFFECTS_FROM_NAME) {
+            json_key_str(&out, v->list[i].tool->name);
+            json_put_text(&out, tool_effects_name(v->list[i].tool));
         }
+    json_close(&out, '}');
+    if (!guards)
+        return;
+    json_field_open(&out, "guarded_by", '{');
+    for (size_t i = 0; i < v->count; i++) {
+        const struct tool *tool = v->list[i].tool;
+        if (!tool->overlay_count)
+            continue;
+        json_key_str(&out, tool->name);
+        json_open(&out, '[');
+        for (size_t k = 0; k < tool->overlay_count; k++)
+            json_put_str(&out, tool->overlays[k].policy->file);
+        json_close(&out, ']');
     }
     json_close(&out, '}');
 }
@@ -282,9 +290,8 @@ void catalog_write(struct arena *arena, struct generation *generation, const str
         provider_format_write(arena, &request->provider, &v.list[i].definition, v.list[i].tool->plain_name,
                               &out);
     json_close(&out, ']');
-    write_details(&v, DETAIL_PLACE, request->places);
-    write_details(&v, DETAIL_GUESS, request->guessed);
-    write_details(&v, DETAIL_GUARDS, request->guards);
+    if (request->details)
+        write_details(&v, request->guards, request->details);
 }
 
 /*

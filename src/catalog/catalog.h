@@ -20,12 +20,12 @@ struct catalog_request {
     const struct json *context;     /* for the hooks; NULL: none */
     const struct ledger_peek *past; /* what hooks see of the session; NULL: nothing. If it is stuck, what
                                        prepare_tools leaves out is shown, too */
-    struct buf *places;  /* gets {"search":{"kind":"mcp","upstream":"docs","tool":"find"}} for tools that run
-                            in an upstream; NULL: not wanted */
-    struct buf *guessed; /* gets {"create_event":"write"}: effects that the name alone suggests; NULL: not
-                            wanted */
-    struct buf *guards;  /* gets {"edit_file":["policies/paths.lua"]}: files of several tools that lie over
-                            one;  NULL: not wanted */
+    /* Gets members of an object; NULL: not wanted. For tools that run in an upstream "runs_at":{"search":
+     * {"kind":"mcp","upstream":"docs","tool":"find"}}, of effects that the name alone suggests
+     * "guessed_effects":{"create_event":"write"}, and, if `guards`, of files of several tools that lie over
+     * one "guarded_by":{"edit_file":["policies/paths.lua"]}. */
+    struct buf *details;
+    bool guards;
 };
 
 /* Writes a JSON array, sorted by name. If a prepare hook breaks, that is logged and its tool is hidden; if

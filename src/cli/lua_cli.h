@@ -14,7 +14,7 @@
 
 /* Each ends with an empty row. */
 extern const luaL_Reg lua_local_functions[];    /* lua_local.c: what is loaded in this process */
-extern const luaL_Reg lua_schema_functions[];   /* lua_schema.c: schemas, and JSON for people */
+extern const luaL_Reg lua_schema_functions[];   /* lua_schema.c: schemas and JSON */
 extern const luaL_Reg lua_host_functions[];     /* lua_host.c: files, sockets and limits of this host */
 extern const luaL_Reg lua_log_functions[];      /* lua_log.c: the decision log */
 extern const luaL_Reg lua_terminal_functions[]; /* lua_terminal.c: screen, keys, clock */
@@ -23,7 +23,7 @@ extern const luaL_Reg lua_terminal_functions[]; /* lua_terminal.c: screen, keys,
 int lua_serve(lua_State *L);
 int lua_connect(lua_State *L);
 int lua_spawner(lua_State *L);
-/* cli.replay(options): the report as a table, for the views in lua/report, and as the text of --json. */
+/* cli.replay(options): the report as JSON for the views in lua/report, and as that of --json. */
 int lua_replay(lua_State *L);
 /* cli.hook(): a table of functions: the deadline, notes to the next hook, JSON as it was sent. */
 int lua_hook(lua_State *L);

@@ -371,73 +371,12 @@ static int cut(lua_State *L)
     return 1;
 }
 
-/* cli.quote(text): as JSON, with all its characters. */
-static int quote(lua_State *L)
-{
-    struct buf out = {0};
-    json_write_string(&out, lua_cli_str(L, 1));
-    return lua_cli_push_buf(L, &out);
-}
-
 /* cli.fixed(number, digits): as C rounds it, half to even. Lua's own format rounds half up. */
 static int fixed(lua_State *L)
 {
     char text[400];
     snprintf(text, sizeof(text), "%.*f", (int)luaL_checkinteger(L, 2), luaL_checknumber(L, 1));
     lua_pushstring(L, text);
-    return 1;
-}
-
-/* cli.json(value): one line. */
-static int to_json(lua_State *L)
-{
-    struct arena *arena = arena_new();
-    struct buf out = {0};
-    struct str text = STR_LIT("null");
-    if (!lua_isnoneornil(L, 1))
-        text = json_to_str(arena, lua_json_read(L, 1, "a value", arena));
-    printable_write_json(&out, text);
-    arena_free(arena);
-    return lua_cli_push_buf(L, &out);
-}
-
-/* cli.parse(text, is_list): the value, as an answer has it, the JSON of each of its members or items, and all
- * of it on one line; then what is wrong with it all the same, as a key that it has twice. Or nil, and why it
- * is no JSON. A list may have many more values than arguments. */
-static int parse(lua_State *L)
-{
-    static const struct json_limits many = {.nodes = LUA_CLI_NODES};
-    struct arena *arena = arena_new();
-    struct json value;
-    struct json_error fault;
-    bool parsed =
-        json_parse(arena, lua_cli_str(L, 1), lua_toboolean(L, 2) ? &many : NULL, &value, &fault) == OK;
-    if (parsed || fault.soft) {
-        struct buf text = {0};
-        lua_cli_push_answer(L, &value);
-        json_write(&text, &value);
-        lua_cli_push_buf(L, &text);
-    } else {
-        lua_pushnil(L);
-    }
-    lua_pushstring(L, parsed ? NULL : fault.text);
-    arena_free(arena);
-    return parsed || fault.soft ? 4 : 2;
-}
-
-/* cli.shown_json(text): JSON of one line, as a terminal may show it. */
-static int shown_json(lua_State *L)
-{
-    struct buf out = {0};
-    printable_write_json(&out, lua_cli_str(L, 1));
-    return lua_cli_push_buf(L, &out);
-}
-
-/* cli.keys(object): its names, in the order in which they came. */
-static int keys(lua_State *L)
-{
-    luaL_checktype(L, 1, LUA_TTABLE);
-    lua_json_push_keys(L, 1);
     return 1;
 }
 
@@ -520,51 +459,6 @@ static int read_stdin(lua_State *L)
     lua_pushlstring(L, text.len ? text.at : "", text.len);
     arena_free(arena);
     return good ? 1 : lua_cli_end(L);
-}
-
-/* ---- a command's options ----------------------------------------------------------- */
-
-const char *lua_cli_option(lua_State *L, const char *name)
-{
-    lua_getfield(L, 1, name);
-    const char *text = lua_tostring(L, -1);
-    lua_pop(L, 1);
-    return text;
-}
-
-bool lua_cli_flag(lua_State *L, const char *name)
-{
-    lua_getfield(L, 1, name);
-    bool given = lua_toboolean(L, -1);
-    lua_pop(L, 1);
-    return given;
-}
-
-const char **lua_cli_list(lua_State *L, const char *name, struct arena *arena, size_t *count)
-{
-    if (name)
-        lua_getfield(L, 1, name);
-    else
-        lua_pushvalue(L, 1);
-    *count = lua_istable(L, -1) ? lua_objlen(L, -1) : 0;
-    const char **list = ARENA_ARRAY(arena, const char *, *count + 1);
-    for (size_t i = 0; i < *count; i++) {
-        lua_rawgeti(L, -1, (int)i + 1);
-        list[i] = lua_tostring(L, -1);
-        lua_pop(L, 1);
-    }
-    lua_pop(L, 1);
-    return list;
-}
-
-struct config_sources lua_cli_sources(lua_State *L, struct arena *arena)
-{
-    luaL_checktype(L, 1, LUA_TTABLE);
-    struct config_sources sources = {
-        .file = lua_cli_option(L, "config"), .policies = lua_cli_option(L, "policies"), .offline = true};
-    sources.tools = lua_cli_list(L, "tools", arena, &sources.tools_count);
-    sources.mcp_configs = lua_cli_list(L, "mcp-config", arena, &sources.mcp_config_count);
-    return sources;
 }
 
 /* ---- what other commands are ------------------------------------------------------- */
@@ -674,12 +568,7 @@ static const luaL_Reg functions[] = {
     {"lines", lines},
     {"clip", clip},
     {"cut", cut},
-    {"quote", quote},
     {"fixed", fixed},
-    {"json", to_json},
-    {"parse", parse},
-    {"shown_json", shown_json},
-    {"keys", keys},
     {"suggest", suggest},
     {"warn", warn},
     {"now", now},

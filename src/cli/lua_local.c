@@ -28,6 +28,51 @@
 
 #define POLICY_MAX_BYTES 1048576u /* of a file whose tool's name is looked for */
 
+/* ---- a command's options ----------------------------------------------------------- */
+
+const char *lua_cli_option(lua_State *L, const char *name)
+{
+    lua_getfield(L, 1, name);
+    const char *text = lua_tostring(L, -1);
+    lua_pop(L, 1);
+    return text;
+}
+
+bool lua_cli_flag(lua_State *L, const char *name)
+{
+    lua_getfield(L, 1, name);
+    bool given = lua_toboolean(L, -1);
+    lua_pop(L, 1);
+    return given;
+}
+
+const char **lua_cli_list(lua_State *L, const char *name, struct arena *arena, size_t *count)
+{
+    if (name)
+        lua_getfield(L, 1, name);
+    else
+        lua_pushvalue(L, 1);
+    *count = lua_istable(L, -1) ? lua_objlen(L, -1) : 0;
+    const char **list = ARENA_ARRAY(arena, const char *, *count + 1);
+    for (size_t i = 0; i < *count; i++) {
+        lua_rawgeti(L, -1, (int)i + 1);
+        list[i] = lua_tostring(L, -1);
+        lua_pop(L, 1);
+    }
+    lua_pop(L, 1);
+    return list;
+}
+
+struct config_sources lua_cli_sources(lua_State *L, struct arena *arena)
+{
+    luaL_checktype(L, 1, LUA_TTABLE);
+    struct config_sources sources = {
+        .file = lua_cli_option(L, "config"), .policies = lua_cli_option(L, "policies"), .offline = true};
+    sources.tools = lua_cli_list(L, "tools", arena, &sources.tools_count);
+    sources.mcp_configs = lua_cli_list(L, "mcp-config", arena, &sources.mcp_config_count);
+    return sources;
+}
+
 /* ---- loading ------------------------------------------------------------------------- */
 
 static void print_line(const char *level, struct str text)
@@ -123,23 +168,18 @@ static int local_tools(lua_State *L)
     struct peer peer;
     struct generation *generation = load(L, &peer);
     struct arena *arena = arena_new();
-    struct buf tools = buf_in(arena), places = buf_in(arena), guessed = buf_in(arena), guards = buf_in(arena),
-               text = buf_in(arena);
-    struct json_out out = json_out(&text);
+    struct buf text = buf_in(arena), details = buf_in(arena);
     struct catalog_request request = {.provider = {.strict = lua_toboolean(L, 3)},
                                       .all = true,
                                       .peer = &peer,
-                                      .places = &places,
-                                      .guessed = &guessed,
-                                      .guards = &guards};
+                                      .details = &details,
+                                      .guards = true};
     provider_format_named(lua_cli_str(L, 2), &request.provider.format);
-    catalog_write(arena, generation, &request, &tools);
-    json_open(&out, '{');
-    json_field_raw(&out, "tools", buf_view(&tools));
-    json_field_raw(&out, "runs_at", buf_view(&places));
-    json_field_raw(&out, "guessed_effects", buf_view(&guessed));
-    json_field_raw(&out, "guarded_by", buf_view(&guards));
-    json_close(&out, '}');
+    buf_text(&text, "{\"tools\":");
+    catalog_write(arena, generation, &request, &text);
+    buf_byte(&text, ',');
+    buf_str(&text, buf_view(&details));
+    buf_byte(&text, '}');
     bool good = push_answer(L, arena, buf_view(&text), JSON_MAX_DEPTH + 1, "the list is too large to print");
     arena_free(arena);
     generation_unref(generation);

@@ -1,7 +1,8 @@
-/* What lua/cli gets of JSON Schema: the validator, arguments that a schema accepts, and JSON for people. */
+/* What lua/cli gets of JSON and JSON Schema: the validator, arguments that a schema accepts, JSON as text. */
 #include "cli/lua_cli.h"
 
 #include "base/arena.h"
+#include "base/printable.h"
 #include "cli/term.h"
 #include "json/build.h"
 #include "json/parse.h"
@@ -187,9 +188,68 @@ static int pretty(lua_State *L)
     return lua_cli_push_buf(L, &out);
 }
 
+/* cli.quote(text): as JSON, with all its characters. */
+static int quote(lua_State *L)
+{
+    struct buf out = {0};
+    json_write_string(&out, lua_cli_str(L, 1));
+    return lua_cli_push_buf(L, &out);
+}
+
+/* cli.json(value): one line. */
+static int to_json(lua_State *L)
+{
+    struct arena *arena = arena_new();
+    struct buf out = {0};
+    struct str text = STR_LIT("null");
+    if (!lua_isnoneornil(L, 1))
+        text = json_to_str(arena, lua_json_read(L, 1, "a value", arena));
+    printable_write_json(&out, text);
+    arena_free(arena);
+    return lua_cli_push_buf(L, &out);
+}
+
+/* cli.parse(text, is_list): the value, as an answer has it, the JSON of each of its members or items, and all
+ * of it on one line; then what is wrong with it all the same, as a key that it has twice. Or nil, and why it
+ * is no JSON. A list may have many more values than arguments. */
+static int parse(lua_State *L)
+{
+    struct arena *arena = arena_new();
+    struct json value;
+    struct json_error fault;
+    bool parsed =
+        json_parse(arena, lua_cli_str(L, 1), lua_toboolean(L, 2) ? &many_values : NULL, &value, &fault) == OK;
+    if (parsed || fault.soft) {
+        struct buf text = {0};
+        lua_cli_push_answer(L, &value);
+        json_write(&text, &value);
+        lua_cli_push_buf(L, &text);
+    } else {
+        lua_pushnil(L);
+    }
+    lua_pushstring(L, parsed ? NULL : fault.text);
+    arena_free(arena);
+    return parsed || fault.soft ? 4 : 2;
+}
+
+/* cli.shown_json(text): JSON of one line, as a terminal may show it. */
+static int shown_json(lua_State *L)
+{
+    struct buf out = {0};
+    printable_write_json(&out, lua_cli_str(L, 1));
+    return lua_cli_push_buf(L, &out);
+}
+
+/* cli.keys(object): its names, in the order in which they came. */
+static int keys(lua_State *L)
+{
+    luaL_checktype(L, 1, LUA_TTABLE);
+    lua_json_push_keys(L, 1);
+    return 1;
+}
+
 const luaL_Reg lua_schema_functions[] = {
-    {"validate", validate},
-    {"sample", sample},
-    {"pretty", pretty},
-    {0},
+    {"validate", validate},     {"sample", sample}, {"pretty", pretty},
+    {"quote", quote},           {"json", to_json},  {"parse", parse},
+    {"shown_json", shown_json}, {"keys", keys},     {0},
 };

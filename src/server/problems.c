@@ -6,6 +6,7 @@
 #include "base/suggest.h"
 #include "base/trace_context.h"
 #include "json/write.h"
+#include "server/request.h"
 
 #include <stdio.h>
 

@@ -7,7 +7,6 @@
 #include "base/log.h"
 #include "catalog/generation.h"
 #include "catalog/pins.h"
-#include "catalog/shadow.h"
 #include "gate/generation_load.h"
 #include "server/listener.h"
 #include "server/method_table.h"

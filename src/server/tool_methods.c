@@ -26,23 +26,21 @@ static void collect_warning(void *owner, struct str tool, const char *text)
  */
 static enum request_status reply_definitions(struct request *r, struct catalog_request *wanted)
 {
-    struct buf warnings_text = buf_in(r->arena), places = buf_in(r->arena), guessed = buf_in(r->arena),
-               guards = buf_in(r->arena);
+    struct buf warnings_text = buf_in(r->arena), details = buf_in(r->arena);
     struct json_out warnings = json_out(&warnings_text), *out = reply_open(r);
     wanted->provider.warn = collect_warning;
     wanted->provider.owner = &warnings;
-    wanted->places = &places;
-    wanted->guessed = &guessed;
-    wanted->guards = client_is_operator(r->client) ? &guards : NULL; /* file names */
+    wanted->details = &details;
+    wanted->guards = client_is_operator(r->client); /* file names */
     json_field_text(out, "format", provider_format_name(wanted->provider.format));
     json_key(out, "tools");
     json_open(&warnings, '[');
     catalog_write(r->arena, r->client->server->gate.generation, wanted, out->buf);
     out->comma = true;
     json_close(&warnings, ']');
-    json_fields(out, FIELD_RAW("warnings", buf_view(&warnings_text)), FIELD_RAW("runs_at", buf_view(&places)),
-                FIELD_RAW("guessed_effects", buf_view(&guessed)),
-                FIELD_IF(wanted->guards, FIELD_RAW("guarded_by", buf_view(&guards))));
+    json_field_raw(out, "warnings", buf_view(&warnings_text));
+    buf_byte(out->buf, ',');
+    buf_str(out->buf, buf_view(&details));
     return reply_close(r);
 }
 
