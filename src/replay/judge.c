@@ -151,20 +151,6 @@ static bool add_world(struct judge *judge, struct str toolset, struct generation
     return true;
 }
 
-static bool add_worlds(struct judge *judge, struct generation_report *report)
-{
-    bool built = add_world(judge, STR_NONE, report);
-    for (size_t i = 0; built && i < judge->options.tool_file_count; i++) {
-        struct str toolset = judge->options.tools[i].toolset;
-        uint32_t k = 0;
-        while (k < judge->world_count && !str_eq(judge->worlds[k].toolset, toolset))
-            k++;
-        if (k == judge->world_count && k < JUDGE_TOOLSETS_MAX)
-            built = add_world(judge, toolset, report);
-    }
-    return built;
-}
-
 struct judge *judge_new(const struct judge_options *options, struct generation_report *report)
 {
     struct judge *judge = calloc(1, sizeof(*judge));
@@ -172,9 +158,19 @@ struct judge *judge_new(const struct judge_options *options, struct generation_r
     if (!judge)
         abort();
     judge->options = *options;
-    if (simulator_ledger(&judge->ledger, &why) != OK)
+    bool built = simulator_ledger(&judge->ledger, &why) == OK;
+    if (!built)
         generation_report_error(report, "%s", why.text);
-    else if (add_worlds(judge, report))
+    built = built && add_world(judge, STR_NONE, report);
+    for (size_t i = 0; built && i < options->tool_file_count; i++) {
+        struct str toolset = options->tools[i].toolset;
+        uint32_t k = 0;
+        while (k < judge->world_count && !str_eq(judge->worlds[k].toolset, toolset))
+            k++;
+        if (k == judge->world_count && k < JUDGE_TOOLSETS_MAX)
+            built = add_world(judge, toolset, report);
+    }
+    if (built)
         return judge;
     judge_free(judge);
     return NULL;
@@ -199,14 +195,6 @@ uint64_t judge_evicted(const struct judge *judge)
     struct ledger_status status;
     ledger_status(judge->ledger, &status);
     return status.forgotten;
-}
-
-static uint32_t world_of(const struct judge *judge, struct str toolset)
-{
-    for (uint32_t i = 1; toolset.len && i < judge->world_count; i++)
-        if (str_eq(judge->worlds[i].toolset, toolset))
-            return i;
-    return 0;
 }
 
 /* ---- tools that the recording describes, or only names ---- */
@@ -248,17 +236,6 @@ static struct client_tools *carried_tools(struct judge *judge, uint32_t world, s
     return judge->last_set->tools;
 }
 
-/* Without a schema any object is accepted; the rules against loops apply to it. */
-static bool register_bare(struct world *world, struct arena *arena, struct str name)
-{
-    struct json_member member = json_member(STR_LIT("name"), json_string(name));
-    struct json definition = json_object(arena, &member, 1);
-    const struct tool *tool;
-    struct why why;
-    return client_tools_find(world->bare, world->generation, name) ||
-           client_tools_register(world->bare, world->generation, &definition, &tool, &why) == OK;
-}
-
 /* The operator's definition comes first, then the recording's. False: nobody can judge it. */
 static bool choose_tool(struct judge *judge, uint32_t index, struct arena *arena,
                         const struct recorded_call *call, struct call_request *request, bool *known)
@@ -277,8 +254,13 @@ static bool choose_tool(struct judge *judge, uint32_t index, struct arena *arena
     request->ignore_prepare = tool && tool->unregistered; /* else nobody but an example may call it */
     if (tool)
         return true;
+    /* Without a schema any object is accepted; the rules against loops apply to it. */
+    struct json_member member = json_member(STR_LIT("name"), json_string(call->tool));
+    struct json definition = json_object(arena, &member, 1);
+    struct why why;
     request->client_tools = world->bare;
-    return register_bare(world, arena, call->tool);
+    return client_tools_find(world->bare, world->generation, call->tool) ||
+           client_tools_register(world->bare, world->generation, &definition, &tool, &why) == OK;
 }
 
 /* ---- masked values ---- */
@@ -439,7 +421,9 @@ static const struct verdict pass = {.valid = true, .after_s = -1, .cost = -1};
 void judge_call(struct judge *judge, struct arena *arena, const struct recorded_call *call,
                 const struct peer *peer, struct judged *out)
 {
-    uint32_t index = world_of(judge, call->toolset);
+    uint32_t index = 0;
+    for (uint32_t i = 1; call->toolset.len && !index && i < judge->world_count; i++)
+        index = str_eq(judge->worlds[i].toolset, call->toolset) ? i : 0;
     struct world *world = &judge->worlds[index];
     struct call_request request = request_of(arena, call, peer);
     *out = (struct judged){.verdict = &pass, .runs = true, .tool = call->tool};

@@ -368,19 +368,6 @@ static void see_result(const struct conversation *c, const struct json *id, cons
     c->reader->seen(c->reader->owner, &call);
 }
 
-static void read_tool_calls(const struct conversation *c, const struct json *message)
-{
-    const struct json *calls = json_get_text(message, "tool_calls");
-    const struct json *older = json_get_text(message, "function_call"), *name = json_get_text(older, "name");
-    for (uint32_t i = 0; json_is(calls, JSON_ARRAY) && i < calls->len; i++) {
-        const struct json *call = &calls->items[i], *function = json_get_text(call, "function");
-        see_call(c, json_get_text(call, "id"), json_get_text(function, "name"),
-                 json_get_text(function, "arguments"));
-    }
-    if (json_is(older, JSON_OBJECT)) /* it has no ids: the name joins the call to its result */
-        see_call(c, name, name, json_get_text(older, "arguments"));
-}
-
 /* An item of the Responses API that is no message; false: it is none. */
 static bool read_item(struct conversation *c, const struct json *item)
 {
@@ -442,7 +429,16 @@ static void read_message(struct conversation *c, const struct json *message)
     } else if (str_is(role, "function")) {
         see_result(c, json_get_text(message, "name"), content, NULL);
     } else if (str_is(role, "assistant")) {
-        read_tool_calls(c, message);
+        const struct json *calls = json_get_text(message, "tool_calls");
+        const struct json *older = json_get_text(message, "function_call"),
+                          *name = json_get_text(older, "name");
+        for (uint32_t i = 0; json_is(calls, JSON_ARRAY) && i < calls->len; i++) {
+            const struct json *function = json_get_text(&calls->items[i], "function");
+            see_call(c, json_get_text(&calls->items[i], "id"), json_get_text(function, "name"),
+                     json_get_text(function, "arguments"));
+        }
+        if (json_is(older, JSON_OBJECT)) /* it has no ids: the name joins the call to its result */
+            see_call(c, name, name, json_get_text(older, "arguments"));
         read_blocks(c, content);
     } else if (!read_blocks(c, content) && str_is(role, "user")) {
         c->turn++;
@@ -455,17 +451,11 @@ static void read_messages(struct conversation *c, const struct json *messages)
         read_message(c, &messages->items[i]);
 }
 
-/* The reply beside a request, as proxies record it: a choice, items, or a message. */
-static void read_response(struct conversation *c, const struct json *response)
+/* The first choice of a reply of OpenAI's chat API; NULL: it is none. */
+static const struct json *first_choice(const struct json *value)
 {
-    const struct json *choices = json_get_text(response, "choices"),
-                      *output = json_get_text(response, "output");
-    if (json_is(choices, JSON_ARRAY) && choices->len)
-        read_message(c, json_get_text(&choices->items[0], "message"));
-    else if (output)
-        read_messages(c, output);
-    else if (json_get_text(response, "role"))
-        read_message(c, response);
+    const struct json *choices = json_get_text(value, "choices");
+    return json_is(choices, JSON_ARRAY) && choices->len ? &choices->items[0] : NULL;
 }
 
 static struct str session_of(const struct json *conversation, const struct recording_line *line,
@@ -486,6 +476,7 @@ static bool read_conversation(struct recorded_reader *reader, const struct json 
                               const struct recording_line *line)
 {
     static const char *const times[] = {"ts", "timestamp", "created_at", "created", NULL};
+    static const char *const lists[] = {"messages", "items", "input", "output"};
     bool is_list = json_is(conversation, JSON_ARRAY);
     const struct json *request = is_list ? NULL : json_get_text(conversation, "request");
     const struct json *tools = is_list ? NULL : json_get_text(conversation, "tools");
@@ -507,12 +498,17 @@ static bool read_conversation(struct recorded_reader *reader, const struct json 
         c.tools = json_get_text(request, "tools");
     read_messages(&c, json_get_text(request, "messages"));
     read_messages(&c, json_get_text(request, "input"));
-    read_messages(&c, json_get_text(conversation, "messages"));
-    read_messages(&c, json_get_text(conversation, "items"));
-    read_messages(&c, json_get_text(conversation, "input"));
-    read_messages(&c, json_get_text(conversation, "output"));
-    read_response(&c, json_get_text(conversation, "choices") ? conversation
-                                                             : json_get_text(conversation, "response"));
+    for (size_t i = 0; i < sizeof(lists) / sizeof(lists[0]); i++)
+        read_messages(&c, json_get_text(conversation, lists[i]));
+    /* The reply beside a request, as proxies record it: a choice, items, or a message. */
+    const struct json *reply =
+        json_get_text(conversation, "choices") ? conversation : json_get_text(conversation, "response");
+    if (first_choice(reply))
+        read_message(&c, json_get_text(first_choice(reply), "message"));
+    else if (json_get_text(reply, "output"))
+        read_messages(&c, json_get_text(reply, "output"));
+    else if (json_get_text(reply, "role"))
+        read_message(&c, reply);
     return true;
 }
 
@@ -548,13 +544,6 @@ static bool has(const struct json *object, const char *name)
 static bool has_list(const struct json *object, const char *name)
 {
     return json_is(json_get_text(object, name), JSON_ARRAY);
-}
-
-/* The first choice of a reply of OpenAI's chat API; NULL: it is none. */
-static const struct json *first_choice(const struct json *value)
-{
-    const struct json *choices = json_get_text(value, "choices");
-    return json_is(choices, JSON_ARRAY) && choices->len ? &choices->items[0] : NULL;
 }
 
 static bool is_conversation(const struct json *value)

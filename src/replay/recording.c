@@ -197,28 +197,6 @@ static int next_place(const char *path, const struct stat *file, int place)
     return place == 0 ? -1 : 0;
 }
 
-/* Opens the file that was written after `fd`, PATH or a rotated one. -1: none yet. `*gap`: `fd` is no longer
- * among the rotated files, so others may have been rotated away unread. */
-static int open_rotated_next(const char *path, int fd, bool *gap)
-{
-    char name[PATH_MAX];
-    struct stat file;
-    *gap = false;
-    if (fstat(fd, &file) != 0)
-        return -1;
-    for (unsigned i = 0; i < ROTATE_TRIES; i++) {
-        int place = place_of(path, &file), after = next_place(path, &file, place);
-        int next = after < 0 ? -1 : open(rotated_name(path, after, name), O_RDONLY | O_CLOEXEC);
-        if (next >= 0 && place_of(path, &file) == place) {
-            *gap = place < 0 && after > 0;
-            return next;
-        }
-        if (next >= 0)
-            close(next);
-    }
-    return -1;
-}
-
 /* At the end of the file: waits until there may be more. False: it was rotated, or nothing more is wanted. */
 static bool wait_for_more(struct recording *r, bool *rotated)
 {
@@ -240,12 +218,34 @@ static bool wait_for_more(struct recording *r, bool *rotated)
     return !r->given_up;
 }
 
-/* The file that took the place of the open one, which was read to its end. */
+/* The file that was written after the open one, which was read to its end: PATH or a rotated one. -1: none
+ * yet.
+ * `*gap`: the open one is no longer among the rotated files, so others may have been rotated away unread. */
+static int try_rotated(const struct recording *r, bool *gap)
+{
+    char name[PATH_MAX];
+    struct stat file;
+    *gap = false;
+    if (fstat(r->fd, &file) != 0)
+        return -1;
+    for (unsigned i = 0; i < ROTATE_TRIES; i++) {
+        int place = place_of(r->file, &file), after = next_place(r->file, &file, place);
+        int next = after < 0 ? -1 : open(rotated_name(r->file, after, name), O_RDONLY | O_CLOEXEC);
+        if (next >= 0 && place_of(r->file, &file) == place) {
+            *gap = place < 0 && after > 0;
+            return next;
+        }
+        if (next >= 0)
+            close(next);
+    }
+    return -1;
+}
+
 static bool open_rotated(struct recording *r)
 {
     bool gap = false, going = true;
     int next = -1;
-    while (going && (next = open_rotated_next(r->file, r->fd, &gap)) < 0)
+    while (going && (next = try_rotated(r, &gap)) < 0)
         going = r->options.wait(r->options.owner);
     close_file(r);
     if (next < 0)
@@ -514,36 +514,6 @@ static bool read_mark(struct str *text, const char *marks)
     return true;
 }
 
-/* Digits after the point, of which six count. */
-static int64_t read_fraction(struct str *text)
-{
-    int64_t us = 0;
-    int digits = 0;
-    while (text->len && ascii_is_digit(text->at[0])) {
-        if (digits++ < 6)
-            us = us * 10 + (text->at[0] - '0');
-        *text = str_from(*text, 1);
-    }
-    for (; digits < 6; digits++)
-        us *= 10;
-    return us;
-}
-
-/* "Z", "+01:00", "+0100"; anything else is left, and the time is UTC. */
-static int read_offset(struct str *text)
-{
-    struct str rest = *text;
-    int hours, minutes;
-    bool west = rest.len && rest.at[0] == '-';
-    if (read_mark(text, "Zz") || !read_mark(&rest, "+-") || !read_digits(&rest, 2, 0, 23, &hours))
-        return 0;
-    read_mark(&rest, ":");
-    if (!read_digits(&rest, 2, 0, 59, &minutes))
-        return 0;
-    *text = rest;
-    return (west ? -1 : 1) * (hours * 60 + minutes);
-}
-
 bool timestamp_read(struct str *text, int64_t *us)
 {
     struct tm tm = {0};
@@ -555,8 +525,26 @@ bool timestamp_read(struct str *text, int64_t *us)
         return false;
     if (read_mark(text, ":") && !read_digits(text, 2, 0, 60, &tm.tm_sec))
         return false;
-    int64_t fraction = read_mark(text, ".,") ? read_fraction(text) : 0;
-    int offset = read_offset(text);
+    int64_t fraction = 0;
+    if (read_mark(text, ".,")) { /* six digits of it count */
+        int digits = 0;
+        for (; text->len && ascii_is_digit(text->at[0]); *text = str_from(*text, 1))
+            if (digits++ < 6)
+                fraction = fraction * 10 + (text->at[0] - '0');
+        for (; digits < 6; digits++)
+            fraction *= 10;
+    }
+    /* "Z", "+01:00", "+0100"; anything else is left, and the time is UTC. */
+    struct str rest = *text;
+    int offset = 0, hours, minutes;
+    bool west = rest.len && rest.at[0] == '-';
+    if (!read_mark(text, "Zz") && read_mark(&rest, "+-") && read_digits(&rest, 2, 0, 23, &hours)) {
+        read_mark(&rest, ":");
+        if (read_digits(&rest, 2, 0, 59, &minutes)) {
+            *text = rest;
+            offset = (west ? -1 : 1) * (hours * 60 + minutes);
+        }
+    }
     tm.tm_year -= 1900;
     tm.tm_mon -= 1;
     *us = ((int64_t)timegm(&tm) - offset * 60) * 1000000 + fraction;

@@ -153,19 +153,6 @@ static void remove_open(struct replay *r, struct replay_open *open)
     free(open);
 }
 
-static struct replay_open *add_open(struct replay *r, struct hash128 id)
-{
-    struct replay_open *open = (struct replay_open *)lru_find(&r->open, id);
-    if (open) /* an id that is used again: the earlier check will get no report */
-        remove_open(r, open);
-    if (r->open.count == OPEN_MAX)
-        remove_open(r, (struct replay_open *)r->open.oldest);
-    open = must_calloc(sizeof(*open));
-    open->node.id = id;
-    lru_add(&r->open, &open->node);
-    return open;
-}
-
 /* A session whose calls have no times has one each second. */
 static void set_clock(struct replay *r, struct replay_session *session, const struct recorded_call *call)
 {
@@ -185,38 +172,36 @@ static void set_clock(struct replay *r, struct replay_session *session, const st
 
 /* ---- what a call brought ---- */
 
-/* 0: the call has failed, or nobody knows. Recordings rarely say that a tool has failed: its text does. */
-static uint64_t result_key(struct arena *arena, const struct recorded_call *call)
-{
-    struct buf text = buf_in(arena);
-    struct result result;
-    struct envelope_call of = {call->tool, call->arguments};
-    if (!call->ran || call->failed)
-        return 0;
-    if (!call->result)
-        return call->by_class && call->result_hash.len ? hash_stable(call->result_hash).low | 1 : 0;
-    result_read(arena, call->result, &result);
-    if (result.is_error || envelope_detect(arena, &result, &of).kind != ENVELOPE_NONE)
-        return 0;
-    result_mask_write(&text, arena, call->result, false);
-    return hash_stable(buf_view(&text)).low | 1;
-}
-
-/* A failure brings nothing; neither does what the same call has brought before. */
+/* A failure brings nothing; neither does what the same call has brought before. Recordings rarely say that a
+ * tool has failed: its text does. */
 static bool brings_news(struct replay_session *s, struct arena *arena, const struct recorded_call *call,
                         uint64_t key)
 {
-    uint64_t result = result_key(arena, call);
+    struct envelope_call of = {call->tool, call->arguments};
+    struct result result;
+    uint64_t hash;
     unsigned at = 0;
-    if (!result)
+    if (!call->ran || call->failed)
         return false;
+    if (call->result) {
+        struct buf text = buf_in(arena);
+        result_read(arena, call->result, &result);
+        if (result.is_error || envelope_detect(arena, &result, &of).kind != ENVELOPE_NONE)
+            return false;
+        result_mask_write(&text, arena, call->result, false);
+        hash = hash_stable(buf_view(&text)).low | 1;
+    } else if (call->by_class && call->result_hash.len) {
+        hash = hash_stable(call->result_hash).low | 1;
+    } else {
+        return false;
+    }
     while (at < SEEN_MAX && s->seen[at].call != key)
         at++;
-    if (at < SEEN_MAX && s->seen[at].result == result)
+    if (at < SEEN_MAX && s->seen[at].result == hash)
         return false;
     if (at == SEEN_MAX)
         at = s->next_seen++ % SEEN_MAX;
-    s->seen[at] = (struct replay_seen){key, result};
+    s->seen[at] = (struct replay_seen){key, hash};
     return true;
 }
 
@@ -527,13 +512,21 @@ static void keep_open(struct replay *r, const struct pass *p)
     r->report->without_result += p->waits;
     if (p->call->kind != RECORDED_CHECK || !p->call->id.len)
         return;
-    struct replay_open *open = add_open(r, hash_stable(p->call->id));
-    open->tool = p->tool;
-    open->difference = p->difference;
-    open->counted = p->waits;
-    open->unjudged = p->unjudged;
-    open->stopped = p->stopped;
-    open->call = p->key;
+    struct hash128 id = hash_stable(p->call->id);
+    struct replay_open *open = (struct replay_open *)lru_find(&r->open, id);
+    if (open) /* an id that is used again: the earlier check will get no report */
+        remove_open(r, open);
+    if (r->open.count == OPEN_MAX)
+        remove_open(r, (struct replay_open *)r->open.oldest);
+    open = must_calloc(sizeof(*open));
+    *open = (struct replay_open){.node.id = id,
+                                 .tool = p->tool,
+                                 .difference = p->difference,
+                                 .counted = p->waits,
+                                 .unjudged = p->unjudged,
+                                 .stopped = p->stopped,
+                                 .call = p->key};
+    lru_add(&r->open, &open->node);
     for (size_t i = 0; i < p->side_count; i++) {
         open->sides[i] = p->sides[i].open;
         open->refused[i] = !p->sides[i].runs;

@@ -42,41 +42,25 @@ void replay_report_init(struct replay_report *report, struct arena *arena)
 
 #define KEY_MAX_BYTES 1024u
 
-/* The parts with a byte between them that is in none; names that are longer than a key share a row. */
-static struct str make_key(char *room, const struct str *parts, size_t count)
-{
-    size_t len = 0;
-    for (size_t i = 0; i < count; i++) {
-        size_t n = parts[i].len < KEY_MAX_BYTES / 8 ? parts[i].len : KEY_MAX_BYTES / 8;
-        if (n)
-            memcpy(room + len, parts[i].at, n);
-        len += n;
-        room[len++] = '\xff';
-    }
-    return (struct str){room, len};
-}
-
 struct replay_row *replay_table_row(struct replay_report *report, enum replay_table_kind kind,
                                     const struct replay_row *key)
 {
     struct replay_table *table = &report->tables[kind];
     struct arena *arena = report->arena;
-    char room[KEY_MAX_BYTES], kinds[3];
-    struct str parts[7];
-    size_t count = 4;
-    parts[0] = key->tool;
-    parts[1] = key->class;
-    parts[2] = key->code;
-    parts[3] = key->path;
-    if (kind == REPLAY_DIFFERENCES) {
-        kinds[0] = (char)('0' + key->change);
-        kinds[1] = (char)('0' + key->before);
-        kinds[2] = (char)('0' + key->after);
-        parts[count++] = (struct str){kinds, sizeof(kinds)};
-        parts[count++] = key->before_class;
-        parts[count++] = key->after_class;
+    char room[KEY_MAX_BYTES];
+    const char kinds[3] = {(char)('0' + key->change), (char)('0' + key->before), (char)('0' + key->after)};
+    const struct str parts[7] = {
+        key->tool,         key->class,      key->code, key->path, {kinds, sizeof(kinds)},
+        key->before_class, key->after_class};
+    struct str text = {room, 0};
+    /* The parts with a byte between them that is in none; names that are longer than a key share a row. */
+    for (size_t i = 0; i < (kind == REPLAY_DIFFERENCES ? 7 : 4); i++) {
+        size_t n = parts[i].len < KEY_MAX_BYTES / 8 ? parts[i].len : KEY_MAX_BYTES / 8;
+        if (n)
+            memcpy(room + text.len, parts[i].at, n);
+        text.len += n;
+        room[text.len++] = '\xff';
     }
-    struct str text = make_key(room, parts, count);
     struct replay_row *row = map_get(table->by_key, text);
     if (row)
         return row;
@@ -216,12 +200,6 @@ static void put_examples(struct json_out *out, const struct replay_row *row)
     json_close(out, ']');
 }
 
-static void put_share(struct json_out *out, uint64_t part, uint64_t whole)
-{
-    json_key(out, "share");
-    json_put_double(out, whole ? round((double)part / (double)whole * SHARE_SCALE) / SHARE_SCALE : 0);
-}
-
 static void put_row(struct json_out *out, const struct replay_row *row, uint64_t whole)
 {
     json_open(out, '{');
@@ -230,7 +208,8 @@ static void put_row(struct json_out *out, const struct replay_row *row, uint64_t
     json_field_optional_str(out, "code", row->code);
     json_field_optional_str(out, "path", row->path);
     json_field_int(out, "calls", (int64_t)row->calls);
-    put_share(out, row->calls, whole);
+    json_key(out, "share");
+    json_put_double(out, whole ? round((double)row->calls / (double)whole * SHARE_SCALE) / SHARE_SCALE : 0);
     put_verdicts(out, "verdicts", row->verdicts);
     json_field_int(out, "refused", (int64_t)row->refused);
     json_field_int(out, "retried", (int64_t)row->retried);
