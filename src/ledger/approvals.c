@@ -129,18 +129,16 @@ static bool ask(struct approval_table *t, struct approval_request *r, int64_t no
 static bool change_all(struct approval_table *t, struct approval_request *r, enum approval_state from,
                        enum approval_state to)
 {
-    bool can = r->id_count > 0;
-    for (unsigned i = 0; can && i < r->id_count; i++) {
-        const struct approval *e = find_id(t, r->ids[i]);
-        can = e && e->state == from;
+    struct approval *found[APPROVAL_SPENDS_MAX];
+    r->found = APPROVAL_NONE;
+    for (unsigned i = 0; i < r->id_count; i++) {
+        found[i] = find_id(t, r->ids[i]);
+        if (!found[i] || found[i]->state != from)
+            return false;
     }
-    r->found = can ? to : APPROVAL_NONE;
-    for (unsigned i = 0; can && i < r->id_count; i++) {
-        struct approval *e = find_id(t, r->ids[i]);
-        if (e)
-            e->state = to;
-    }
-    return can;
+    for (unsigned i = 0; i < r->id_count; i++)
+        found[i]->state = r->found = to;
+    return r->id_count > 0;
 }
 
 static bool decide_one(struct approval_table *t, struct approval_request *r, int64_t now_ms,
@@ -164,19 +162,10 @@ static bool decide_one(struct approval_table *t, struct approval_request *r, int
     return changed;
 }
 
-static void list(const struct approval_table *t, struct approval_request *r)
-{
-    struct approval *out = ARENA_ARRAY(r->arena, struct approval, t->count + 1);
-    r->list_count = 0;
-    for (unsigned i = 0; i < t->count; i++)
-        if (!t->list[i].of_client)
-            out[r->list_count++] = copy(&t->list[i], r->arena);
-    r->list = out;
-}
-
 bool approval_table_apply(struct approval_table *t, struct approval_request *r, int64_t now_ms,
                           struct arena *arena)
 {
+    struct approval *list;
     for (unsigned i = t->count; i-- > 0;)
         if (t->list[i].expires_ms <= now_ms)
             drop(t, i);
@@ -190,7 +179,11 @@ bool approval_table_apply(struct approval_table *t, struct approval_request *r, 
     case APPROVAL_DECIDE:
         return decide_one(t, r, now_ms, arena);
     case APPROVAL_LIST:
-        list(t, r);
+        r->list = list = ARENA_ARRAY(r->arena, struct approval, t->count + 1);
+        r->list_count = 0;
+        for (unsigned i = 0; i < t->count; i++)
+            if (!t->list[i].of_client)
+                list[r->list_count++] = copy(&t->list[i], r->arena);
         break;
     }
     return false;
@@ -236,12 +229,10 @@ void approval_table_code(struct record_coder *c, struct approval_table *t)
 
 /* ---- the fleet's table: requests wait in a queue, and a round of the record applies all of them ---- */
 
-TAILQ_HEAD(approval_requests, approval_request);
-
 struct approvals {
     struct record record;
     struct approval_table table;
-    struct approval_requests waiting, ended;
+    TAILQ_HEAD(, approval_request) requests;
 };
 
 int64_t approvals_now_ms(const struct approvals *a)
@@ -254,42 +245,48 @@ static void code_record(void *owner, struct record_coder *coder)
     approval_table_code(coder, &((struct approvals *)owner)->table);
 }
 
-static bool apply_waiting(void *owner)
+static bool apply_all(void *owner)
 {
     struct approvals *a = owner;
     struct approval_request *r;
     bool changed = false;
-    TAILQ_FOREACH (r, &a->waiting, next) {
-        r->is_applied = true;
-        changed |= approval_table_apply(&a->table, r, approvals_now_ms(a), a->record.arena);
-    }
+    TAILQ_FOREACH (r, &a->requests, next)
+        if (!r->is_ended) {
+            r->is_applied = true;
+            changed |= approval_table_apply(&a->table, r, approvals_now_ms(a), a->record.arena);
+        }
     return changed;
 }
 
-/* Those that were applied end, or, if `why`, all: each may begin others. */
+/* The first that has ended: mostly the first of all. */
+static struct approval_request *take_ended(struct approvals *a)
+{
+    struct approval_request *r;
+    TAILQ_FOREACH (r, &a->requests, next)
+        if (r->is_ended) {
+            TAILQ_REMOVE(&a->requests, r, next);
+            break;
+        }
+    return r;
+}
+
+/* Those that were applied end, or, if `why`, all. Each may begin others, and cancel those behind it. */
 static void on_ended(void *owner, const char *why)
 {
     struct approvals *a = owner;
-    struct approval_request *r = TAILQ_FIRST(&a->waiting);
-    while (r) {
-        struct approval_request *next = TAILQ_NEXT(r, next);
-        if (why || r->is_applied) {
+    struct approval_request *r;
+    TAILQ_FOREACH (r, &a->requests, next)
+        if (!r->is_ended && (why || r->is_applied)) {
             r->unavailable = why == record_unreadable ? "the record of approvals cannot be read" : why;
-            TAILQ_REMOVE(&a->waiting, r, next);
-            TAILQ_INSERT_TAIL(&a->ended, r, next);
+            r->is_ended = true;
         }
-        r = next;
-    }
-    while ((r = TAILQ_FIRST(&a->ended))) {
-        TAILQ_REMOVE(&a->ended, r, next);
-        bool is_owned = r->is_owned, is_inside = r->is_inside;
-        r->is_ended = true;
-        if (is_owned)
+    while ((r = take_ended(a))) {
+        if (r->is_owned)
             free(r);
-        else if (!is_inside)
+        else if (!r->is_inside)
             r->done(r->owner);
     }
-    if (!TAILQ_EMPTY(&a->waiting))
+    if (!TAILQ_EMPTY(&a->requests))
         record_run(&a->record);
 }
 
@@ -304,36 +301,40 @@ struct approvals *approvals_new(struct ledger *ledger)
         .why =
             "the record of approvals in the ledger cannot be read; until it expires, nothing can be approved",
         .code = code_record,
-        .apply = apply_waiting,
+        .apply = apply_all,
         .ended = on_ended};
     struct approvals *a = alloc_zeroed(sizeof(*a));
     record_init(&a->record, &kind, a, ledger_store(ledger));
-    TAILQ_INIT(&a->waiting);
-    TAILQ_INIT(&a->ended);
+    TAILQ_INIT(&a->requests);
     return a;
 }
 
 void approvals_free(struct approvals *a)
 {
     struct approval_request *r;
-    while (a && (r = TAILQ_FIRST(&a->waiting))) {
-        TAILQ_REMOVE(&a->waiting, r, next);
+    if (!a)
+        return;
+    while ((r = TAILQ_FIRST(&a->requests))) {
+        TAILQ_REMOVE(&a->requests, r, next);
         if (r->is_owned)
             free(r);
     }
-    if (!a)
-        return;
     record_clear(&a->record);
     free(a);
 }
 
-bool approvals_do(struct approvals *a, struct approval_request *r)
+static void begin(struct approvals *a, struct approval_request *r)
 {
     r->unavailable = NULL;
     r->is_applied = r->is_ended = false;
-    r->is_inside = true;
-    TAILQ_INSERT_TAIL(&a->waiting, r, next);
+    TAILQ_INSERT_TAIL(&a->requests, r, next);
     record_run(&a->record);
+}
+
+bool approvals_do(struct approvals *a, struct approval_request *r)
+{
+    r->is_inside = true;
+    begin(a, r);
     r->is_inside = false;
     return r->is_ended;
 }
@@ -343,26 +344,18 @@ void approvals_do_unheard(struct approvals *a, const struct approval_request *re
     struct approval_request *r = alloc_zeroed(sizeof(*r));
     *r = *request;
     r->is_owned = true;
-    r->is_applied = false;
-    TAILQ_INSERT_TAIL(&a->waiting, r, next);
-    record_run(&a->record);
-}
-
-static void forget(struct approval_requests *from, const void *owner)
-{
-    struct approval_request *r = TAILQ_FIRST(from);
-    while (r) {
-        struct approval_request *next = TAILQ_NEXT(r, next);
-        if (!r->is_owned && r->owner == owner)
-            TAILQ_REMOVE(from, r, next);
-        r = next;
-    }
+    begin(a, r);
 }
 
 void approvals_cancel(struct approvals *a, const void *owner)
 {
-    forget(&a->waiting, owner);
-    forget(&a->ended, owner);
+    struct approval_request *r = TAILQ_FIRST(&a->requests);
+    while (r) {
+        struct approval_request *next = TAILQ_NEXT(r, next);
+        if (!r->is_owned && r->owner == owner)
+            TAILQ_REMOVE(&a->requests, r, next);
+        r = next;
+    }
 }
 
 /* The boot is the same for all daemons of a host. Without one, every host counts as this. */

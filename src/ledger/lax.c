@@ -5,14 +5,11 @@
  */
 #include "ledger/lax.h"
 
-#include "base/alloc.h"
 #include "base/arena.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "ledger/ledger_internal.h"
 #include "ledger/rules_internal.h"
-
-#include <stdlib.h>
 
 /* The path without array indexes: items[3].x and items[7].x are one problem. Returns its length, and writes
  * what fits into `out`. */
@@ -246,16 +243,6 @@ void lax_table_code(struct record_coder *c, struct lax_table *t)
 
 /* ---- the fleet ---- */
 
-struct lax_fleet {
-    struct record record;
-    struct lax_table table; /* as stored, with what is pending */
-    int64_t read_us;        /* when it was read; 0: never */
-    bool has_dropped;
-    struct lax_finding pending[LAX_PENDING_MAX];
-    unsigned pending_count, applied; /* the first ones are in the table that is committed */
-    struct arena *arena;             /* of their texts */
-};
-
 static uint32_t now_s(const struct lax_fleet *f)
 {
     return (uint32_t)(record_now_ms(&f->record) / 1000);
@@ -299,7 +286,7 @@ static void on_ended(void *owner, const char *why)
     }
 }
 
-struct lax_fleet *lax_fleet_new(struct session_store *store)
+void lax_fleet_init(struct lax_fleet *f, struct session_store *store)
 {
     static const struct record_kind kind = {
         .name = "schema_lax of the fleet",
@@ -311,29 +298,14 @@ struct lax_fleet *lax_fleet_new(struct session_store *store)
         .code = code_record,
         .apply = apply_pending,
         .ended = on_ended};
-    struct lax_fleet *f = alloc_zeroed(sizeof(*f));
     record_init(&f->record, &kind, f, store);
     f->arena = arena_new();
-    return f;
 }
 
-void lax_fleet_free(struct lax_fleet *f)
+void lax_fleet_clear(struct lax_fleet *f)
 {
-    if (!f)
-        return;
     arena_free(f->arena);
     record_clear(&f->record);
-    free(f);
-}
-
-void lax_fleet_run(struct lax_fleet *f)
-{
-    record_run(&f->record);
-}
-
-bool lax_fleet_is_reading(const struct lax_fleet *f)
-{
-    return f->record.busy;
 }
 
 /* What was read last answers while it is read again. */
@@ -347,7 +319,7 @@ static const struct lax_table *table_of(struct lax_fleet *f)
 uint64_t ledger_lax_look(struct ledger *l, uint64_t schema, const struct ledger_problem *problems,
                          size_t count)
 {
-    const struct lax_table *t = table_of(l->lax_fleet);
+    const struct lax_table *t = table_of(&l->lax);
     uint64_t known = 0;
     for (size_t i = 0; i < count && i < 64; i++) {
         char path[LAX_PATH_BYTES];
@@ -355,15 +327,14 @@ uint64_t ledger_lax_look(struct ledger *l, uint64_t schema, const struct ledger_
         size_t len = general_path(problems[i].path, path, sizeof(path), &hash);
         for (unsigned k = 0; len <= sizeof(path) && k < t->count; k++)
             if (is_of(&t->list[k], schema, (struct str){path, len}, problems[i].code))
-                known |= (uint64_t)(t->list[k].known_s && !has_expired(&t->list[k], now_s(l->lax_fleet)))
-                         << i;
+                known |= (uint64_t)(t->list[k].known_s && !has_expired(&t->list[k], now_s(&l->lax))) << i;
     }
     return known;
 }
 
 void ledger_lax_found(struct ledger *l, const struct ledger_lax_finding *found)
 {
-    struct lax_fleet *f = l->lax_fleet;
+    struct lax_fleet *f = &l->lax;
     for (size_t i = 0; i < found->count; i++) {
         const struct ledger_problem *problem = &found->problems[i];
         char path[LAX_PATH_BYTES];
@@ -393,12 +364,12 @@ void ledger_lax_found(struct ledger *l, const struct ledger_lax_finding *found)
 
 size_t ledger_lax_list(struct ledger *l, struct arena *arena, struct ledger_lax_known **out)
 {
-    const struct lax_table *t = table_of(l->lax_fleet);
+    const struct lax_table *t = table_of(&l->lax);
     size_t count = 0;
     *out = ARENA_ARRAY(arena, struct ledger_lax_known, t->count);
     for (unsigned i = 0; i < t->count; i++) {
         const struct lax_entry *e = &t->list[i];
-        if (e->known_s && !has_expired(e, now_s(l->lax_fleet)))
+        if (e->known_s && !has_expired(e, now_s(&l->lax)))
             (*out)[count++] = (struct ledger_lax_known){
                 .tool = arena_dup(arena, e->tool),
                 .problem = {arena_dup(arena, e->path), arena_dup(arena, e->code)},

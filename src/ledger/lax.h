@@ -46,13 +46,17 @@ void lax_table_code(struct record_coder *coder, struct lax_table *table);
 bool lax_table_apply(struct lax_table *table, const struct lax_finding *finding, uint32_t now_s,
                      struct arena *arena);
 
-struct lax_fleet;
-
-/* Borrows the store of Redis, or else of this process. */
-struct lax_fleet *lax_fleet_new(struct session_store *store);
-void lax_fleet_free(struct lax_fleet *fleet); /* after the store: it ends no request any more */
-/* Reads the record, and commits what is pending. */
-void lax_fleet_run(struct lax_fleet *fleet);
-bool lax_fleet_is_reading(const struct lax_fleet *fleet);
+struct lax_fleet { /* embedded in the ledger */
+    struct record record;
+    struct lax_table table; /* as stored, with what is pending */
+    int64_t read_us;        /* when it was read; 0: never */
+    bool has_dropped;
+    struct lax_finding pending[LAX_PENDING_MAX];
+    unsigned pending_count, applied; /* the first ones are in the table that is committed */
+    struct arena *arena;             /* of their texts */
+};
+/* Borrows the store: that of Redis, or else of this process. */
+void lax_fleet_init(struct lax_fleet *fleet, struct session_store *store);
+void lax_fleet_clear(struct lax_fleet *fleet); /* after the store: it ends no request any more */
 
 #endif

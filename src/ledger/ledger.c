@@ -11,7 +11,6 @@
 #include "ledger/codec.h"
 #include "ledger/ledger_internal.h"
 #include "ledger/redis_address.h"
-#include "ledger/redis.h"
 #include "ledger/session_json.h"
 #include "ledger/store_memory.h"
 #include "ledger/store_redis.h"
@@ -126,7 +125,7 @@ static void on_up(void *owner)
 {
     struct ledger *l = owner;
     outage_log_back(&l->outage_log, l->kept.count);
-    lax_fleet_run(l->lax_fleet);
+    record_run(&l->lax.record);
     timer_set(&l->replay, l->loop, 0, outage_replay, l);
 }
 
@@ -169,7 +168,7 @@ enum err ledger_new_local(const struct ledger_options *options, struct ledger **
 {
     (void)why;
     *out = new_ledger(options);
-    (*out)->lax_fleet = lax_fleet_new((*out)->memory);
+    lax_fleet_init(&(*out)->lax, (*out)->memory);
     return OK;
 }
 
@@ -198,7 +197,7 @@ enum err ledger_new_redis(const struct ledger_options *options, const struct led
     l->loop = redis->loop;
     l->kept_bytes_max = options && options->memory_bytes ? options->memory_bytes : LEDGER_MEMORY_BYTES;
     l->redis = store_redis_new(&o, &hooks, l);
-    l->lax_fleet = lax_fleet_new(l->redis);
+    lax_fleet_init(&l->lax, l->redis);
     watch_lapsed(l);
     *out = l;
     return OK;
@@ -220,14 +219,14 @@ void ledger_free(struct ledger *l)
     entries_clear(&l->entries, transaction_drop);
     outage_drop(l);
     l->memory->kind->free(l->memory);
-    lax_fleet_free(l->lax_fleet);
+    lax_fleet_clear(&l->lax);
     arena_free(l->arena);
     free(l);
 }
 
 bool ledger_is_settled(const struct ledger *l)
 {
-    return !l->redis || (store_redis_is_settled(l->redis) && !lax_fleet_is_reading(l->lax_fleet));
+    return !l->redis || (store_redis_is_settled(l->redis) && !l->lax.record.busy);
 }
 
 struct str ledger_address(const struct ledger *l, struct arena *arena)

@@ -97,8 +97,8 @@ struct ledger_status {
     int64_t median_us, worst_us; /* from sending to the answer: of the last hundred or so, since connected */
     int64_t clock_ahead_ms;      /* Redis' time minus this host's */
     int64_t keys;                /* of its database, when it was connected to; -1: not told */
-    struct str master_name; /* behind Sentinel; empty: it is not, or no master was reached yet */
-    const char *master;     /* its host now */
+    struct str master_name;      /* behind Sentinel; empty: it is not, or no master was reached yet */
+    const char *master;          /* its host now */
     uint16_t master_port;
     int64_t master_since_ms;                   /* that this daemon uses it */
     const char *warnings[LEDGER_WARNINGS_MAX]; /* what is odd about it, and the mend; borrowed */

@@ -228,7 +228,7 @@ struct ledger {
     struct session_store *redis; /* NULL: there is only the memory */
     struct lru kept; /* sessions whose requests Redis has yet to be told, kept longest first, nearly */
     size_t kept_requests, kept_bytes, kept_bytes_max; /* a call is about 1,200 bytes */
-    struct lax_fleet *lax_fleet;
+    struct lax_fleet lax;
     uint32_t daemon, sequence; /* who this is in session_mark, and its last request */
     enum ledger_outage on_outage;
     uint32_t ttl_s, history;

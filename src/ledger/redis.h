@@ -1,19 +1,22 @@
 /*
- * One Redis (or Valkey): a single server, a master behind sentinels, or a cluster. Sends commands to the node
- * that has their slot, follows redirections, loads scripts again that a server has lost, and reports the end
- * of each command, in time. What happens during an outage is decided elsewhere.
+ * What the redis_*.c files and store_redis.c share; nobody else includes it. One Redis (or Valkey): a single
+ * server, a master behind sentinels, or a cluster. Commands go to the node that has their slot, follow
+ * redirections, and end in time. What happens during an outage is decided elsewhere.
  */
 #ifndef TOOLGATE_LEDGER_REDIS_H
 #define TOOLGATE_LEDGER_REDIS_H
 
 #include "base/buf.h"
 #include "base/clock.h"
+#include "base/histogram.h"
+#include "base/rate_limit.h"
+#include "io/timer.h"
 #include "ledger/redis_address.h"
+#include "ledger/store_redis.h"
 
 #include <sys/queue.h>
 
-struct ledger_status;
-struct loop;
+struct redisContext;
 struct redisReply;
 
 /* ---- redis_command.c: a plain command, or a call of one of the scripts below. Whether that is FCALL or
@@ -109,46 +112,160 @@ struct redis_scripts {
     char shas[REDIS_SCRIPTS_MAX][REDIS_SCRIPT_NAME_BYTES]; /* from the first handshake; same everywhere */
 };
 
-/* ---- redis_cluster.c ---- */
+/* ---- redis_connection.c ---- */
 
-struct redis_cluster;
+#define REDIS_NUMERIC_BYTES   64u /* of an address in digits */
+#define REDIS_STEPS_MAX       32u
+#define REDIS_WHY_BYTES       512u
+#define REDIS_PASSWORD_BYTES  1024u
+#define REDIS_FUNCTIONS_SINCE 7 /* FUNCTION LOAD */
 
-struct redis_options {
-    struct loop *loop;
-    const struct redis_address *address; /* borrowed until the end */
-    const char *password_file;           /* read at every connect; NULL: the address's */
-    const char *name;                    /* CLIENT SETNAME: letters, digits, dashes */
-    uint32_t timeout_ms;                 /* until an answer */
-    struct redis_scripts *scripts;       /* borrowed until the end */
+/* What a server says of itself. */
+struct redis_facts {
+    char server[32]; /* "redis 7.0.15" */
+    char run_id[48];
+    char role[16], evicts[32]; /* maxmemory_policy, if memory is bounded */
+    int version;
+    long long client_id;
+    int64_t write_us; /* how long the first write took, there and back */
+    int64_t keys;     /* of the database; -1: unknown */
+    struct redis_clock clock;
+    bool loading, cluster, aof;
 };
 
-/* From the loop's turn, never inside a redis_cluster_ function. */
-struct redis_hooks {
-    void (*up)(void *owner);
-    void (*away)(void *owner, const char *why); /* also if it was never up */
+enum redis_state {
+    REDIS_OFF,       /* until the pause is over, or a command needs it */
+    REDIS_RESOLVING, /* a host's name */
+    REDIS_ASKING,    /* a sentinel for the master */
+    REDIS_GREETING,  /* the handshake */
+    REDIS_UP,
+    REDIS_LEAVING /* takes no more commands; those that were sent are still answered */
 };
 
-struct redis_cluster *redis_cluster_new(const struct redis_options *options, const struct redis_hooks *hooks,
-                                        void *owner);
+STAILQ_HEAD(redis_queue, redis_command);
+
+struct redis_connection {
+    struct redis_cluster *cluster;
+    const struct redis_options *options;
+    const struct redis_address_host *hosts; /* of the address; a node that the cluster named has its own */
+    struct redis_address_host own;
+    char own_name[REDIS_ADDRESS_HOST_MAX_BYTES + 1];
+    size_t host_count;  /* more than one: sentinels; 0: a socket's path */
+    size_t host, tried; /* the one in use; how many have failed in this attempt */
+    enum redis_state state;
+
+    struct redis_lookup *lookup; /* NULL: none under way */
+    struct redisContext *context;
+    struct descriptor *descriptor;
+    bool is_connected;
+    uint32_t closed;                                        /* contexts so far */
+    uint8_t steps[REDIS_STEPS_MAX], step_count, steps_done; /* replies that belong to no command */
+    struct timer step;     /* of the host in use: the next look at the resolver, a sentinel's silence */
+    struct timer attempt;  /* off: until the next attempt; else until this one is given up */
+    struct timer deadline; /* of the oldest command */
+    uint32_t failures;     /* in a row */
+    char address[108];     /* where it connects to: numeric, or a socket's path if `port` is 0 */
+    uint16_t port;
+    int64_t address_since_ms;      /* the first connection there; 0: none yet */
+    char problem[REDIS_WHY_BYTES]; /* asking: the sentinel's error of AUTH; leaving: why */
+    struct redis_queue sent, waiting;
+
+    /* The handshake. */
+    char secret[REDIS_PASSWORD_BYTES]; /* from the password file */
+    struct str password;               /* for AUTH; empty: none */
+    struct redis_facts facts, before;  /* of this connection, of the last one that took commands */
+    int64_t write_began_us, time_asked_us;
+    size_t loaded, tried_trials;
+    bool has_functions; /* it runs the scripts as a library */
+};
+
+/* Borrows all; off. */
+struct redis_connection *redis_connection_new(struct redis_cluster *cluster,
+                                              const struct redis_address_host *hosts, size_t host_count);
+void redis_connection_free(struct redis_connection *connection);
+/* Begins an attempt to connect, unless one is under way or has failed just now. */
+void redis_connection_wake(struct redis_connection *connection);
+/* False: not sent, and `ended` does not fire. `waits`: it may wait for a connection that is being made. */
+bool redis_connection_send(struct redis_connection *connection, struct redis_command *command, bool waits);
+/* The handshake is over; it takes commands. */
+void redis_connection_is_up(struct redis_connection *connection);
+void redis_connection_give_up(struct redis_connection *connection, const char *why);
+/* To a numeric address, or to a socket's path if `port` is 0, and begins the handshake. */
+void redis_connection_connect(struct redis_connection *connection, const char *address, uint16_t port);
+/* The next sentinel is asked, if there is one. */
+void redis_connection_sentinel_failed(struct redis_connection *connection, const char *how);
+/* The command as this server takes it. Borrows the command's bytes. */
+struct str redis_connection_bytes(const struct redis_connection *connection, struct redis_command *command);
+
+/* ---- redis_handshake.c: who we are, which database, what kind of server this is, the scripts and their
+ * trials. If the server knows our last connection, that is ended first: commands that wait there unread must
+ * not be run after what was done about them here. ---- */
+
+void redis_handshake_begin(struct redis_connection *connection);
+void redis_handshake_ask_sentinel(struct redis_connection *connection);
+/* `step`: one of connection->steps. */
+void redis_handshake_on_reply(struct redis_connection *connection, uint8_t step,
+                              const struct redisReply *reply);
+/* Sends all of them again; returns how many replies will follow. */
+uint8_t redis_handshake_load_scripts(struct redis_connection *connection);
+
+/* A server's error of our AUTH, without our password, which may be empty. Redis repeats the arguments of a
+ * command that it does not know, cut at 128 bytes: they are dropped as a whole, since half a password would
+ * not be recognised. Elsewhere it is masked. */
+void redis_redact(const char *said, struct str password, char *out, size_t size);
+
+/* ---- redis_cluster.c: the nodes of a Redis ---- */
+
+#define REDIS_NODES_MAX     64u
+#define REDIS_MEDIAN_OF     128u
+#define REDIS_WARNING_BYTES 256u
+
+struct redis_cluster {
+    const struct redis_options *options;
+    struct redis_scripts *scripts;
+    const struct redis_hooks *hooks; /* fire from the loop's turn, never inside a redis_cluster_ function */
+    void *owner;
+    struct redis_connection *nodes[REDIS_NODES_MAX], *first;
+    uint32_t node_count, named_count; /* the named ones stand first */
+    uint32_t failed;                  /* attempts in a row of whichever node was first */
+    uint8_t *slots;                   /* a node for each; NULL: no cluster, as far as is known */
+    struct arena *arena;
+    struct str shown; /* the address, for people */
+    bool is_up;
+    bool is_settled;              /* the first attempt to connect has ended, one way or the other */
+    struct rate_limit lost_nodes; /* in the log */
+    uint64_t connects, answers;
+    uint32_t took_us[REDIS_MEDIAN_OF]; /* the last answers */
+    int64_t worst_us, away_since_ms;
+    struct histogram times;
+    char why_away[REDIS_WHY_BYTES];                          /* empty while it is up */
+    struct redis_facts known;                                /* of the last first node */
+    char warnings[LEDGER_WARNINGS_MAX][REDIS_WARNING_BYTES]; /* empty: it does not apply */
+};
+
+/* Begins to connect; borrows all. */
+void redis_cluster_init(struct redis_cluster *cluster, const struct redis_options *options,
+                        struct redis_scripts *scripts, const struct redis_hooks *hooks, void *owner);
 /* No hook and no command's `ended` fires any more. */
-void redis_cluster_free(struct redis_cluster *cluster);
-
-/* The first attempt to connect has ended, one way or the other. */
-bool redis_cluster_is_settled(const struct redis_cluster *cluster);
-bool redis_cluster_is_up(const struct redis_cluster *cluster);
-
-/* `ended` fires once, never inside this call. False: not sent, and `ended` does not fire. */
+void redis_cluster_clear(struct redis_cluster *cluster);
+/* To the node of the command's slot, or to any if it has no key. `ended` fires once, never inside this call.
+ * False: not sent, and `ended` does not fire. */
 bool redis_cluster_send(struct redis_cluster *cluster, struct redis_command *command);
-/* The same for a command that belongs to no slot. */
-bool redis_cluster_send_first(struct redis_cluster *cluster, struct redis_command *command);
-
-/* As read by the last handshake. */
-const struct redis_clock *redis_cluster_clock(const struct redis_cluster *cluster);
-/* Why it is away; "" while it is up. */
-const char *redis_cluster_why_away(const struct redis_cluster *cluster);
-
-/* Fills in what it knows of Redis and of the connection. Borrowed until the next call of any function here.
- */
+/* Fills in what it knows of Redis and of the connection. Borrowed until the loop's next turn. */
 void redis_cluster_status(const struct redis_cluster *cluster, struct ledger_status *out);
+
+/* For a connection: */
+
+/* `why`, and the hint how to fix it if one is known. */
+void redis_add_hint(const char *why, char *out, size_t size);
+void redis_cluster_on_up(struct redis_connection *connection);
+void redis_cluster_on_lost(struct redis_connection *connection, const char *why);
+/* Whether it connects again by itself, not only for a command. */
+bool redis_cluster_needs(const struct redis_connection *connection);
+void redis_cluster_on_answer(struct redis_cluster *cluster, const struct redis_command *command);
+void redis_cluster_on_error(struct redis_connection *from, struct redis_command *command, const char *text);
+/* The cluster has named a node; an empty host is `from`'s. NULL: there are too many. */
+struct redis_connection *redis_cluster_node(struct redis_connection *from, struct str host,
+                                            unsigned long port);
 
 #endif

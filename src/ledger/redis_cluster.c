@@ -1,51 +1,25 @@
 /*
  * The nodes of a Redis: one, or those of a cluster. A session's keys share a slot, and the node that holds a
- * slot is learned from whoever says MOVED. The first node answers for all slots that are not known yet; when
+ * slot is learned when another says MOVED. The first node answers for all slots that are not known yet; when
  * it is lost, the next node takes its place, beginning with those that are connected. So the nodes that an
  * address names, and those that the cluster itself has named, are candidates alike, and an outage begins when
  * none of them is up. What a server says instead of a result is looked up in one table.
  */
-#include "ledger/redis_internal.h"
+#include "ledger/redis.h"
 
 #include "base/alloc.h"
 #include "base/arena.h"
-#include "base/histogram.h"
 #include "base/log.h"
-#include "base/rate_limit.h"
 #include "ledger/ledger.h"
 
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-#define NODES_MAX         64u /* of a cluster */
-#define HOPS_MAX          5u  /* redirections of one command */
-#define MEDIAN_OF_ANSWERS 128u
-#define TOOK_MAX_US       3600000000u /* no deadline is as long */
-#define WARNING_BYTES     256u
-#define SLOW_PART         4u        /* a write that takes this part of timeout_ms is slow */
-#define UNKNOWN           UINT8_MAX /* the node of a slot */
-
-struct redis_cluster {
-    struct redis_options options;
-    const struct redis_hooks *hooks;
-    void *owner;
-    struct redis_connection *nodes[NODES_MAX], *first;
-    uint32_t node_count, named_count; /* the named ones stand first */
-    uint32_t failed;                  /* attempts in a row of whichever node was first */
-    uint8_t *slots;                   /* a node for each; NULL: no cluster, as far as is known */
-    struct arena *arena;
-    struct str shown; /* the address, for people */
-    bool is_up, settled;
-    struct rate_limit lost_nodes; /* in the log */
-    uint64_t connects, answers;
-    uint32_t took_us[MEDIAN_OF_ANSWERS]; /* the last answers */
-    int64_t worst_us, away_since_ms;
-    struct histogram times;
-    char why_away[REDIS_WHY_BYTES];
-    struct redis_facts known;                          /* of the last first node */
-    char warnings[LEDGER_WARNINGS_MAX][WARNING_BYTES]; /* empty: it does not apply */
-};
+#define HOPS_MAX    5u          /* redirections of one command */
+#define TOOK_MAX_US 3600000000u /* no deadline is as long */
+#define SLOW_PART   4u          /* a write that takes this part of timeout_ms is slow */
+#define UNKNOWN     UINT8_MAX   /* the node of a slot */
 
 /* ---- what an operator should know: warnings about a Redis that works, checked at each connect and logged
  * when new; and hints how to fix what keeps it away ---- */
@@ -60,7 +34,7 @@ __attribute__((format(printf, 5, 6))) static void warn(struct redis_cluster *r, 
     if (!applies)
         return;
     va_start(args, format);
-    vsnprintf(said, WARNING_BYTES, format, args);
+    vsnprintf(said, REDIS_WARNING_BYTES, format, args);
     va_end(args);
     if (is_new)
         log_event(LOG_WARN, event, LOG_TEXT("why", said));
@@ -68,7 +42,7 @@ __attribute__((format(printf, 5, 6))) static void warn(struct redis_cluster *r, 
 
 static void check(struct redis_cluster *r, const struct redis_facts *facts)
 {
-    uint32_t timeout_ms = r->options.timeout_ms;
+    uint32_t timeout_ms = r->options->timeout_ms;
     warn(r, 0, facts->evicts[0], "redis_eviction_enabled",
          "its maxmemory-policy is %s: short of memory, it drops budgets and loops of sessions that go on; "
          "CONFIG SET maxmemory-policy noeviction",
@@ -166,7 +140,7 @@ void redis_cluster_on_lost(struct redis_connection *node, const char *why)
     r->is_up = false;
     snprintf(r->why_away, sizeof(r->why_away), "%s", why);
     if (was_up || ++r->failed >= r->node_count) {
-        r->settled = true;
+        r->is_settled = true;
         if (!r->away_since_ms)
             r->away_since_ms = clock_wall_ms();
         r->hooks->away(r->owner, why);
@@ -180,7 +154,7 @@ void redis_cluster_on_up(struct redis_connection *node)
     const struct redis_facts *facts = &node->facts, *last = &r->known;
     if (node != r->first)
         return;
-    r->is_up = r->settled = true;
+    r->is_up = r->is_settled = true;
     r->failed = 0;
     r->connects++;
     r->away_since_ms = 0;
@@ -208,21 +182,21 @@ struct redis_connection *redis_cluster_node(struct redis_connection *from, struc
 {
     struct redis_cluster *r = from->cluster;
     struct redis_connection *node = NULL;
-    if (!host.len)
+    if (!host.len && from->port)
         host = str_of(from->address);
-    if (!port || port > UINT16_MAX || !from->port || host.len > REDIS_ADDRESS_HOST_MAX_BYTES)
+    if (!port || port > UINT16_MAX || !host.len || host.len > REDIS_ADDRESS_HOST_MAX_BYTES)
         return NULL;
     for (uint32_t i = 0; i < r->node_count; i++) {
         struct redis_connection *n = r->nodes[i];
         bool is_it = (n->hosts[n->host].port == port && str_eq(n->hosts[n->host].name, host)) ||
                      (n->port == port && str_is(host, n->address));
-        if (is_it && r->options.address->kind != REDIS_ADDRESS_SENTINEL)
+        if (is_it && r->options->address->kind != REDIS_ADDRESS_SENTINEL)
             return n;
         if (i >= r->named_count && n->state == REDIS_OFF && n->failures && n != r->first)
             node = n; /* perhaps one that the cluster no longer has */
     }
-    if (r->node_count < NODES_MAX)
-        node = r->nodes[r->node_count++] = redis_connection_new(r, &r->options, NULL, 1);
+    if (r->node_count < REDIS_NODES_MAX)
+        node = r->nodes[r->node_count++] = redis_connection_new(r, NULL, 1);
     if (!node)
         return NULL;
     memcpy(node->own_name, host.at, host.len);
@@ -314,7 +288,7 @@ void redis_cluster_on_error(struct redis_connection *from, struct redis_command 
 void redis_cluster_on_answer(struct redis_cluster *r, const struct redis_command *command)
 {
     int64_t took = clock_mono_us() - command->began_us;
-    r->took_us[r->answers++ % MEDIAN_OF_ANSWERS] = took < TOOK_MAX_US ? (uint32_t)took : TOOK_MAX_US;
+    r->took_us[r->answers++ % REDIS_MEDIAN_OF] = took < TOOK_MAX_US ? (uint32_t)took : TOOK_MAX_US;
     histogram_add(&r->times, &histogram_fine_bounds, took * 1000);
     if (took > r->worst_us)
         r->worst_us = took;
@@ -322,75 +296,41 @@ void redis_cluster_on_answer(struct redis_cluster *r, const struct redis_command
 
 /* ---- from outside ---- */
 
-struct redis_cluster *redis_cluster_new(const struct redis_options *options, const struct redis_hooks *hooks,
-                                        void *owner)
+void redis_cluster_init(struct redis_cluster *r, const struct redis_options *options,
+                        struct redis_scripts *scripts, const struct redis_hooks *hooks, void *owner)
 {
-    struct redis_cluster *r = alloc_zeroed(sizeof(*r));
     const struct redis_address *a = options->address;
     bool is_cluster = a->kind == REDIS_ADDRESS_CLUSTER;
-    r->options = *options;
+    r->options = options;
+    r->scripts = scripts;
     r->hooks = hooks;
     r->owner = owner;
     r->arena = arena_new();
     r->shown = redis_address_shown(r->arena, a);
     r->named_count = is_cluster ? (uint32_t)a->host_count : 1;
-    while (r->node_count < r->named_count) {
+    for (; r->node_count < r->named_count; r->node_count++)
         r->nodes[r->node_count] =
-            redis_connection_new(r, &r->options, &a->hosts[r->node_count], is_cluster ? 1 : a->host_count);
-        r->node_count++;
-    }
+            redis_connection_new(r, &a->hosts[r->node_count], is_cluster ? 1 : a->host_count);
     r->first = r->nodes[0];
     redis_connection_wake(r->first);
-    return r;
 }
 
-void redis_cluster_free(struct redis_cluster *r)
+void redis_cluster_clear(struct redis_cluster *r)
 {
     for (uint32_t i = 0; i < r->node_count; i++)
         redis_connection_free(r->nodes[i]);
     arena_free(r->arena);
     free(r->slots);
-    free(r);
-}
-
-bool redis_cluster_is_settled(const struct redis_cluster *r)
-{
-    return r->settled;
-}
-
-bool redis_cluster_is_up(const struct redis_cluster *r)
-{
-    return r->first->state == REDIS_UP;
-}
-
-static bool send_to(struct redis_connection *node, struct redis_command *command)
-{
-    command->began_us = clock_mono_us();
-    command->hops = 0;
-    command->asking = command->reloads = false;
-    return redis_connection_send(node, command, false);
 }
 
 bool redis_cluster_send(struct redis_cluster *r, struct redis_command *command)
 {
-    uint8_t at = r->slots ? r->slots[redis_command_slot(command)] : UNKNOWN;
+    uint8_t at = r->slots && command->key_len ? r->slots[redis_command_slot(command)] : UNKNOWN;
     bool is_there = at != UNKNOWN && r->nodes[at]->state == REDIS_UP;
-    return send_to(is_there ? r->nodes[at] : r->first, command);
-}
-
-bool redis_cluster_send_first(struct redis_cluster *r, struct redis_command *command)
-{
-    return send_to(r->first, command);
-}
-
-const struct redis_clock *redis_cluster_clock(const struct redis_cluster *r)
-{
-    return &r->known.clock;
-}
-
-const char *redis_cluster_why_away(const struct redis_cluster *r)
-{
-    return r->why_away;
+    command->began_us = clock_mono_us();
+    command->hops = 0;
+    command->asking = command->reloads = false;
+    return redis_connection_send(is_there ? r->nodes[at] : r->first, command, false);
 }
 
 static int by_size(const void *a, const void *b)
@@ -401,8 +341,8 @@ static int by_size(const void *a, const void *b)
 
 void redis_cluster_status(const struct redis_cluster *r, struct ledger_status *out)
 {
-    uint32_t sorted[MEDIAN_OF_ANSWERS];
-    size_t count = r->answers < MEDIAN_OF_ANSWERS ? (size_t)r->answers : MEDIAN_OF_ANSWERS;
+    uint32_t sorted[REDIS_MEDIAN_OF];
+    size_t count = r->answers < REDIS_MEDIAN_OF ? (size_t)r->answers : REDIS_MEDIAN_OF;
     memcpy(sorted, r->took_us, count * sizeof(*sorted));
     qsort(sorted, count, sizeof(*sorted), by_size);
     out->server = str_of(r->known.server);
@@ -416,8 +356,8 @@ void redis_cluster_status(const struct redis_cluster *r, struct ledger_status *o
     for (unsigned i = 0; i < LEDGER_WARNINGS_MAX; i++)
         if (r->warnings[i][0])
             out->warnings[out->warning_count++] = r->warnings[i];
-    if (r->options.address->kind == REDIS_ADDRESS_SENTINEL && r->first->address_since_ms) {
-        out->master_name = r->options.address->master;
+    if (r->options->address->kind == REDIS_ADDRESS_SENTINEL && r->first->address_since_ms) {
+        out->master_name = r->options->address->master;
         out->master = r->first->address;
         out->master_port = r->first->port;
         out->master_since_ms = r->first->address_since_ms;

@@ -8,10 +8,9 @@
  * block the loop. Sentinels are asked one after the other, beginning with the one that answered last.
  *
  * Replies come in the order of commands, so commands under way are a queue, and only its head can be the
- * first to be late. hiredis keeps callbacks of its own: those of a connection that was given up find no
- * owner.
+ * first to be late. hiredis parses and buffers; the queue and the loop are ours.
  */
-#include "ledger/redis_internal.h"
+#include "ledger/redis.h"
 
 #include "base/alloc.h"
 #include "base/hash.h"
@@ -29,7 +28,14 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#define LOOK_AGAIN_MS 3u /* while a name is being resolved */
+#define REPLY_MAX_BYTES  16777216u /* of one reply that has not ended */
+#define REPLY_MAX_ITEMS  16384u    /* of a list: more than the fields of any session's details */
+#define UNSENT_MAX_BYTES 4194304u  /* of one connection; commands beyond it are not sent */
+#define RETRY_FIRST_MS   20u       /* doubled with each failure in a row, and jittered by half */
+#define RETRY_LAST_MS    1000u
+#define CONNECT_MS       2000u /* until a connection takes commands */
+#define HOST_MS          1000u /* of them for one name, and for one sentinel */
+#define LOOK_AGAIN_MS    3u    /* while a name is being resolved */
 
 /* It may outlive the attempt that began it: the resolver's thread writes to it. */
 struct redis_lookup {
@@ -40,14 +46,6 @@ struct redis_lookup {
 };
 
 static void try_host(void *owner);
-
-#if HIREDIS_MAJOR >= 1
-typedef size_t item_count;
-#else
-typedef int item_count;
-#endif
-
-static redisReplyObjectFunctions plain, bounded; /* the same for all, set by the first */
 
 /* ---- the end of an attempt, or of a connection ---- */
 
@@ -101,9 +99,9 @@ void redis_connection_give_up(struct redis_connection *n, const char *why)
     timer_clear(&n->deadline);
     close_context(n);
     /* From half the pause to one and a half: a fleet must not come back all at once. */
-    uint32_t ms = REDIS_RETRY_FIRST_MS << (n->failures > 8 ? 8 : n->failures - 1);
-    if (ms > REDIS_RETRY_LAST_MS)
-        ms = REDIS_RETRY_LAST_MS;
+    uint32_t ms = RETRY_FIRST_MS << (n->failures > 8 ? 8 : n->failures - 1);
+    if (ms > RETRY_LAST_MS)
+        ms = RETRY_LAST_MS;
     ms = ms / 2 + (uint32_t)(hash_random() % ms);
     log_event(LOG_DEBUG, "redis_reconnect_delayed", LOG_NUM("failures", n->failures), LOG_NUM("ms", ms));
     timer_set(&n->attempt, n->options->loop, ms, pause_is_over, n);
@@ -123,7 +121,7 @@ static void took_too_long(void *owner)
     snprintf(why, sizeof(why),
              connected ? "it takes the connection and did not answer the greeting within %u ms"
                        : "it is not reached within %u ms: does a firewall stand between?",
-             REDIS_CONNECT_MS);
+             CONNECT_MS);
     n->host = n->host_count ? (n->host + 1) % n->host_count : 0;
     redis_connection_give_up(n, why);
 }
@@ -244,7 +242,7 @@ static void read_replies(struct redis_connection *n)
     }
     if (read != REDIS_OK)
         lost(n, context->err, context->errstr);
-    else if (context->reader->len - context->reader->pos > REDIS_REPLY_MAX_BYTES)
+    else if (context->reader->len - context->reader->pos > REPLY_MAX_BYTES)
         lost(n, REDIS_ERR_OOM, NULL);
     else if (n->steps_done < n->step_count)
         write_soon(n);
@@ -274,7 +272,7 @@ static void on_ready(void *owner, int fd, bool readable, bool writable)
 
 struct str redis_connection_bytes(const struct redis_connection *n, struct redis_command *command)
 {
-    const struct redis_scripts *scripts = n->options->scripts;
+    const struct redis_scripts *scripts = n->cluster->scripts;
     bool is_script = command->script != REDIS_PLAIN_COMMAND;
     const char *name = !is_script         ? NULL
                        : n->has_functions ? scripts->functions[command->script]
@@ -298,7 +296,7 @@ static void put(struct redis_connection *n, struct redis_command *command)
 
 bool redis_connection_send(struct redis_connection *n, struct redis_command *command, bool waits)
 {
-    if (n->state == REDIS_UP && sdslen(n->context->obuf) + command->bytes.len <= REDIS_UNSENT_MAX_BYTES)
+    if (n->state == REDIS_UP && sdslen(n->context->obuf) + command->bytes.len <= UNSENT_MAX_BYTES)
         put(n, command);
     else if (waits && n->state != REDIS_OFF && n->state < REDIS_UP)
         STAILQ_INSERT_TAIL(&n->waiting, command, next);
@@ -310,10 +308,18 @@ bool redis_connection_send(struct redis_connection *n, struct redis_command *com
 
 /* ---- connecting ---- */
 
+#if HIREDIS_MAJOR >= 1
+typedef size_t item_count;
+#else
+typedef int item_count;
+#endif
+
+static redisReplyObjectFunctions plain, bounded; /* the same for all, set by the first */
+
 /* hiredis allocates a list at once, of any length that a peer names. */
 static void *make_list(const redisReadTask *task, item_count count)
 {
-    return count <= (item_count)REDIS_REPLY_MAX_ITEMS ? plain.createArray(task, count) : NULL;
+    return count <= (item_count)REPLY_MAX_ITEMS ? plain.createArray(task, count) : NULL;
 }
 
 /* The handshake, or the question to a sentinel, begins with what is asked before the connection is made. */
@@ -362,18 +368,15 @@ static bool read_password(struct redis_connection *n)
     return true;
 }
 
-static void set_address(struct redis_connection *n, const char *address, uint16_t port)
+void redis_connection_connect(struct redis_connection *n, const char *address, uint16_t port)
 {
+    close_context(n);
     if (strcmp(n->address, address) != 0 || n->port != port)
         n->address_since_ms = 0;
     snprintf(n->address, sizeof(n->address), "%s", address);
     n->port = port;
-}
-
-static void connect_to_address(struct redis_connection *n)
-{
     n->state = REDIS_GREETING;
-    if (read_password(n) && open_context(n, n->address, n->port))
+    if (read_password(n) && open_context(n, n->address, port))
         redis_handshake_begin(n);
 }
 
@@ -390,40 +393,25 @@ void redis_connection_is_up(struct redis_connection *n)
     redis_cluster_on_up(n);
 }
 
-/* ---- sentinels ---- */
+/* ---- sentinels and names ---- */
 
 static void sentinel_silent(void *owner)
 {
     redis_connection_sentinel_failed(owner, "does not answer");
 }
 
-void redis_connection_has_master(struct redis_connection *n, const char *address, uint16_t port)
+static void have_host(struct redis_connection *n, const char *address)
 {
-    close_context(n);
-    set_address(n, address, port);
-    connect_to_address(n);
-}
-
-static void ask_sentinel(struct redis_connection *n, const char *address, uint16_t port)
-{
+    uint16_t port = n->hosts[n->host].port;
+    if (n->options->address->kind != REDIS_ADDRESS_SENTINEL) {
+        redis_connection_connect(n, address, port);
+        return;
+    }
     n->state = REDIS_ASKING;
     if (!open_context(n, address, port))
         return;
     redis_handshake_ask_sentinel(n);
-    timer_set(&n->step, n->options->loop, REDIS_HOST_MS, sentinel_silent, n);
-}
-
-/* ---- names ---- */
-
-static void have_host(struct redis_connection *n, const char *address)
-{
-    uint16_t port = n->hosts[n->host].port;
-    if (n->options->address->kind == REDIS_ADDRESS_SENTINEL) {
-        ask_sentinel(n, address, port);
-        return;
-    }
-    set_address(n, address, port);
-    connect_to_address(n);
+    timer_set(&n->step, n->options->loop, HOST_MS, sentinel_silent, n);
 }
 
 static void name_failed(struct redis_connection *n, const char *how)
@@ -439,7 +427,7 @@ static void look_again(void *owner)
     struct redis_connection *n = owner;
     char address[REDIS_NUMERIC_BYTES];
     int state = gai_error(&n->lookup->request);
-    bool is_late = clock_mono_us() - n->lookup->began_us > (int64_t)REDIS_HOST_MS * 1000;
+    bool is_late = clock_mono_us() - n->lookup->began_us > (int64_t)HOST_MS * 1000;
     if (state == EAI_INPROGRESS && !is_late) {
         timer_set(&n->step, n->options->loop, LOOK_AGAIN_MS, look_again, n);
         return;
@@ -459,8 +447,7 @@ static void try_host(void *owner)
     struct redis_connection *n = owner;
     unsigned char binary[sizeof(struct in6_addr)];
     if (!n->host_count) {
-        set_address(n, n->options->address->path.at, 0);
-        connect_to_address(n);
+        redis_connection_connect(n, n->options->address->path.at, 0);
         return;
     }
     struct str name = n->hosts[n->host].name;
@@ -489,19 +476,18 @@ void redis_connection_wake(struct redis_connection *n)
         return;
     n->state = REDIS_RESOLVING;
     n->tried = 0;
-    timer_set(&n->attempt, n->options->loop, REDIS_CONNECT_MS, took_too_long, n);
+    timer_set(&n->attempt, n->options->loop, CONNECT_MS, took_too_long, n);
     timer_set(&n->step, n->options->loop, 0, try_host, n);
 }
 
 /* ---- new, free ---- */
 
 struct redis_connection *redis_connection_new(struct redis_cluster *cluster,
-                                              const struct redis_options *options,
                                               const struct redis_address_host *hosts, size_t host_count)
 {
     struct redis_connection *n = alloc_zeroed(sizeof(*n));
     n->cluster = cluster;
-    n->options = options;
+    n->options = cluster->options;
     n->hosts = hosts;
     n->host_count = host_count;
     STAILQ_INIT(&n->sent);

@@ -1,10 +1,12 @@
 /* What is said first on a connection, in two pipelines: the second needs the answer of INFO. */
-#include "ledger/redis_internal.h"
+#include "ledger/redis.h"
 
 #include <hiredis/hiredis.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+
+#define OLDEST_VERSION 6 /* SET … KEEPTTL */
 
 /* What a reply belongs to. */
 enum step {
@@ -26,6 +28,8 @@ static const char *const step_names[] = {
     [STEP_AUTH] = "AUTH", [STEP_SELECT] = "SELECT",      [STEP_INFO] = "INFO",
     [STEP_TIME] = "TIME", [STEP_SCRIPT] = "SCRIPT LOAD",
 };
+
+_Static_assert(11 + REDIS_TRIALS_MAX <= REDIS_STEPS_MAX, "there is room for every reply of a handshake");
 
 static void expect(struct redis_connection *n, enum step step)
 {
@@ -109,7 +113,7 @@ static void read_info(const char *info, uint32_t db, struct redis_facts *facts)
  * and by each that follows. */
 static void begin_trials(struct redis_connection *n)
 {
-    struct redis_scripts *scripts = n->options->scripts;
+    struct redis_scripts *scripts = n->cluster->scripts;
     n->write_began_us = clock_mono_us();
     n->tried_trials = 0;
     for (size_t i = 0; i < scripts->trial_count; i++) {
@@ -121,7 +125,7 @@ static void begin_trials(struct redis_connection *n)
 
 static void load_texts(struct redis_connection *n)
 {
-    const struct redis_scripts *scripts = n->options->scripts;
+    const struct redis_scripts *scripts = n->cluster->scripts;
     n->loaded = 0;
     for (size_t i = 0; i < scripts->count; i++)
         ask(n, STEP_SCRIPT, "SCRIPT LOAD %b", scripts->texts[i].at, scripts->texts[i].len);
@@ -129,7 +133,7 @@ static void load_texts(struct redis_connection *n)
 
 uint8_t redis_handshake_load_scripts(struct redis_connection *n)
 {
-    const struct redis_scripts *scripts = n->options->scripts;
+    const struct redis_scripts *scripts = n->cluster->scripts;
     if (n->has_functions) {
         redisAppendCommand(n->context, "FUNCTION LOAD %b", scripts->library.at, scripts->library.len);
         return 1;
@@ -150,7 +154,7 @@ static const char *read_facts(struct redis_connection *n, const redisReply *repl
     if (reply->type != REDIS_REPLY_STRING)
         return "what answers there is no Redis: it tells nothing of itself";
     read_info(reply->str, n->options->address->db, &n->facts);
-    if (facts->version && facts->version < REDIS_OLDEST_VERSION)
+    if (facts->version && facts->version < OLDEST_VERSION)
         return "it is older than Redis 6, which the ledger's scripts need";
     if (facts->loading)
         return "LOADING: it is still reading its data";
@@ -165,7 +169,7 @@ static const char *read_facts(struct redis_connection *n, const redisReply *repl
 static void begin_second(struct redis_connection *n)
 {
     const struct redis_facts *facts = &n->facts, *old = &n->before;
-    struct str library = n->options->scripts->library;
+    struct str library = n->cluster->scripts->library;
     n->has_functions = false;
     n->time_asked_us = redis_clock_local_us();
     ask(n, STEP_TIME, "TIME");
@@ -195,7 +199,7 @@ static void read_nodes(struct redis_connection *n, const redisReply *reply)
 
 static void read_trial(struct redis_connection *n, const redisReply *reply)
 {
-    const struct redis_trial *trial = &n->options->scripts->trials[n->tried_trials];
+    const struct redis_trial *trial = &n->cluster->scripts->trials[n->tried_trials];
     if (n->tried_trials++ == 0)
         n->facts.write_us = clock_mono_us() - n->write_began_us;
     if (reply->type == REDIS_REPLY_ERROR) {
@@ -216,7 +220,7 @@ static void read_trial(struct redis_connection *n, const redisReply *reply)
             return;
         }
     }
-    if (n->tried_trials < n->options->scripts->trial_count)
+    if (n->tried_trials < n->cluster->scripts->trial_count)
         return;
     n->before = n->facts;
     redis_connection_is_up(n);
@@ -235,7 +239,7 @@ static void read_master(struct redis_connection *n, const redisReply *reply)
     unsigned long port = names ? strtoul(reply->element[1]->str, NULL, 10) : 0;
     bool is_error = reply->type == REDIS_REPLY_ERROR;
     if (port > 0 && port <= UINT16_MAX) {
-        redis_connection_has_master(n, reply->element[0]->str, (uint16_t)port);
+        redis_connection_connect(n, reply->element[0]->str, (uint16_t)port);
         return;
     }
     if (is_error && n->problem[0]) /* one that wants no password answers all the same, and is believed */
@@ -255,7 +259,7 @@ static void read_master(struct redis_connection *n, const redisReply *reply)
 
 void redis_handshake_on_reply(struct redis_connection *n, uint8_t step, const redisReply *reply)
 {
-    struct redis_scripts *scripts = n->options->scripts;
+    struct redis_scripts *scripts = n->cluster->scripts;
     bool is_error = reply->type == REDIS_REPLY_ERROR;
     const char *useless;
     switch ((enum step)step) {

@@ -8,8 +8,8 @@
 #include "base/embedded.h"
 #include "base/hash.h"
 #include "base/log.h"
-#include "io/timer.h"
 #include "ledger/codec.h"
+#include "ledger/redis.h"
 #include "ledger/session_parts.h"
 
 #include <hiredis/hiredis.h>
@@ -38,7 +38,7 @@ struct store_redis {
     struct buf library; /* their text */
     const struct redis_hooks *hooks;
     void *owner;
-    struct redis_cluster *cluster;
+    struct redis_cluster cluster;
     LIST_HEAD(, pending) under_way;
     struct redis_command time; /* the TIME under way, or the last one */
     bool asks_time;
@@ -116,7 +116,7 @@ static int64_t now_ms(struct session_store *store)
 /* False: Redis is away; the request has not begun. */
 static bool send(struct store_redis *s, struct pending *p)
 {
-    if (!redis_cluster_send(s->cluster, &p->command)) {
+    if (!redis_cluster_send(&s->cluster, &p->command)) {
         pending_free(p);
         return false;
     }
@@ -126,15 +126,14 @@ static bool send(struct store_redis *s, struct pending *p)
         s->time_asked_us = redis_clock_local_us();
         redis_command_begin(&s->time, 1);
         redis_command_word(&s->time, STR_LIT("TIME"));
-        s->asks_time = redis_cluster_send_first(s->cluster, &s->time);
+        s->asks_time = redis_cluster_send(&s->cluster, &s->time);
     }
     return true;
 }
 
-static const char *why_not_sent(struct store_redis *s)
+static const char *why_not_sent(const struct store_redis *s)
 {
-    const char *why = redis_cluster_why_away(s->cluster);
-    return why[0] ? why : "it takes no more now";
+    return s->cluster.why_away[0] ? s->cluster.why_away : "it takes no more now";
 }
 
 /* ---- replies ---- */
@@ -353,7 +352,7 @@ static void ask_key(void *owner);
 
 static void set_up(struct store_redis *s)
 {
-    if (s->is_up || !redis_cluster_is_up(s->cluster))
+    if (s->is_up || s->cluster.first->state != REDIS_UP)
         return;
     s->is_up = true;
     s->hooks->up(s->owner);
@@ -369,7 +368,7 @@ static void on_key(struct redis_command *command, enum redis_ended how, const re
         redis_command_begin(command, 2);
         redis_command_word(command, STR_LIT("GET"));
         redis_command_key(command, STR_LIT(CALLID_KEY));
-        if (redis_cluster_send(s->cluster, command))
+        if (redis_cluster_send(&s->cluster, command))
             return;
         how = REDIS_UNDONE;
     }
@@ -405,7 +404,7 @@ static void ask_key(void *owner)
     redis_command_key(&s->key_command, STR_LIT(CALLID_KEY));
     redis_command_word(&s->key_command, key);
     redis_command_word(&s->key_command, STR_LIT("NX"));
-    s->asks_key = s->sets_key = redis_cluster_send(s->cluster, &s->key_command);
+    s->asks_key = s->sets_key = redis_cluster_send(&s->cluster, &s->key_command);
 }
 
 /* ---- Redis comes and goes ---- */
@@ -413,7 +412,7 @@ static void ask_key(void *owner)
 static void on_up(void *owner)
 {
     struct store_redis *s = owner;
-    s->clock = *redis_cluster_clock(s->cluster);
+    s->clock = s->cluster.known.clock;
     s->time_sent_us = 0;
     timer_clear(&s->key_again);
     ask_key(s);
@@ -457,29 +456,14 @@ static const struct {
     const char *doing;
     bool is_new;
     struct str core, conflict; /* what is there, if another has committed before */
-    struct store_write write;
+    struct store_write write;  /* WRITE_SET: none */
 } trial_commits[] = {
-    {"commit (FCALL or EVALSHA, GETRANGE, SET, EXPIRE)",
-     true,
-     STR(probe_core),
-     {NULL, 0},
-     {.kind = WRITE_SET}},
-    {"commit (SETRANGE)",
-     false,
-     {NULL, 0},
-     {NULL, 0},
-     {.kind = WRITE_AT, .part = PART_CORE, .at = 10, .value = STR("A")}},
+    {"commit (FCALL or EVALSHA, GETRANGE, SET, EXPIRE)", .is_new = true, .core = STR(probe_core)},
+    {"commit (SETRANGE)", .write = {.kind = WRITE_AT, .part = PART_CORE, .at = 10, .value = STR("A")}},
     {"commit (HSET)",
-     false,
-     {NULL, 0},
-     {NULL, 0},
-     {.kind = WRITE_FIELD, .part = PART_DETAILS, .name = STR("goal"), .value = STR("none")}},
-    {"commit (HDEL)",
-     false,
-     {NULL, 0},
-     {NULL, 0},
-     {.kind = WRITE_NO_FIELD, .part = PART_DETAILS, .name = STR("goal")}},
-    {"commit (GET, HGETALL)", true, STR("!"), STR("123456789 A core"), {.kind = WRITE_SET}},
+     .write = {.kind = WRITE_FIELD, .part = PART_DETAILS, .name = STR("goal"), .value = STR("none")}},
+    {"commit (HDEL)", .write = {.kind = WRITE_NO_FIELD, .part = PART_DETAILS, .name = STR("goal")}},
+    {"commit (GET, HGETALL)", .is_new = true, .core = STR("!"), .conflict = STR("123456789 A core")},
 };
 #define TRIAL_COMMITS (sizeof(trial_commits) / sizeof(*trial_commits))
 _Static_assert(TRIAL_COMMITS + 3 <= REDIS_TRIALS_MAX, "there is room for all trials");
@@ -566,7 +550,7 @@ static void init_scripts(struct store_redis *s)
 static void store_free(struct session_store *store)
 {
     struct store_redis *s = (struct store_redis *)store;
-    redis_cluster_free(s->cluster);
+    redis_cluster_clear(&s->cluster);
     timer_clear(&s->key_again);
     struct pending *p;
     while ((p = LIST_FIRST(&s->under_way)))
@@ -593,15 +577,14 @@ struct session_store *store_redis_new(const struct redis_options *options, const
     s->owner = owner;
     s->options = *options;
     init_scripts(s);
-    s->options.scripts = &s->scripts;
-    s->cluster = redis_cluster_new(&s->options, &cluster_hooks, s);
+    redis_cluster_init(&s->cluster, &s->options, &s->scripts, &cluster_hooks, s);
     return &s->store;
 }
 
 bool store_redis_is_settled(const struct session_store *store)
 {
     const struct store_redis *s = (const struct store_redis *)store;
-    return redis_cluster_is_settled(s->cluster) && (s->is_up || !redis_cluster_is_up(s->cluster));
+    return s->cluster.is_settled && (s->is_up || s->cluster.first->state != REDIS_UP);
 }
 
 bool store_redis_is_up(const struct session_store *store)
@@ -619,6 +602,6 @@ bool store_redis_key(const struct session_store *store, unsigned char out[STORE_
 
 void store_redis_status(const struct session_store *store, struct ledger_status *out)
 {
-    redis_cluster_status(((const struct store_redis *)store)->cluster, out);
+    redis_cluster_status(&((const struct store_redis *)store)->cluster, out);
     out->connected = store_redis_is_up(store);
 }

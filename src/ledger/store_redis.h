@@ -12,12 +12,28 @@
 #ifndef TOOLGATE_LEDGER_STORE_REDIS_H
 #define TOOLGATE_LEDGER_STORE_REDIS_H
 
-#include "ledger/redis.h"
 #include "ledger/session_store.h"
+
+struct ledger_status;
+struct loop;
+struct redis_address;
 
 #define STORE_REDIS_KEY_BYTES 16u
 
-/* Begins to connect; never fails. `options->scripts` is ignored. The hooks fire from the loop's turn, never
+struct redis_options {
+    struct loop *loop;
+    const struct redis_address *address; /* borrowed until the end */
+    const char *password_file;           /* read at every connect; NULL: the address's */
+    const char *name;                    /* CLIENT SETNAME: letters, digits, dashes */
+    uint32_t timeout_ms;                 /* until an answer */
+};
+
+struct redis_hooks {
+    void (*up)(void *owner);
+    void (*away)(void *owner, const char *why);
+};
+
+/* Begins to connect; never fails. The hooks fire from the loop's turn, never
  * inside a call: `up` when requests are taken and the key for call ids is known (or could not be had, see
  * store_redis_key), `away` after each failure, also where it was never up. */
 struct session_store *store_redis_new(const struct redis_options *options, const struct redis_hooks *hooks,
