@@ -62,46 +62,6 @@ static const struct call_field {
 };
 #define FIELD_TOTAL (sizeof(fields) / sizeof(fields[0]))
 
-static void push_field(lua_State *L, const struct call_field *field, const struct sandbox_context *now)
-{
-    const struct policy_call *call = now->call;
-    const void *at = (const char *)call + field->offset;
-    const struct json *value = field->form == ARGS ? now->args : NULL;
-    switch (field->form) {
-    case TEXT:
-        sandbox_push_string(L, *(const struct str *)at);
-        break;
-    case NUMBER:
-        lua_pushnumber(L, *(const uint32_t *)at);
-        break;
-    case TABLE:
-    case JSON:
-        value = *(const struct json *const *)at;
-        /* fallthrough */
-    case ARGS:
-        if (value)
-            bridge_push(L, value);
-        else if (field->form == TABLE)
-            lua_newtable(L);
-        else
-            lua_pushnil(L);
-        break;
-    case PEER:
-        lua_createtable(L, 0, 2);
-        sandbox_push_string(L, call->user);
-        lua_setfield(L, -2, "user");
-        lua_pushnumber(L, call->uid);
-        lua_setfield(L, -2, "uid");
-        break;
-    case PROGRESS:
-        lua_pushcfunction(L, progress);
-        break;
-    case LOG:
-        lua_pushcfunction(L, log_message);
-    }
-}
-
-/* NULL: there is none of this name. */
 static const struct call_field *find_field(struct str name, struct str *meant)
 {
     struct str names[FIELD_TOTAL];
@@ -131,7 +91,39 @@ static int read_field(lua_State *L)
         return luaL_error(L,
                           meant.len ? "there is no call.%s (did you mean call.%s?)" : "there is no call.%s",
                           name.at, meant.at);
-    push_field(L, field, now);
+    const struct policy_call *call = now->call;
+    const void *at = (const char *)call + field->offset;
+    const struct json *value = field->form == ARGS ? now->args : NULL;
+    switch (field->form) {
+    case TEXT:
+        sandbox_push_string(L, *(const struct str *)at);
+        break;
+    case NUMBER:
+        lua_pushnumber(L, *(const uint32_t *)at);
+        break;
+    case TABLE:
+    case JSON:
+        value = *(const struct json *const *)at;
+        /* fallthrough */
+    case ARGS:
+        if (!value && field->form == TABLE)
+            lua_newtable(L);
+        else
+            bridge_push(L, value);
+        break;
+    case PEER:
+        lua_createtable(L, 0, 2);
+        sandbox_push_string(L, call->user);
+        lua_setfield(L, -2, "user");
+        lua_pushnumber(L, call->uid);
+        lua_setfield(L, -2, "uid");
+        break;
+    case PROGRESS:
+        lua_pushcfunction(L, progress);
+        break;
+    case LOG:
+        lua_pushcfunction(L, log_message);
+    }
     lua_pushvalue(L, 2);
     lua_pushvalue(L, -2);
     lua_rawset(L, 1);

@@ -54,24 +54,19 @@ static void read_file(const struct key_value *value)
         d->to_file = value->json->truth;
 }
 
-static void read_socket_path(const struct key_value *value)
+/* true: the system's journal; a path: of another one, such as a namespace's. */
+static void read_journald(const struct key_value *value)
 {
     const char **target = key_target(value);
-    key_path(value);
     size_t most = sizeof(((struct sockaddr_un *)0)->sun_path) - 1;
+    if (value->json->type == JSON_BOOL)
+        *target = value->json->truth ? DECISIONS_JOURNAL : NULL;
+    else
+        key_path(value);
     if (*target && strlen(*target) > most)
         key_table_error(value->reader, value->path,
                         "expected a path of at most %zu bytes, got %zu; choose a shorter one", most,
                         strlen(*target));
-}
-
-/* true: the system's journal; a path: of another one, such as a namespace's. */
-static void read_journald(const struct key_value *value)
-{
-    if (value->json->type != JSON_BOOL)
-        read_socket_path(value);
-    else
-        *(const char **)key_target(value) = value->json->truth ? DECISIONS_JOURNAL : NULL;
 }
 
 /* Adds to the names that are masked anyway. */

@@ -69,7 +69,15 @@ static void read_exit(struct declaration *d, const struct field *field, int at)
     spec->exits = ARENA_KEEP(d->arena, list, spec->exit_count);
 }
 
-static struct str beside(const struct declaration *d, struct str path);
+/* Found from wherever the daemon was started, as files of json "…" are. */
+static struct str beside(const struct declaration *d, struct str path)
+{
+    char folder[PATH_MAX];
+    bool whole = !path.len || path.at[0] == '/' || str_starts(path, "${");
+    if (whole || !d->set->folder || !realpath(d->set->folder, folder))
+        return path;
+    return arena_printf(d->arena, "%s/" STR_FMT, folder, STR_ARG(path));
+}
 
 /* Fields of confine_spec; the pairs of list and count are those of FIELD_STRINGS. */
 #define IN_SANDBOX(member) .offset = offsetof(struct confine_spec, member)
@@ -206,16 +214,6 @@ static void add_word(struct declaration *d, int at, uint32_t group, struct str w
     if (text.len && memchr(text.at, '\0', text.len))
         field_error(d, "exec", "'exec': a word holds a NUL byte, which no command can be given");
     words[spec->word_count++] = (struct exec_word){text, group, when};
-}
-
-/* Found from wherever the daemon was started, as files of json "…" are. */
-static struct str beside(const struct declaration *d, struct str path)
-{
-    char folder[PATH_MAX];
-    bool whole = !path.len || path.at[0] == '/' || str_starts(path, "${");
-    if (whole || !d->set->folder || !realpath(d->set->folder, folder))
-        return path;
-    return arena_printf(d->arena, "%s/" STR_FMT, folder, STR_ARG(path));
 }
 
 void declare_exec(struct declaration *d, const struct field *field, int at)
@@ -449,11 +447,6 @@ void declare_check_exec(struct declaration *d)
 
 /* ---- http -------------------------------------------------------------------- */
 
-static struct http_spec *http_of(struct declaration *d)
-{
-    return (struct http_spec *)d->policy->http; /* const once declare_http has made it */
-}
-
 #define HTTP(member) .offset = offsetof(struct http_spec, member)
 
 static const struct field http_fields[] = {
@@ -482,7 +475,7 @@ const struct field_table declare_http_table = FIELD_TABLE_OF(
     http_fields, ITEMS("string"));
 
 /* "GET https://api.example.com/v1/issues/{id}" */
-static void read_line(struct declaration *d, int at)
+static void read_line(struct declaration *d, struct http_spec *spec, int at)
 {
     static const char expected[] = "\"METHOD address\", as \"GET https://api.example.com/v1/issues/{id}\"";
     if (lua_type(d->L, at) != LUA_TSTRING)
@@ -492,40 +485,23 @@ static void read_line(struct declaration *d, int at)
     if (!space)
         field_error(d, "http", "'http': expected %s, got \"" STR_FMT "\"", expected,
                     STR_ARG(str_cut(line, 80)));
-    struct http_spec *spec = http_of(d);
     spec->method = (struct str){line.at, (size_t)(space - line.at)};
     spec->url = str_trim(str_from(line, spec->method.len));
 }
 
 void declare_http(struct declaration *d, const struct field *field, int at)
 {
-    d->policy->http = ARENA_NEW(d->set->arena, struct http_spec);
+    struct http_spec *spec = ARENA_NEW(d->set->arena, struct http_spec);
+    d->policy->http = spec;
     if (lua_type(d->L, at) == LUA_TSTRING) {
-        read_line(d, at);
+        read_line(d, spec, at);
         return;
     }
     field_require_table(d, field->name, at, "{ \"GET https://…\", headers = { … } }");
     lua_rawgeti(d->L, at, 1);
-    read_line(d, lua_gettop(d->L));
-    field_read_table(d, at, "http", &declare_http_table, 1, http_of(d));
+    read_line(d, spec, lua_gettop(d->L));
+    field_read_table(d, at, "http", &declare_http_table, 1, spec);
     lua_settop(d->L, at);
-}
-
-static void check_needed(struct declaration *d, struct str name)
-{
-    const struct json *schema = d->policy->schema, *properties = declare_properties(schema);
-    if (!schema)
-        field_error(d, "http",
-                    "'http' needs the argument '" STR_FMT
-                    "' for its address, and the tool has no schema that requires it",
-                    STR_ARG(name));
-    if (properties && !json_get(properties, name))
-        declare_unknown_argument(d, "http", properties, name, "");
-    if (properties && !json_array_has(json_get_text(schema, "required"), name))
-        field_error(d, "http",
-                    "'http' needs the argument '" STR_FMT
-                    "' for its request, and the schema does not require it",
-                    STR_ARG(name));
 }
 
 void declare_check_http(struct declaration *d)
@@ -537,9 +513,21 @@ void declare_check_http(struct declaration *d)
         return;
     if (http_tool_check(spec, d->policy->upstream.len > 0, &why) != OK)
         field_error(d, "http", "'http': %s", why.text);
-    for (size_t i = 0; http_tool_argument(spec, i, &name); i++)
-        check_needed(d, name);
-    const struct json *properties = declare_properties(d->policy->schema);
+    const struct json *schema = d->policy->schema, *properties = declare_properties(schema);
+    for (size_t i = 0; http_tool_argument(spec, i, &name); i++) {
+        if (!schema)
+            field_error(d, "http",
+                        "'http' needs the argument '" STR_FMT
+                        "' for its address, and the tool has no schema that requires it",
+                        STR_ARG(name));
+        if (properties && !json_get(properties, name))
+            declare_unknown_argument(d, "http", properties, name, "");
+        if (properties && !json_array_has(json_get_text(schema, "required"), name))
+            field_error(d, "http",
+                        "'http' needs the argument '" STR_FMT
+                        "' for its request, and the schema does not require it",
+                        STR_ARG(name));
+    }
     for (size_t i = 0; properties && i < spec->query_count; i++)
         if (!json_get(properties, spec->query[i]))
             declare_unknown_argument(d, "http", properties, spec->query[i], "");

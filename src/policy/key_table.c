@@ -267,23 +267,17 @@ uint64_t key_table_hash(uint64_t before, const struct json *table)
 
 /* ---- the list of keys ---- */
 
-/* The default of a number; false: it has none, or one that depends on something else. */
-static bool default_of(const struct field *key, const void *base, uint64_t *out)
-{
-    const char *at = base ? (const char *)base + key->offset : NULL;
-    *out = !at ? 0 : key->kind == FIELD_SIZE ? *(const size_t *)at : *(const uint32_t *)at;
-    if (!at || key->kind == FIELD_SIZE)
-        return *out != 0;
-    return *out != POLICY_UNSET && (int64_t)*out >= key->least;
-}
-
 static void list_key(struct buf *out, const struct field *key, const void *base)
 {
     struct str choices[CHOICES_MAX];
     long long least = key->least, most = key->kind == FIELD_COUNT ? FIELD_COUNT_MAX_DEFAULT : key->most;
     uint64_t n = 0;
     bool numeric = key->kind >= FIELD_COUNT && key->kind <= FIELD_CHOICE && !key->read_key;
-    bool given = numeric && default_of(key, base, &n);
+    const char *at = numeric && base ? (const char *)base + key->offset : NULL;
+    if (at)
+        n = key->kind == FIELD_SIZE ? *(const size_t *)at : *(const uint32_t *)at;
+    /* A default that depends on something else is not there yet. */
+    bool given = at && (key->kind == FIELD_SIZE ? n != 0 : n != POLICY_UNSET && (int64_t)n >= least);
     switch (key->read_key ? FIELD_CUSTOM : key->kind) {
     case FIELD_BOOL:
         buf_text(out, "true or false\t");

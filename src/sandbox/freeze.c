@@ -57,7 +57,7 @@ void proxy_copy(lua_State *L)
     lua_replace(L, at);
 }
 
-const char *proxy_name(lua_State *L, int at)
+static const char *proxy_name(lua_State *L, int at)
 {
     lua_getmetatable(L, at);
     lua_rawgeti(L, -1, 1);
@@ -90,7 +90,8 @@ static int length(lua_State *L)
     return 1;
 }
 
-void proxy_push(lua_State *L, const char *name)
+/* Pushes a proxy for the table on top. `name` is used in the error for writes; not empty. */
+static void proxy_push(lua_State *L, const char *name)
 {
     struct proxy *made = lua_newuserdata(L, sizeof(*made));
     made->tag = &tag;

@@ -27,10 +27,7 @@ void freeze_file(lua_State *L, int environment, int value, const char *name, str
  * each state, after the stock libraries are open. */
 void proxy_open(lua_State *L);
 
-/* Pushes a proxy for the table on top. `name` is used in the error for writes; not empty. */
-void proxy_push(lua_State *L, const char *name);
 bool proxy_is(lua_State *L, int at);
-const char *proxy_name(lua_State *L, int at);
 
 /* Replaces a proxy at `at` by its table, for C code that only reads it. Leaves any other value. */
 void proxy_unwrap(lua_State *L, int at);
