@@ -6,7 +6,6 @@
 #include "base/clock.h"
 #include "base/hash.h"
 #include "base/log.h"
-#include "base/log_writer.h"
 #include "catalog/pins.h"
 #include "gate/decision_log.h"
 #include "server/http_endpoint.h"
