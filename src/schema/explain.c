@@ -83,20 +83,6 @@ static bool explain_discriminator(struct explain_ctx *e, struct branches *b, con
     return true;
 }
 
-/* The only alternative whose discriminators the object has, or NULL. */
-static const struct node *sole_match(struct explain_ctx *e, const struct branches *b, const struct json *v)
-{
-    const struct node *match = NULL;
-    uint32_t count = 0;
-    for (uint32_t i = 0; i < b->count; i++)
-        if (v->type == JSON_OBJECT && b->at[i]->discriminator_count &&
-            discriminators_match(&e->pass, b->at[i], v)) {
-            match = b->at[i];
-            count++;
-        }
-    return count == 1 ? match : NULL;
-}
-
 /* The problems of v by one node, apart from those that are reported. */
 static struct problems find_problems(struct explain_ctx *e, const struct node *node, const struct json *v,
                                      const struct location *location)
@@ -210,9 +196,17 @@ static void explain_branches(struct explain_ctx *e, const struct op *op, const s
     }
     if (explain_values(e, b, &op->nodes, v, location) || explain_discriminator(e, b, v, location))
         return;
-    const struct node *match = sole_match(e, b, v);
-    if (match || b->count == 1 || e->guesses == GUESSES_MAX) {
-        explain_node(e, match ? match : b->at[0], v, location);
+    /* The only alternative whose discriminators the object has. */
+    const struct node *match = NULL;
+    uint32_t matches = 0;
+    for (uint32_t i = 0; i < b->count; i++)
+        if (v->type == JSON_OBJECT && b->at[i]->discriminator_count &&
+            discriminators_match(&e->pass, b->at[i], v)) {
+            match = b->at[i];
+            matches++;
+        }
+    if (matches == 1 || b->count == 1 || e->guesses == GUESSES_MAX) {
+        explain_node(e, matches == 1 ? match : b->at[0], v, location);
         return;
     }
     e->guesses++;
@@ -350,47 +344,42 @@ static void explain_unevaluated(struct explain_ctx *e, const struct node *node, 
     evaluated_set_clear(&evaluated);
 }
 
-/* Ops that only lead to other nodes. They are not asked first whether they fit, as that would evaluate
- * everything below once for each level above it. Returns false for any other op. */
-static bool explain_children(struct explain_ctx *e, const struct op *op, const struct json *v,
-                             const struct location *location)
+static void explain_op(struct explain_ctx *e, const struct op *op, const struct json *v,
+                       const struct location *location)
 {
+    /* Ops that only lead to other nodes are not asked first whether they fit, as that would evaluate
+     * everything below once for each level above it. */
     switch ((enum op_code)op->code) {
     case OP_PROPERTIES:
         explain_properties(e, op, v, location);
-        return true;
+        return;
     case OP_ITEMS:
         pass_spend(&e->pass, STEPS_OF_PLACES(v->len));
         for (uint32_t i = 0; i < v->len && !e->pass.too_complex; i++)
             if (op_item_node(op, i))
                 explain_node(e, op_item_node(op, i), &v->items[i], &(struct location){location, STR_NONE, i});
-        return true;
+        return;
     case OP_REF:
         explain_node(e, op->node, v, location);
-        return true;
+        return;
     case OP_DYNAMIC_REF:
         explain_node(e, op_dynamic_target(&e->pass, op), v, location);
-        return true;
+        return;
     case OP_ALL_OF:
         for (uint32_t i = 0; i < op->nodes.count; i++)
             explain_node(e, op->nodes.at[i], v, location);
-        return true;
+        return;
     case OP_IF: {
         bool holds = node_accepts(&e->pass, op->branch.condition, v, NULL);
         const struct node *node = holds ? op->branch.then : op->branch.otherwise;
         if (node)
             explain_node(e, node, v, location);
-        return true;
+        return;
     }
     default:
-        return false;
+        break;
     }
-}
-
-static void explain_op(struct explain_ctx *e, const struct op *op, const struct json *v,
-                       const struct location *location)
-{
-    if (explain_children(e, op, v, location) || op_accepts(&e->pass, op, v, NULL))
+    if (op_accepts(&e->pass, op, v, NULL))
         return;
     switch ((enum op_code)op->code) {
     case OP_NAMES:

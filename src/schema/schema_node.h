@@ -321,7 +321,7 @@ static inline struct json member_name(const struct json_member *m)
         .type = JSON_STRING, .len = (uint32_t)m->key.len, .text = m->key.at ? m->key.at : ""};
 }
 
-/* The first pair of equal items, as indexes (both may be NULL); false if all differ, or the pass gives up. */
+/* The first pair of equal items, as indexes; false if all differ, or the pass gives up. */
 bool unique_items_find_pair(struct pass *pass, const struct json *array, size_t *first, size_t *second);
 
 /* Whether v is an integer multiple of `divisor`, a number above 0: 19.99 of 0.01. Exact up to 36 significant

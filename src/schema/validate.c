@@ -413,8 +413,10 @@ run_op(struct pass *pass, const struct op *op, const struct json *v, struct eval
         uint64_t found = op_contains_count(pass, op, v, evaluated);
         return found >= op->contains.min && found <= op->contains.max;
     }
-    case OP_UNIQUE:
-        return !unique_items_find_pair(pass, v, NULL, NULL) && !pass->too_complex;
+    case OP_UNIQUE: {
+        size_t first, second;
+        return !unique_items_find_pair(pass, v, &first, &second) && !pass->too_complex;
+    }
     case OP_REF:
         return fits(pass, op->node, v, evaluated);
     case OP_DYNAMIC_REF:

@@ -5,7 +5,6 @@
 #include "schema/schema_node.h"
 
 #include "base/arena.h"
-#include "base/buf.h"
 #include "base/hash.h"
 #include "json/decimal.h"
 
@@ -16,7 +15,7 @@
 #define FEW              8u
 #define SHORT_LIST       32u
 #define CHOICES_SEARCHED 16u /* more choices than these are found by their hash */
-#define PLAIN_DIGITS     40  /* hashed without a copy on the heap */
+#define DIGITS_PART      40u /* of a number, hashed at once */
 
 static uint64_t mix(uint64_t h)
 {
@@ -25,27 +24,22 @@ static uint64_t mix(uint64_t h)
     return h ^ h >> 29;
 }
 
-/* By the exact decimal: many numbers share a double (1.0000000000000000001, …2), and an agent could send a
- * list of them, which are compared each with each if they hash alike. */
+/* By the exact decimal, whose digits are hashed in parts: many numbers share a double (1.0000000000000000001,
+ * …2), and an agent could send a list of them, which are compared each with each if they hash alike. */
 static uint64_t hash_number(const struct json *v)
 {
-    struct str literal = {v->text, v->len};
-    struct decimal d = decimal_of(literal);
-    int64_t magnitude = decimal_magnitude(&d);
-    bool plain = d.count <= PLAIN_DIGITS && magnitude > -DECIMAL_FAR && magnitude < DECIMAL_FAR;
-    char digits[PLAIN_DIGITS];
-    struct buf canonical = {0};
-    uint64_t h;
-    if (plain) {
-        size_t n = 0;
-        for (size_t i = 0; i < d.digits.len; i++)
-            if (d.digits.at[i] != '.')
-                digits[n++] = d.digits.at[i];
-        return hash_seeded((struct str){digits, n}) + mix((uint64_t)magnitude * 2 + d.negative);
+    struct decimal d = decimal_of((struct str){v->text, v->len});
+    uint64_t h = mix((uint64_t)d.magnitude) + (uint64_t)(d.magnitude >> 64) * 2 + d.negative;
+    char part[DIGITS_PART];
+    size_t n = 0;
+    for (size_t i = 0; i < d.digits.len; i++) {
+        if (d.digits.at[i] != '.')
+            part[n++] = d.digits.at[i];
+        if (n == DIGITS_PART || i + 1 == d.digits.len) {
+            h = mix(h) + hash_seeded((struct str){part, n});
+            n = 0;
+        }
     }
-    decimal_canonical(&canonical, literal);
-    h = hash_seeded(buf_view(&canonical));
-    buf_clear(&canonical);
     return h;
 }
 
@@ -149,15 +143,6 @@ bool choices_add(struct choices *choices, const struct json *v)
 
 /* ---- uniqueItems: a short list uses the stack; a long one allocates a table for the check ---- */
 
-static bool set_pair(size_t *first, size_t *second, size_t a, size_t b)
-{
-    if (first) {
-        *first = a;
-        *second = b;
-    }
-    return true;
-}
-
 /* By a table of hashes. */
 static __attribute__((noinline)) bool scan(struct pass *pass, const struct json *array, size_t *first,
                                            size_t *second)
@@ -184,8 +169,11 @@ static __attribute__((noinline)) bool scan(struct pass *pass, const struct json 
         size_t at = hashes[i] & (size - 1);
         for (; slots[at] && !found && !pass->too_complex; at = (at + 1) & (size - 1))
             if (hashes[i] == hashes[slots[at] - 1] &&
-                json_equal(&array->items[i], &array->items[slots[at] - 1]))
-                found = set_pair(first, second, slots[at] - 1, i);
+                json_equal(&array->items[i], &array->items[slots[at] - 1])) {
+                *first = slots[at] - 1;
+                *second = i;
+                found = true;
+            }
         slots[at] = (uint32_t)i + 1;
     }
     if (is_long) {
@@ -204,8 +192,11 @@ bool unique_items_find_pair(struct pass *pass, const struct json *array, size_t 
         if (!spend_value(pass, &array->items[i]))
             return false;
         for (size_t j = 0; j < i; j++)
-            if (json_equal(&array->items[i], &array->items[j]))
-                return set_pair(first, second, j, i);
+            if (json_equal(&array->items[i], &array->items[j])) {
+                *first = j;
+                *second = i;
+                return true;
+            }
     }
     if (few)
         return false;
