@@ -396,16 +396,6 @@ void log_level_set(enum log_level level)
     logger.level = level;
 }
 
-enum err log_level_named(struct str name, enum log_level *out)
-{
-    for (size_t i = 0; i < sizeof(level_names) / sizeof(level_names[0]); i++)
-        if (str_is(name, level_names[i])) {
-            *out = (enum log_level)i;
-            return OK;
-        }
-    return ERR_NOT_FOUND;
-}
-
 bool log_wants(enum log_level level)
 {
     return level >= logger.level;

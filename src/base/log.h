@@ -60,7 +60,4 @@ uint64_t log_lines_dropped(void);
 enum log_level log_quiet(void);
 void log_level_set(enum log_level level);
 
-/* OK, or ERR_NOT_FOUND for a name other than debug, info, warn, error, off. */
-enum err log_level_named(struct str name, enum log_level *out);
-
 #endif

@@ -21,7 +21,7 @@ static const struct range hidden[] = {
     {0xe0000, 0xe0fff},                   /* tags, and variation selectors that can carry a text */
 };
 
-bool printable_is_hidden(uint32_t c)
+static bool is_hidden(uint32_t c)
 {
     for (size_t i = 0; i < sizeof(hidden) / sizeof(hidden[0]); i++)
         if (c <= hidden[i].last)
@@ -64,7 +64,7 @@ static bool walk_read(struct walk *w)
         return false;
     w->length = str_utf8_length(w->at, w->end);
     w->c = w->length ? decode(w->at, w->length) : (unsigned char)*w->at;
-    w->is_hidden = is_joiner(w->c) ? w->before < ASCII_END : printable_is_hidden(w->c);
+    w->is_hidden = is_joiner(w->c) ? w->before < ASCII_END : is_hidden(w->c);
     w->before = w->is_hidden || is_joiner(w->c) ? 0 : w->c;
     return true;
 }

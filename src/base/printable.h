@@ -46,7 +46,4 @@ const char *printable_find_invisible(struct str text);
 /* Writes the text without what is invisible. */
 void printable_strip_invisible(struct buf *out, struct str text);
 
-/* Whether printable_write escapes this code point wherever it stands. */
-bool printable_is_hidden(uint32_t code_point);
-
 #endif

@@ -22,11 +22,11 @@ static inline bytes16 specials_in(bytes16 b, bool quotes)
     return quotes ? found | (b == '"') : found;
 }
 
-static inline bytes16 specials(const char *p, bool quotes)
+static inline bytes16 specials(const char *p)
 {
     bytes16 b;
     memcpy(&b, p, sizeof(b));
-    return specials_in(b, quotes);
+    return specials_in(b, false);
 }
 
 /* 16: none */
@@ -56,23 +56,19 @@ static inline bytes16 short_bytes(const char *p, size_t len)
     return (bytes16)(words2){first, last};
 }
 
-static inline const char *skip(const char *p, const char *end, bool quotes)
+/* The first byte that is a control character, a backslash or no ASCII. */
+static inline const char *skip(const char *p, const char *end)
 {
     unsigned at = 16;
-    while (end - p >= 32 && first_of(specials(p, quotes) | specials(p + 16, quotes)) == 16)
+    while (end - p >= 32 && first_of(specials(p) | specials(p + 16)) == 16)
         p += 32;
     while (end - p >= 16 && at == 16)
-        p += at = first_of(specials(p, quotes));
-    if (at == 16 && end - p >= 4 && first_of(specials_in(short_bytes(p, (size_t)(end - p)), quotes)) == 16)
+        p += at = first_of(specials(p));
+    if (at == 16 && end - p >= 4 && first_of(specials_in(short_bytes(p, (size_t)(end - p)), false)) == 16)
         return end;
-    while (at == 16 && p < end && (signed char)*p >= 0x20 && *p != '\\' && !(quotes && *p == '"'))
+    while (at == 16 && p < end && (signed char)*p >= 0x20 && *p != '\\')
         p++;
     return p;
-}
-
-const char *json_string_skip_plain(const char *p, const char *end)
-{
-    return skip(p, end, true);
 }
 
 /* ---- encoding ---- */
@@ -234,9 +230,9 @@ static inline bool is_plain_escape(const char *p, const char *end)
 /* A valid JSON text has backslashes only in strings, so escapes are found without tracking strings. */
 enum json_string_error json_string_check(struct str text, size_t *offset)
 {
-    const char *end = text.at + text.len, *p = skip(text.at, end, false);
+    const char *end = text.at + text.len, *p = skip(text.at, end);
     enum json_string_error found = JSON_STRING_OK, error = JSON_STRING_OK;
-    for (; p < end; p = skip(p, end, false)) {
+    for (; p < end; p = skip(p, end)) {
         bool lone = false;
         size_t len = is_plain_escape(p, end) ? 2 : inspect_special(p, end, &error, &lone);
         if (!len || (lone && found == JSON_STRING_OK))

@@ -11,9 +11,6 @@
 
 #define REPLACEMENT_CHARACTER "\xEF\xBF\xBD" /* U+FFFD */
 
-/* The first byte at or after p that needs an escape in a JSON string (control, '"', '\\') or is no ASCII. */
-const char *json_string_skip_plain(const char *p, const char *end);
-
 /* Copies a string of at most 32 bytes none of which needs an escape. False: it is another, and `out`, with
  * room for all of it, holds anything. */
 bool json_string_copy_short(char *out, struct str s);

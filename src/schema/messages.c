@@ -127,20 +127,7 @@ void message_add(struct explain_ctx *e, const struct location *location, struct 
     if (!problem.description.len && e->node && location == e->location)
         problem.description = e->node->description;
     problem_clean(e->arena, &problem);
-    for (size_t i = 0; i < e->problems->count; i++) {
-        const struct problem *old = &e->problems->list[i];
-        struct str newest = old->count ? old->last_path : old->path;
-        if (old->code == problem.code && str_eq(newest, problem.path) &&
-            str_eq(old->message, problem.message))
-            return;
-    }
-    /* A problem of the same kind in another item of the same list is counted with the first one. */
-    for (size_t i = in_list ? e->problems->count : 0; i-- > 0;)
-        if (problem_groups(e->arena, &e->problems->list[i], &problem)) {
-            problem_count(&e->problems->list[i], &problem);
-            return;
-        }
-    problems_add_clean(e->problems, &problem);
+    problems_add_once(e->problems, &problem, in_list);
 }
 
 /* Names of the types in the table's order, "number" instead of "integer" if both are allowed. */

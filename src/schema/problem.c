@@ -89,8 +89,9 @@ struct str problem_expected(struct arena *arena, const struct problem *problem)
     return buf_view(&out);
 }
 
-/* The rest of a group varies where its first two do. */
-bool problem_groups(struct arena *scratch, const struct problem *a, const struct problem *b)
+/* Whether two problems differ in the index of one list only, and in the value that was sent. The rest of a
+ * group varies where its first two do. */
+static bool problem_groups(struct arena *scratch, const struct problem *a, const struct problem *b)
 {
     struct index_span first, next;
     if (a->code != b->code || a->warning != b->warning || !str_eq(a->suggestion, b->suggestion) ||
@@ -102,10 +103,24 @@ bool problem_groups(struct arena *scratch, const struct problem *a, const struct
     return !a->count || (find_index(a->path, a->last_path, &first) && first.from == next.from);
 }
 
-void problem_count(struct problem *first, const struct problem *next)
+void problems_add_once(struct problems *problems, const struct problem *problem, bool in_list)
 {
-    first->count = first->count ? first->count + 1 : 2;
-    first->last_path = next->path;
+    for (size_t i = 0; i < problems->count; i++) {
+        const struct problem *old = &problems->list[i];
+        struct str newest = old->count ? old->last_path : old->path;
+        if (old->code == problem->code && str_eq(newest, problem->path) &&
+            str_eq(old->message, problem->message))
+            return;
+    }
+    for (size_t i = in_list ? problems->count : 0; i-- > 0;) {
+        struct problem *first = &problems->list[i];
+        if (!problem_groups(problems->arena, first, problem))
+            continue;
+        first->count = first->count ? first->count + 1 : 2;
+        first->last_path = problem->path;
+        return;
+    }
+    problems_add_clean(problems, problem);
 }
 
 static struct str path_part(struct str path, size_t from, size_t end)
@@ -156,12 +171,6 @@ static void put_path(struct buf *out, const struct problem *problem)
         buf_printf(out, " (%u of them)", problem->count);
 }
 
-/* "is missing: string" goes on with the path as its subject. */
-static bool is_predicate(struct str message)
-{
-    return str_starts(message, "is ");
-}
-
 void problem_line(struct buf *out, const struct problem *problem)
 {
     buf_text(out, "- ");
@@ -171,9 +180,8 @@ void problem_line(struct buf *out, const struct problem *problem)
         return;
     }
     put_path(out, problem);
-    buf_text(out, problem->count && !is_predicate(problem->message) ? ": each "
-                  : is_predicate(problem->message)                  ? " "
-                                                                    : ": ");
+    bool is_predicate = str_starts(problem->message, "is "); /* "is missing": the path is its subject */
+    buf_text(out, is_predicate ? " " : problem->count ? ": each " : ": ");
     buf_str(out, problem->message);
     buf_byte(out, '\n');
 }

@@ -47,14 +47,8 @@ struct problems {
     size_t text_bytes;
 };
 
-/* Whether two problems differ in the index of one list only, and in the value that was sent. */
-bool problem_groups(struct arena *scratch, const struct problem *a, const struct problem *b);
-
 /* The JSON Schema of what is expected, made when it is read; empty: none. */
 struct str problem_expected(struct arena *arena, const struct problem *problem);
-
-/* Makes `first` stand for `next`, too, which may then be dropped. */
-void problem_count(struct problem *first, const struct problem *next);
 
 void problems_init(struct problems *problems, struct arena *arena);
 
@@ -68,6 +62,10 @@ void problems_add(struct problems *problems, struct problem problem);
 
 /* The same for a problem that problem_clean has seen. */
 void problems_add_clean(struct problems *problems, const struct problem *problem);
+
+/* Like problems_add_clean, but not if the list has the same message for the same place. `in_list`: the place
+ * is in a list, and a problem of the same kind in another item of it is counted with the first one. */
+void problems_add_once(struct problems *problems, const struct problem *problem, bool in_list);
 
 /* Any further problem would only be counted, so its message need not be made. */
 bool problems_full(const struct problems *problems);
