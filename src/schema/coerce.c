@@ -256,19 +256,6 @@ static const struct json *coerce_names(struct coercer *c, const struct node *nod
     return members ? json_keep(c->arena, json_object(c->arena, members, v->len)) : v;
 }
 
-/* Whether an undeclared member of the object spells this declared name. */
-static bool coerce_names_misspelled(const struct node *node, const struct json *v, struct str declared_name)
-{
-    struct in_place_nodes declared __attribute__((uninitialized));
-    bool open;
-    if (!collect_declared(&declared, node, &open))
-        return false;
-    for (uint32_t i = 0; i < v->len; i++)
-        if (compare(v->members[i].key, declared_name) && !in_place_prop(&declared, v->members[i].key))
-            return true;
-    return false;
-}
-
 /* ---- numbers ---- */
 
 /* A whole number with a point or an exponent. */
@@ -326,29 +313,14 @@ static const struct json *read_number(struct coercer *c, const struct node *node
     return respell(c, node, json_keep(c->arena, parsed));
 }
 
-/* The strings of the enums and consts that may apply. */
-struct spelled_choice {
-    const struct json *exact, *folded; /* equal but for outer space, or for that and case */
-    bool exact_ambiguous, folded_ambiguous;
-};
-
-static void compare_choice(struct spelled_choice *found, const struct json *choice, struct str word)
-{
-    if (!json_is(choice, JSON_STRING) || !same_word(str_trim(json_str(choice)), word))
-        return;
-    found->folded_ambiguous |= found->folded && !json_equal(found->folded, choice);
-    found->folded = choice;
-    if (str_eq(str_trim(json_str(choice)), word)) {
-        found->exact_ambiguous |= found->exact && !json_equal(found->exact, choice);
-        found->exact = choice;
-    }
-}
-
 /* The one string among the choices that differs in outer space alone, or else in case too. `cased`: the case
  * that was sent means something. */
 static const struct json *read_choice(struct coercer *c, const struct node *node, struct str word, bool cased)
 {
-    struct spelled_choice found = {.exact = NULL};
+    struct {
+        const struct json *exact, *folded; /* equal but for outer space, or for that and case */
+        bool exact_ambiguous, folded_ambiguous;
+    } found = {.exact = NULL};
     struct in_place_nodes all;
     in_place_collect(&all, node, NULL, NULL);
     for (uint32_t i = 0; i < all.count; i++)
@@ -356,8 +328,18 @@ static const struct json *read_choice(struct coercer *c, const struct node *node
             const struct choices *choices = &all.nodes[i]->ops[k].choices;
             if (!pass_spend(&c->pass, choices->count))
                 return NULL;
-            for (uint32_t n = 0; n < choices->count; n++)
-                compare_choice(&found, choices->at[n], word);
+            for (uint32_t n = 0; n < choices->count; n++) {
+                const struct json *choice = choices->at[n];
+                struct str text = str_trim(json_str(choice));
+                if (choice->type != JSON_STRING || !same_word(text, word))
+                    continue;
+                found.folded_ambiguous |= found.folded && !json_equal(found.folded, choice);
+                found.folded = choice;
+                if (!str_eq(text, word))
+                    continue;
+                found.exact_ambiguous |= found.exact && !json_equal(found.exact, choice);
+                found.exact = choice;
+            }
         }
     bool exact = cased && found.exact;
     const struct json *one = exact ? found.exact : found.folded;
@@ -615,8 +597,9 @@ const struct coerce_options coerce_options_all = {.json = true,
 
 /* A null or blank that some part of the schema rejects, in a declared field that none requires. It stays if a
  * misspelling of the same field was sent too, because then either could have been meant. */
-static bool is_needless(struct coercer *c, const struct node *node, const struct in_place_nodes *all,
-                        const struct json *object, const struct json_member *member)
+static __attribute__((noinline)) bool is_needless(struct coercer *c, const struct node *node,
+                                                  const struct in_place_nodes *all, const struct json *object,
+                                                  const struct json_member *member)
 {
     bool refused = false, null = member->value.type == JSON_NULL;
     bool blank = member->value.type == JSON_STRING && is_blank(str_trim(json_str(&member->value)));
@@ -628,7 +611,14 @@ static bool is_needless(struct coercer *c, const struct node *node, const struct
             return false;
         refused |= p && p->node && !coerce_accepts(c, p->node, &member->value);
     }
-    return refused && !coerce_names_misspelled(node, object, member->key);
+    struct in_place_nodes declared __attribute__((uninitialized));
+    bool open, misspelled = false;
+    bool names = refused && collect_declared(&declared, node, &open);
+    for (uint32_t i = 0; names && i < object->len && !misspelled; i++) {
+        struct str sent = object->members[i].key;
+        misspelled = compare(sent, member->key) && !in_place_prop(&declared, sent);
+    }
+    return refused && !misspelled;
 }
 
 static const struct json *coerce_members(struct coercer *c, const struct node *node, const struct json *v)

@@ -24,53 +24,6 @@ struct view {
     const struct json *fallback; /* the default */
 };
 
-static void gather(struct view *view, const struct node *node, unsigned depth);
-
-static void take_op(struct view *view, const struct op *op, unsigned depth)
-{
-    switch ((enum op_code)op->code) {
-    case OP_CHOICES:
-        view->choices = view->choices ? view->choices : op;
-        break;
-    case OP_MINIMUM:
-        view->minimum = op;
-        break;
-    case OP_MAXIMUM:
-        view->maximum = op;
-        break;
-    case OP_COUNT:
-        if (op->applies & TYPE_BIT(JSON_ARRAY))
-            view->list_size = op;
-        break;
-    case OP_FORMAT:
-        view->format = op;
-        break;
-    case OP_PATTERN:
-        view->pattern = op;
-        break;
-    case OP_PROPERTIES:
-        if (view->props_count < PARTS_MAX)
-            view->props[view->props_count++] = op->props;
-        break;
-    case OP_ITEMS:
-        view->items = view->items ? view->items : op;
-        break;
-    case OP_REF:
-        gather(view, op->node, depth + 1);
-        break;
-    case OP_ALL_OF:
-        for (uint32_t i = 0; i < op->nodes.count; i++)
-            gather(view, op->nodes.at[i], depth + 1);
-        break;
-    case OP_ANY_OF:
-    case OP_ONE_OF:
-        view->branches = view->branches ? view->branches : op;
-        break;
-    default:
-        break;
-    }
-}
-
 static void gather(struct view *view, const struct node *node, unsigned depth)
 {
     if (depth == IN_PLACE_MAX)
@@ -78,14 +31,53 @@ static void gather(struct view *view, const struct node *node, unsigned depth)
     view->types &= node->types;
     if (node->source->type == JSON_OBJECT) {
         const struct json *format = json_get_text(node->source, "format");
-        const struct json *fallback = json_get_text(node->source, "default");
         if (json_is(format, JSON_STRING) && !view->format_name.len)
             view->format_name = json_str(format);
         if (!view->fallback)
-            view->fallback = fallback;
+            view->fallback = json_get_text(node->source, "default");
     }
-    for (uint16_t i = 0; i < node->op_count; i++)
-        take_op(view, &node->ops[i], depth);
+    for (const struct op *op = node->ops, *end = op + node->op_count; op < end; op++)
+        switch ((enum op_code)op->code) {
+        case OP_CHOICES:
+            view->choices = view->choices ? view->choices : op;
+            break;
+        case OP_MINIMUM:
+            view->minimum = op;
+            break;
+        case OP_MAXIMUM:
+            view->maximum = op;
+            break;
+        case OP_COUNT:
+            if (op->applies & TYPE_BIT(JSON_ARRAY))
+                view->list_size = op;
+            break;
+        case OP_FORMAT:
+            view->format = op;
+            break;
+        case OP_PATTERN:
+            view->pattern = op;
+            break;
+        case OP_PROPERTIES:
+            if (view->props_count < PARTS_MAX)
+                view->props[view->props_count++] = op->props;
+            break;
+        case OP_ITEMS:
+            view->items = view->items ? view->items : op;
+            break;
+        case OP_REF:
+            gather(view, op->node, depth + 1);
+            break;
+        case OP_ALL_OF:
+            for (uint32_t i = 0; i < op->nodes.count; i++)
+                gather(view, op->nodes.at[i], depth + 1);
+            break;
+        case OP_ANY_OF:
+        case OP_ONE_OF:
+            view->branches = view->branches ? view->branches : op;
+            break;
+        default:
+            break;
+        }
 }
 
 static struct view view_of(const struct node *node)
@@ -400,18 +392,6 @@ void shape_put_branches(struct buf *out, const struct nodes *branches)
 
 /* ---- the JSON Schema ---- */
 
-struct json_writer {
-    struct json_out *out;
-    size_t from;
-};
-
-static void put_schema(struct json_writer *w, const struct node *node, unsigned depth);
-
-static bool is_full(const struct json_writer *w, unsigned depth)
-{
-    return depth >= SHAPE_DEPTH_MAX || w->out->buf->len - w->from > SHAPE_MAX_BYTES;
-}
-
 /* None if the list is long. */
 static void put_schema_choices(struct json_out *out, const struct choices *choices)
 {
@@ -429,60 +409,60 @@ static void put_schema_choices(struct json_out *out, const struct choices *choic
         json_put(out, choices->at[i]);
     json_close(out, ']');
 }
-static void put_schema_fields(struct json_writer *w, const struct fields *fields, unsigned depth)
+
+/* `from`: where the whole schema begins in the buffer. */
+static bool is_full(const struct json_out *out, size_t from, unsigned depth)
 {
-    size_t required = 0;
-    json_field_open(w->out, "properties", '{');
-    for (size_t i = 0; i < fields->count; i++) {
-        required += fields->at[i].required;
-        json_key_str(w->out, fields->at[i].name);
-        if (fields->at[i].node)
-            put_schema(w, fields->at[i].node, depth + 1);
-        else
-            json_put_raw(w->out, STR_LIT("{}"));
-    }
-    json_close(w->out, '}');
-    if (!required)
-        return;
-    json_field_open(w->out, "required", '[');
-    for (size_t i = 0; i < fields->count; i++)
-        if (fields->at[i].required)
-            json_put_str(w->out, fields->at[i].name);
-    json_close(w->out, ']');
+    return depth >= SHAPE_DEPTH_MAX || out->buf->len - from > SHAPE_MAX_BYTES;
 }
 
-static void put_schema(struct json_writer *w, const struct node *node, unsigned depth)
+static void put_schema(struct json_out *out, size_t from, const struct node *node, unsigned depth)
 {
     struct view view = view_of(node);
     struct fields fields = {.count = 0};
-    json_open(w->out, '{');
-    message_put_types_json(w->out, view.types);
+    json_open(out, '{');
+    message_put_types_json(out, view.types);
     if (view.choices)
-        put_schema_choices(w->out, &view.choices->choices);
+        put_schema_choices(out, &view.choices->choices);
     if (view.format_name.len && view.format_name.len <= SHAPE_VALUE_MAX_BYTES)
-        json_field_str(w->out, "format", view.format_name);
-    if (view.props_count && !is_full(w, depth))
+        json_field_str(out, "format", view.format_name);
+    if (view.props_count && !is_full(out, from, depth))
         collect_fields(&view, &fields);
     if (fields.count)
-        put_schema_fields(w, &fields, depth);
-    if (view.items && view.items->items.rest && !view.items->items.prefix.count && !is_full(w, depth)) {
-        json_key(w->out, "items");
-        put_schema(w, view.items->items.rest, depth + 1);
+        json_field_open(out, "properties", '{');
+    for (size_t i = 0; i < fields.count; i++) {
+        json_key_str(out, fields.at[i].name);
+        if (fields.at[i].node)
+            put_schema(out, from, fields.at[i].node, depth + 1);
+        else
+            json_put_raw(out, STR_LIT("{}"));
+    }
+    if (fields.count)
+        json_close(out, '}');
+    if (fields.count && fields.at[0].required) { /* required ones are first */
+        json_field_open(out, "required", '[');
+        for (size_t i = 0; i < fields.count && fields.at[i].required; i++)
+            json_put_str(out, fields.at[i].name);
+        json_close(out, ']');
+    }
+    if (view.items && view.items->items.rest && !view.items->items.prefix.count &&
+        !is_full(out, from, depth)) {
+        json_key(out, "items");
+        put_schema(out, from, view.items->items.rest, depth + 1);
     }
     const struct nodes *branches = is_union(&view) ? &view.branches->nodes : NULL;
-    if (branches && branches->count <= SHAPE_BRANCHES_MAX && !is_full(w, depth)) {
-        json_field_open(w->out, "anyOf", '[');
+    if (branches && branches->count <= SHAPE_BRANCHES_MAX && !is_full(out, from, depth)) {
+        json_field_open(out, "anyOf", '[');
         for (uint32_t i = 0; i < branches->count; i++)
-            put_schema(w, branches->at[i], depth + 1);
-        json_close(w->out, ']');
+            put_schema(out, from, branches->at[i], depth + 1);
+        json_close(out, ']');
     }
-    json_close(w->out, '}');
+    json_close(out, '}');
 }
 
 void shape_put_json(struct json_out *out, const struct node *node)
 {
-    struct json_writer w = {out, out->buf->len};
-    put_schema(&w, node, 0);
+    put_schema(out, out->buf->len, node, 0);
 }
 
 /* ---- parameters ---- */
