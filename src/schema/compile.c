@@ -15,19 +15,36 @@ enum state { UNSEEN, OPEN, DONE };
 
 static enum err visit(struct compiler *c, const struct node *node);
 
-/* The nodes an op applies to the same value. A dynamic reference may lead elsewhere: the passes bound it. */
-static enum err visit_in_place(struct compiler *c, const struct op *op)
+/* Visits the nodes that an op applies to the same value. *types: those that can pass the op, as far as its
+ * own value and these nodes decide. A dynamic reference may lead elsewhere: the passes bound it. */
+static enum err visit_op(struct compiler *c, const struct op *op, unsigned *types)
 {
     enum err err = OK;
     switch ((enum op_code)op->code) {
+    case OP_CHOICES:
+        *types = TYPES_ANY & ~op->applies;
+        for (uint32_t i = 0; i < op->choices.count; i++)
+            *types |= type_bit_of(op->choices.at[i]);
+        return OK;
     case OP_REF:
+        err = visit(c, op->node);
+        *types = op->node->types;
+        return err;
     case OP_NOT:
         return visit(c, op->node);
     case OP_ALL_OF:
+        for (uint32_t i = 0; i < op->nodes.count && !err; i++) {
+            err = visit(c, op->nodes.at[i]);
+            *types &= op->nodes.at[i]->types;
+        }
+        return err;
     case OP_ANY_OF:
     case OP_ONE_OF:
-        for (uint32_t i = 0; i < op->nodes.count && !err; i++)
+        *types = 0;
+        for (uint32_t i = 0; i < op->nodes.count && !err; i++) {
             err = visit(c, op->nodes.at[i]);
+            *types |= op->nodes.at[i]->types;
+        }
         return err;
     case OP_IF: {
         const struct node *parts[] = {op->branch.condition, op->branch.then, op->branch.otherwise};
@@ -41,33 +58,6 @@ static enum err visit_in_place(struct compiler *c, const struct op *op)
         return err;
     default:
         return OK;
-    }
-}
-
-/* The types that can pass an op, as far as its own value and in-place nodes decide. */
-static unsigned types_through(const struct op *op)
-{
-    unsigned types = 0;
-    switch ((enum op_code)op->code) {
-    case OP_CHOICES:
-        types = TYPES_ANY & ~op->applies;
-        for (uint32_t i = 0; i < op->choices.count; i++)
-            types |= type_bit_of(op->choices.at[i]);
-        return types;
-    case OP_REF:
-        return op->node->types;
-    case OP_ALL_OF:
-        types = TYPES_ANY;
-        for (uint32_t i = 0; i < op->nodes.count; i++)
-            types &= op->nodes.at[i]->types;
-        return types;
-    case OP_ANY_OF:
-    case OP_ONE_OF:
-        for (uint32_t i = 0; i < op->nodes.count; i++)
-            types |= op->nodes.at[i]->types;
-        return types;
-    default:
-        return TYPES_ANY;
     }
 }
 
@@ -191,7 +181,8 @@ static enum err visit(struct compiler *c, const struct node *node)
     c->chain++;
     enum err err = OK;
     for (uint16_t i = 0; i < node->op_count && !err; i++) {
-        err = visit_in_place(c, &node->ops[i]);
+        unsigned types = TYPES_ANY;
+        err = visit_op(c, &node->ops[i], &types);
         if (err == ERR_SCHEMA && node->ops[i].code == OP_REF && c->faults) {
             compile_fault(c, node->source, node->ops[i].keyword,
                           subschema_pointer(c->arena, entry->subschema), err);
@@ -199,7 +190,7 @@ static enum err visit(struct compiler *c, const struct node *node)
         }
         if (err)
             break;
-        entry->node.types &= (uint8_t)types_through(&node->ops[i]);
+        entry->node.types &= (uint8_t)types;
         find_branch_map(c, (struct op *)&node->ops[i]);
     }
     /* {"$ref": …} alone becomes its target, unless the path taken counts. */

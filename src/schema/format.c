@@ -370,17 +370,6 @@ static bool consists_of(struct str s, unsigned set)
     return true;
 }
 
-/* "v1.x" in brackets: an address of some future version. */
-static bool is_ip_future(struct str s)
-{
-    size_t n = 1;
-    while (n < s.len && ascii_is_hex(s.at[n]))
-        n++;
-    struct str address = str_from(s, n + 1);
-    return n > 1 && n < s.len && s.at[n] == '.' && address.len && !memchr(address.at, '%', address.len) &&
-           consists_of(address, IN_HOST | COLON);
-}
-
 /* user@host:port, each part but the host optional; a host may be an address in brackets. */
 static bool is_authority(struct str s)
 {
@@ -392,8 +381,17 @@ static bool is_authority(struct str s)
         if (!end)
             return false;
         struct str address = {s.at + 1, (size_t)(end - s.at) - 1};
-        if (address.len && (address.at[0] | 32) == 'v' ? !is_ip_future(address) : !is_ipv6(address))
+        if (address.len && (address.at[0] | 32) == 'v') { /* "v1.x": of some future version */
+            size_t n = 1;
+            while (n < address.len && ascii_is_hex(address.at[n]))
+                n++;
+            struct str rest = str_from(address, n + 1);
+            if (n == 1 || n == address.len || address.at[n] != '.' || !rest.len ||
+                memchr(rest.at, '%', rest.len) || !consists_of(rest, IN_HOST | COLON))
+                return false;
+        } else if (!is_ipv6(address)) {
             return false;
+        }
         port = str_from(s, address.len + 2);
     } else {
         struct str host = take(&s, span_until(s, COLON));

@@ -407,19 +407,13 @@ static bool is_nullable(const struct node_builder *b)
     return json_is_true(json_get_text(b->source, "nullable"));
 }
 
-/* Strings alone; in a list, at least one. */
-static bool names_types(const struct json *value)
-{
-    bool names = value->type == JSON_STRING || (value->type == JSON_ARRAY && value->len);
-    for (uint32_t i = 0; names && value->type == JSON_ARRAY && i < value->len; i++)
-        names = value->items[i].type == JSON_STRING;
-    return names;
-}
-
 static enum err compile_type(struct node_builder *b, const struct json *value)
 {
     unsigned types = 0;
-    if (b->c->faults && !names_types(value))
+    bool names = value->type == JSON_STRING || (value->type == JSON_ARRAY && value->len);
+    for (uint32_t i = 0; names && value->type == JSON_ARRAY && i < value->len; i++)
+        names = value->items[i].type == JSON_STRING;
+    if (b->c->faults && !names)
         return ignore(b, "expected the name of a type, or a list of them");
     if (value->type == JSON_ARRAY)
         for (uint32_t i = 0; i < value->len; i++)

@@ -393,21 +393,6 @@ static enum err refuse(struct compiler *c, const struct subschema *from, struct 
                    STR_ARG(str_cut(reference, 200)), STR_ARG(subschema_pointer(c->arena, from)), reason);
 }
 
-/* The innermost subschema on the way gives its base URI to what lies below it. */
-static enum err follow_pointer(struct compiler *c, const struct subschema *root, struct str pointer,
-                               struct subschema **out)
-{
-    const struct json *at = root->source;
-    struct resource *resource = root->resource;
-    while (pointer.len && at) {
-        at = json_pointer_step(c->arena, at, &pointer);
-        struct subschema *passed = at ? subschema_find(c, at) : NULL;
-        resource = passed ? passed->resource : resource;
-    }
-    *out = at ? subschema_find(c, at) : NULL;
-    return *out || !at ? OK : subschema_index(c, at, resource, out);
-}
-
 enum err ref_resolve(struct compiler *c, const struct subschema *from, struct str reference,
                      struct subschema **out, struct str *by_anchor)
 {
@@ -428,7 +413,17 @@ enum err ref_resolve(struct compiler *c, const struct subschema *from, struct st
     if (!fragment.len) {
         *out = resource->root;
     } else if (fragment.at[0] == '/') {
-        err = follow_pointer(c, resource->root, fragment, out);
+        /* The innermost subschema on the way gives its base URI to what lies below it. */
+        const struct json *at = resource->root->source;
+        struct resource *base = resource->root->resource;
+        while (fragment.len && at) {
+            at = json_pointer_step(c->arena, at, &fragment);
+            struct subschema *passed = at ? subschema_find(c, at) : NULL;
+            base = passed ? passed->resource : base;
+        }
+        *out = at ? subschema_find(c, at) : NULL;
+        if (at && !*out)
+            err = subschema_index(c, at, base, out);
     } else {
         anchor = fragment;
         *out = resource->anchors ? map_get(resource->anchors, anchor) : NULL;
