@@ -118,21 +118,19 @@ static enum request_status begin(struct request *r, struct approval_request *wor
 enum request_status approvals_method(struct request *r)
 {
     struct approval_request *work = ARENA_NEW(r->arena, struct approval_request);
-    if (param_require_operator(r, "toolgate/approvals"))
-        return REQUEST_DONE;
     work->kind = APPROVAL_LIST;
     return begin(r, work);
 }
 
-static enum request_status decide(struct request *r, const char *method, bool given)
+enum request_status approval_answer_method(struct request *r)
 {
     struct approval_request *work = ARENA_NEW(r->arena, struct approval_request);
     const struct peer *peer = &r->client->peer;
     struct str id;
-    if (param_require_operator(r, method) || param_string(r, r->params, "params.", "id", &id))
+    if (param_string(r, r->params, "params.", "id", &id))
         return REQUEST_DONE;
     work->kind = APPROVAL_DECIDE;
-    work->given = given;
+    work->given = strcmp(r->method->name, "toolgate/approve") == 0;
     work->asked = (struct approval){
         .id = approvals_read_id(id),
         .process = approvals_process((uint32_t)peer->pid),
@@ -145,16 +143,6 @@ static enum request_status decide(struct request *r, const char *method, bool gi
                            "approvals` lists them",
                            APPROVAL_ID_CHARS);
     return begin(r, work);
-}
-
-enum request_status approve_method(struct request *r)
-{
-    return decide(r, "toolgate/approve", true);
-}
-
-enum request_status deny_method(struct request *r)
-{
-    return decide(r, "toolgate/deny", false);
 }
 
 /* ---- pins ---- */
@@ -257,7 +245,5 @@ static enum request_status accept_pin(struct request *r, const struct json *acce
 enum request_status pins_method(struct request *r)
 {
     const struct json *accept = json_get_text(r->params, "accept");
-    if (param_require_operator(r, "toolgate/pins"))
-        return REQUEST_DONE;
     return accept ? accept_pin(r, accept) : show(r);
 }

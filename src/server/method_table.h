@@ -10,15 +10,20 @@
 
 struct subscription;
 
-enum method_era { ERA_LEGACY = 1, ERA_MODERN = 2, ERA_BOTH = 3 };
+enum method_flags {
+    ERA_LEGACY = 1,
+    ERA_MODERN = 2,
+    ERA_BOTH = ERA_LEGACY | ERA_MODERN,
+    MAY_WAIT = 4,      /* counts against limits.in_flight and limits.memory */
+    TAKES_FAULT = 8,   /* a fault in the JSON of its arguments is a verdict, not an error */
+    FOR_OPERATORS = 16 /* an error for any other user (policy/peer.h) */
+};
 
 typedef enum request_status method_handler(struct request *request);
 
 struct method {
     const char *name;
-    enum method_era eras;
-    bool may_wait;    /* counts against limits.in_flight and limits.memory */
-    bool takes_fault; /* a fault in the JSON of its arguments is a verdict, not an error */
+    unsigned flags; /* enum method_flags */
     method_handler *handle;
 };
 
@@ -30,13 +35,13 @@ struct str method_suggest(struct str name);
 /* False: there is no such notification. */
 bool notification_handle(struct request *request);
 
-method_handler call_methods_call, call_methods_check, call_methods_report; /* call_methods.c */
+method_handler call_methods_call, call_methods_check, call_methods_report;
 method_handler mcp_tools_list, tool_methods_register, tool_methods_tools, tool_methods_schemas;
 method_handler session_methods_turn, session_methods_session, session_methods_sessions;
-method_handler passing_prompts_list, passing_prompts_get, passing_resources_list, passing_templates_list,
-    passing_resources_read, passing_subscribe, passing_unsubscribe, passing_complete; /* passing_methods.c */
-method_handler approvals_method, approve_method, deny_method;                         /* approval_methods.c */
-method_handler pins_method, reload_method, status_method, subscriptions_listen;
+method_handler passing_list, passing_prompts_get, passing_resources_read, passing_subscribe,
+    passing_unsubscribe, passing_complete;
+method_handler approvals_method, approval_answer_method, pins_method;
+method_handler reload_method, status_method, subscriptions_listen;
 
 /* ---- method_table.c ---- */
 

@@ -547,8 +547,6 @@ enum request_status reload_wait(struct request *request, const char *cause)
 
 enum request_status reload_method(struct request *request)
 {
-    if (param_require_operator(request, "toolgate/reload"))
-        return REQUEST_DONE;
     return reload_wait(request, "asked");
 }
 

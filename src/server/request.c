@@ -166,8 +166,8 @@ static enum err check_modern(struct request *r)
 static enum err find_method(struct request *r)
 {
     const struct method *method = r->method = method_find(r->method_name);
-    if (method && method->eras & (r->modern ? ERA_MODERN : ERA_LEGACY)) {
-        if (r->fault.len && !method->takes_fault)
+    if (method && method->flags & (r->modern ? ERA_MODERN : ERA_LEGACY)) {
+        if (r->fault.len && !(method->flags & TAKES_FAULT))
             return reply_refuse(r, RPC_PARSE, "no valid JSON: " STR_FMT, STR_ARG(r->fault));
         return OK;
     }
@@ -192,7 +192,7 @@ static enum err find_place(struct request *r)
     size_t bytes = server->pending_bytes + loop_bytes(server->loop);
     size_t all = config_in_flight_all(config), pending = server->pending;
     size_t left = all > pending ? all - pending : 0, of_user = config->limits.in_flight_user;
-    if (!r->method->may_wait)
+    if (!(r->method->flags & MAY_WAIT))
         return OK;
     if (bytes > config->limits.memory)
         return reply_refuse(r, RPC_MEMORY,
@@ -313,6 +313,8 @@ static enum request_status serve(struct request *r, struct str text)
     r->modern = json_get_text(r->meta, MCP_VERSION_KEY) || json_get_text(r->meta, MCP_CAPABILITIES_KEY) ||
                 json_get_text(r->meta, MCP_CLIENT_KEY);
     if ((r->modern && check_modern(r)) || find_method(r) || find_place(r) || gate_keys_check(r))
+        return REQUEST_DONE;
+    if (r->method->flags & FOR_OPERATORS && param_require_operator(r, r->method->name))
         return REQUEST_DONE;
     return r->method->handle(r);
 }

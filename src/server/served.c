@@ -24,13 +24,14 @@
 static const struct kind {
     enum upstream_list list; /* what upstreams call it */
     const char *noun, *name_member;
+    const char *method;
     const char *member;    /* of the reply */
     const char *in_status; /* its count */
 } kinds[SERVED_KINDS] = {
-    [SERVED_PROMPTS] = {UPSTREAM_PROMPTS, "prompt", "name", "prompts", "prompts"},
-    [SERVED_RESOURCES] = {UPSTREAM_RESOURCES, "resource", "uri", "resources", "resources"},
-    [SERVED_TEMPLATES] = {UPSTREAM_TEMPLATES, "resource template", "uriTemplate", "resourceTemplates",
-                          "templates"},
+    [SERVED_PROMPTS] = {UPSTREAM_PROMPTS, "prompt", "name", "prompts/list", "prompts", "prompts"},
+    [SERVED_RESOURCES] = {UPSTREAM_RESOURCES, "resource", "uri", "resources/list", "resources", "resources"},
+    [SERVED_TEMPLATES] = {UPSTREAM_TEMPLATES, "resource template", "uriTemplate", "resources/templates/list",
+                          "resourceTemplates", "templates"},
 };
 
 struct list {
@@ -433,9 +434,12 @@ static bool read_cursor(struct request *r, const struct served **served, size_t 
     return *served && (numbers[0] == lists->number || *served == lists->before);
 }
 
-static enum request_status reply_list(struct request *r, enum served_kind kind)
+enum request_status passing_list(struct request *r)
 {
     struct server *server = r->client->server;
+    enum served_kind kind = SERVED_PROMPTS;
+    while (strcmp(kinds[kind].method, r->method->name) != 0)
+        kind++;
     const struct served *served = served_now(server);
     size_t from = 0;
     if (json_get_text(r->params, "cursor") && !read_cursor(r, &served, &from))
@@ -454,19 +458,4 @@ static enum request_status reply_list(struct request *r, enum served_kind kind)
         json_fields(out, FIELD_NUM("ttlMs", MCP_TTL_MS), FIELD_TEXT("cacheScope", MCP_CACHE_SCOPE));
     upstreams_refresh(server->gate.upstreams, kinds[kind].list);
     return reply_close(r);
-}
-
-enum request_status passing_prompts_list(struct request *r)
-{
-    return reply_list(r, SERVED_PROMPTS);
-}
-
-enum request_status passing_resources_list(struct request *r)
-{
-    return reply_list(r, SERVED_RESOURCES);
-}
-
-enum request_status passing_templates_list(struct request *r)
-{
-    return reply_list(r, SERVED_TEMPLATES);
 }

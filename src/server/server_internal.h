@@ -41,7 +41,7 @@ struct watched_resource;
 
 #define SERVER_REFUSAL_LIMITS 64u /* users whose refused connections are logged apart */
 
-struct server_lists {        /* prompts, resources and templates for clients: passing_methods.c */
+struct server_lists {        /* prompts, resources and templates for clients: served.c */
     struct served *now;      /* NULL: not made yet */
     struct served *before;   /* for clients in the middle of its pages */
     uint32_t number;         /* of `now` */
@@ -76,7 +76,7 @@ struct server {
     struct page_decisions *page_decisions; /* NULL: no page */
     struct event *on_term, *on_int, *on_hup, *on_usr1, *watchdog;
     struct timer drain_new, drain_limit, shadow_timer, memory_timer;
-    int64_t shadow_day; /* since 1970: the last one for which shadow_watch.c wrote the log */
+    int64_t shadow_day; /* since 1970: the last one for which the log was written */
     bool serving, reloading, draining, finished;
 };
 

@@ -275,8 +275,7 @@ enum request_status session_methods_sessions(struct request *r)
     struct str sort;
     uint32_t limit;
     size_t order = 0;
-    if (param_require_operator(r, "toolgate/sessions") ||
-        param_string(r, r->params, "params.", "sort", &sort))
+    if (param_string(r, r->params, "params.", "sort", &sort))
         return REQUEST_DONE;
     while (order < sizeof(orders) / sizeof(*orders) && !str_is(sort, orders[order]))
         order++;
