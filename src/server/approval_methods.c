@@ -127,7 +127,7 @@ enum request_status approval_answer_method(struct request *r)
     struct approval_request *work = ARENA_NEW(r->arena, struct approval_request);
     const struct peer *peer = &r->client->peer;
     struct str id;
-    if (param_string(r, r->params, "params.", "id", &id))
+    if (param_string(r, r->params, "id", &id))
         return REQUEST_DONE;
     work->kind = APPROVAL_DECIDE;
     work->given = strcmp(r->method->name, "toolgate/approve") == 0;
@@ -229,8 +229,7 @@ static enum request_status accept_pin(struct request *r, const struct json *acce
     if (!json_is(accept, JSON_OBJECT))
         return reply_error(r, RPC_INVALID_PARAMS, "params.accept: expected {\"tool\",\"digest\"}, got %s",
                            param_kind(accept));
-    if (param_string(r, accept, "params.accept.", "tool", &tool) ||
-        param_string(r, accept, "params.accept.", "digest", &digest))
+    if (param_string(r, accept, "tool", &tool) || param_string(r, accept, "digest", &digest))
         return REQUEST_DONE;
     if (!review)
         return reply_error(r, RPC_UNAVAILABLE, "pins are off: set pins = \"warn\", \"changes\" or \"all\"");

@@ -47,11 +47,10 @@ static enum err read_call(struct request *r, enum call_mode mode, struct call_re
     if (!json_is(name, JSON_STRING) && (name || mode != CALL_REPORT))
         return reply_refuse(r, RPC_INVALID_PARAMS, "params.name: expected a string, the tool's name, got %s",
                             param_kind(name));
-    bool refused = param_session(r, &c->session) ||
-                   param_goal(r, r->meta, "params._meta.", GATE_GOAL_KEY, &c->goal) ||
-                   param_turn(r, r->meta, "params._meta.", GATE_TURN_KEY, &c->turn, &c->turn_text) ||
-                   param_by(r, r->meta, "params._meta.", GATE_BY_KEY, &c->by_person) ||
-                   param_agent(r, &c->agent) || param_context(r, &c->context);
+    bool refused = param_session(r, &c->session) || param_goal(r, r->meta, GATE_GOAL_KEY, &c->goal) ||
+                   param_turn(r, r->meta, GATE_TURN_KEY, &c->turn, &c->turn_text) ||
+                   param_by(r, r->meta, GATE_BY_KEY, &c->by_person) || param_agent(r, &c->agent) ||
+                   param_context(r, &c->context);
     return refused ? ERR_PARSE : OK;
 }
 
@@ -164,7 +163,7 @@ static enum err read_elicitation(struct request *r, struct call_request *call)
             param_kind(responses));
     call->asks = call->supports_elicitation ? CALL_ASKS_REPLY : CALL_ASKS_NOBODY;
     call->input_responses = responses;
-    enum err err = param_string(r, r->params, "params.", "requestState", &call->request_state);
+    enum err err = param_string(r, r->params, "requestState", &call->request_state);
     /* The answer to a policy's question. The state is only its id: an invented one names no question of this
      * call. */
     if (!err && str_starts(call->request_state, QUESTION_STATE)) {

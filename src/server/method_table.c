@@ -106,7 +106,7 @@ static enum request_status mcp_initialize(struct request *r)
 {
     const struct json *info = json_get_text(r->params, "clientInfo");
     struct str requested, served = STR_LIT(MCP_NEWEST_LEGACY);
-    if (param_string(r, r->params, "params.", "protocolVersion", &requested))
+    if (param_string(r, r->params, "protocolVersion", &requested))
         return REQUEST_DONE;
     if (!requested.len)
         return reply_error(r, RPC_INVALID_PARAMS,

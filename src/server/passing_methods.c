@@ -469,7 +469,7 @@ static const struct upstream_spec *find_resource(struct request *r, struct str u
 
 static bool need(struct request *r, const char *key, struct str *out)
 {
-    if (param_string(r, r->params, "params.", key, out))
+    if (param_string(r, r->params, key, out))
         return false;
     if (!out->len)
         reply_error(r, RPC_INVALID_PARAMS, "params.%s: expected a string, got nothing", key);

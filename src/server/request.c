@@ -351,49 +351,53 @@ const char *param_kind(const struct json *value)
     return value ? kinds[value->type] : "nothing";
 }
 
+static const char *path_of(const struct request *r, const struct json *object)
+{
+    return object == r->meta ? "params._meta." : object == r->params ? "params." : "params.accept.";
+}
+
 /* Shows a scalar itself, anything else by its kind. */
-static enum err refuse_type(struct request *r, const char *path, const char *key, const char *expected,
-                            const struct json *got)
+static enum err refuse_type(struct request *r, const struct json *object, const char *key,
+                            const char *expected, const struct json *got)
 {
     struct buf text = buf_in(r->arena);
     if (got->type == JSON_ARRAY || got->type == JSON_OBJECT)
         buf_text(&text, param_kind(got));
     else
         json_write(&text, got);
-    return reply_refuse(r, RPC_INVALID_PARAMS, "%s%s: expected %s, got " STR_FMT, path, key, expected,
-                        STR_ARG(str_cut(buf_view(&text), GOT_MAX_BYTES)));
+    return reply_refuse(r, RPC_INVALID_PARAMS, "%s%s: expected %s, got " STR_FMT, path_of(r, object), key,
+                        expected, STR_ARG(str_cut(buf_view(&text), GOT_MAX_BYTES)));
 }
 
-enum err param_string(struct request *request, const struct json *object, const char *path, const char *key,
-                      struct str *out)
+enum err param_string(struct request *request, const struct json *object, const char *key, struct str *out)
 {
     const struct json *value = json_get_text(object, key);
     *out = json_str(value);
-    return !value || json_is(value, JSON_STRING) ? OK : refuse_type(request, path, key, "a string", value);
+    return !value || json_is(value, JSON_STRING) ? OK : refuse_type(request, object, key, "a string", value);
 }
 
 enum err param_flag(struct request *request, const char *key, bool *out)
 {
     const struct json *value = json_get_text(request->params, key);
     *out = json_is_true(value);
-    return !value || json_is(value, JSON_BOOL) ? OK
-                                               : refuse_type(request, "params.", key, "true or false", value);
+    return !value || json_is(value, JSON_BOOL)
+               ? OK
+               : refuse_type(request, request->params, key, "true or false", value);
 }
 
-enum err param_count(struct request *request, const struct json *object, const char *path, const char *key,
-                     uint32_t *out)
+enum err param_count(struct request *request, const struct json *object, const char *key, uint32_t *out)
 {
     const struct json *value = json_get_text(object, key);
     int64_t n = 0;
     *out = 0;
     if (value && (!json_int(value, &n) || n < 0 || n > COUNT_MAX))
-        return refuse_type(request, path, key, "a whole number from 1 to 2147483647", value);
+        return refuse_type(request, object, key, "a whole number from 1 to 2147483647", value);
     *out = (uint32_t)n;
     return OK;
 }
 
-enum err param_turn(struct request *request, const struct json *object, const char *path, const char *key,
-                    uint32_t *number, uint32_t *text)
+enum err param_turn(struct request *request, const struct json *object, const char *key, uint32_t *number,
+                    uint32_t *text)
 {
     const struct json *value = json_get_text(object, key);
     struct str name = json_str(value);
@@ -403,7 +407,7 @@ enum err param_turn(struct request *request, const struct json *object, const ch
         *text = ledger_turn_text(name);
     else if (value && (!json_int(value, &n) || n < 0 || n > COUNT_MAX))
         return refuse_type(
-            request, path, key,
+            request, object, key,
             "a whole number from 1 to 2147483647, or a text of 1 to 128 bytes that names the turn", value);
     *number = (uint32_t)n;
     return OK;
@@ -415,42 +419,39 @@ struct str param_label(const struct json *object, const char *key)
     return json_is(value, JSON_NUMBER) ? (struct str){value->text, value->len} : json_str(value);
 }
 
-enum err param_by(struct request *request, const struct json *object, const char *path, const char *key,
-                  bool *by_person)
+enum err param_by(struct request *request, const struct json *object, const char *key, bool *by_person)
 {
     const struct json *value = json_get_text(object, key);
     struct str name = json_str(value);
     *by_person = str_is(name, "person");
     return !value || *by_person || str_is(name, "program")
                ? OK
-               : refuse_type(request, path, key, "\"person\" or \"program\"", value);
+               : refuse_type(request, object, key, "\"person\" or \"program\"", value);
 }
 
-static enum err param_bounded(struct request *request, const struct json *object, const char *path,
-                              const char *key, size_t most, const char *hint, struct str *out)
+static enum err param_bounded(struct request *request, const struct json *object, const char *key,
+                              size_t most, const char *hint, struct str *out)
 {
-    enum err err = param_string(request, object, path, key, out);
+    enum err err = param_string(request, object, key, out);
     if (!err && out->len > most)
-        return reply_refuse(request, RPC_INVALID_PARAMS, "%s%s: expected at most %zu bytes, got %zu%s", path,
-                            key, most, out->len, hint);
+        return reply_refuse(request, RPC_INVALID_PARAMS, "%s%s: expected at most %zu bytes, got %zu%s",
+                            path_of(request, object), key, most, out->len, hint);
     return err;
 }
 
 enum err param_agent(struct request *request, struct str *out)
 {
-    return param_bounded(request, request->meta, "params._meta.", GATE_AGENT_KEY, AGENT_MAX_BYTES, "", out);
+    return param_bounded(request, request->meta, GATE_AGENT_KEY, AGENT_MAX_BYTES, "", out);
 }
 
 enum err param_session(struct request *request, struct str *out)
 {
-    return param_bounded(request, request->meta, "params._meta.", GATE_SESSION_KEY, SESSION_MAX_BYTES, "",
-                         out);
+    return param_bounded(request, request->meta, GATE_SESSION_KEY, SESSION_MAX_BYTES, "", out);
 }
 
-enum err param_goal(struct request *request, const struct json *object, const char *path, const char *key,
-                    struct str *out)
+enum err param_goal(struct request *request, const struct json *object, const char *key, struct str *out)
 {
-    return param_bounded(request, object, path, key, GOAL_MAX_BYTES,
+    return param_bounded(request, object, key, GOAL_MAX_BYTES,
                          ": send the user's request without the long texts that belong to it", out);
 }
 
@@ -461,7 +462,7 @@ enum err param_context(struct request *request, const struct json **out)
     if (!context)
         return OK;
     if (!json_is(context, JSON_OBJECT))
-        return refuse_type(request, "params._meta.", GATE_CONTEXT_KEY, "an object", context);
+        return refuse_type(request, request->meta, GATE_CONTEXT_KEY, "an object", context);
     size_t bytes = json_to_str(request->arena, context).len;
     return bytes <= CONTEXT_MAX_BYTES
                ? OK

@@ -115,30 +115,26 @@ upstream_progress *reply_progress_begin(struct request *request);
 
 /* ---- members of params: these reply with -32602 and return ERR_PARSE if a value has the wrong type ---- */
 
-/* Absent: STR_NONE. `path`: of the object, for the error. */
-enum err param_string(struct request *request, const struct json *object, const char *path, const char *key,
-                      struct str *out);
+/* `object`: params, params._meta, or the object params.accept. Absent: STR_NONE. */
+enum err param_string(struct request *request, const struct json *object, const char *key, struct str *out);
 /* Absent: false. */
 enum err param_flag(struct request *request, const char *key, bool *out);
 /* Absent: 0. */
-enum err param_count(struct request *request, const struct json *object, const char *path, const char *key,
-                     uint32_t *out);
+enum err param_count(struct request *request, const struct json *object, const char *key, uint32_t *out);
 /* A name that may also be a number, as models count their steps; empty: none. */
 struct str param_label(const struct json *object, const char *key);
 /* A user's turn: its number, or the hash of the text that names it (ledger_turn_text). Absent: both 0. */
 #define TURN_TEXT_MAX_BYTES 128u
-enum err param_turn(struct request *request, const struct json *object, const char *path, const char *key,
-                    uint32_t *number, uint32_t *text);
+enum err param_turn(struct request *request, const struct json *object, const char *key, uint32_t *number,
+                    uint32_t *text);
 /* Who began a turn: "person" or "program"; absent: a program. */
-enum err param_by(struct request *request, const struct json *object, const char *path, const char *key,
-                  bool *by_person);
+enum err param_by(struct request *request, const struct json *object, const char *key, bool *by_person);
 /* _meta's dev.toolgate/agent; empty: the session's main agent. */
 #define AGENT_MAX_BYTES 128u
 enum err param_agent(struct request *request, struct str *out);
 /* The user's goal, under this key of `object`. Hooks read it and ids are looked for in it, in each call. */
 #define GOAL_MAX_BYTES 8192u
-enum err param_goal(struct request *request, const struct json *object, const char *path, const char *key,
-                    struct str *out);
+enum err param_goal(struct request *request, const struct json *object, const char *key, struct str *out);
 /* The session's name from params._meta; empty: anonymous. */
 enum err param_session(struct request *request, struct str *out);
 

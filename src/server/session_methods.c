@@ -53,9 +53,8 @@ enum request_status session_methods_turn(struct request *r)
     uint32_t turn, turn_text;
     bool end, compacted, by_person;
     if (param_session(r, &session) || param_flag(r, "end", &end) || param_flag(r, "compacted", &compacted) ||
-        param_by(r, r->params, "params.", "by", &by_person) ||
-        param_goal(r, r->params, "params.", "goal", &goal) ||
-        param_turn(r, r->params, "params.", "turn", &turn, &turn_text))
+        param_by(r, r->params, "by", &by_person) || param_goal(r, r->params, "goal", &goal) ||
+        param_turn(r, r->params, "turn", &turn, &turn_text))
         return REQUEST_DONE;
     struct ledger_work *work = begin(r, session, &r->client->peer);
     r->answer = answer_turn;
@@ -183,8 +182,8 @@ enum request_status session_methods_session(struct request *r)
     struct str session, given, tool;
     struct peer owner;
     bool forget;
-    if (param_session(r, &session) || param_string(r, r->params, "params.", "session", &given) ||
-        param_string(r, r->params, "params.", "reset", &tool) || param_flag(r, "forget", &forget) ||
+    if (param_session(r, &session) || param_string(r, r->params, "session", &given) ||
+        param_string(r, r->params, "reset", &tool) || param_flag(r, "forget", &forget) ||
         read_owner(r, &owner) || check_tool(r, tool))
         return REQUEST_DONE;
     struct ledger *ledger = r->client->server->gate.ledger;
@@ -275,7 +274,7 @@ enum request_status session_methods_sessions(struct request *r)
     struct str sort;
     uint32_t limit;
     size_t order = 0;
-    if (param_string(r, r->params, "params.", "sort", &sort))
+    if (param_string(r, r->params, "sort", &sort))
         return REQUEST_DONE;
     while (order < sizeof(orders) / sizeof(*orders) && !str_is(sort, orders[order]))
         order++;
@@ -283,7 +282,7 @@ enum request_status session_methods_sessions(struct request *r)
         return reply_error(r, RPC_INVALID_PARAMS,
                            "params.sort: expected recent, refusals or calls, got '" STR_FMT "'",
                            STR_ARG(str_cut(sort, 64)));
-    if (param_flag(r, "loops", &query.loops) || param_count(r, r->params, "params.", "limit", &limit))
+    if (param_flag(r, "loops", &query.loops) || param_count(r, r->params, "limit", &limit))
         return REQUEST_DONE;
     query.order = sort.len ? (enum session_list_order)order : SESSION_LIST_RECENT;
     query.limit = limit > SESSION_LIST_MAX ? SESSION_LIST_MAX : limit;

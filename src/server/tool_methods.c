@@ -77,9 +77,9 @@ static enum request_status begin_list(struct request *r, struct tools_list *list
     struct ledger_place place = {.turn_idle_s = config->turn_idle_s};
     list->wanted.peer = &client->peer;
     if (param_session(r, &list->wanted.session) ||
-        param_goal(r, r->meta, "params._meta.", GATE_GOAL_KEY, &list->wanted.goal) ||
+        param_goal(r, r->meta, GATE_GOAL_KEY, &list->wanted.goal) ||
         param_context(r, &list->wanted.context) ||
-        param_turn(r, r->meta, "params._meta.", GATE_TURN_KEY, &place.turn, &place.turn_text))
+        param_turn(r, r->meta, GATE_TURN_KEY, &place.turn, &place.turn_text))
         return REQUEST_DONE;
     if (!r->modern &&
         r->method->handle == mcp_tools_list) /* initialize is optional: this request stands for it */
@@ -104,7 +104,7 @@ enum request_status mcp_tools_list(struct request *r)
 {
     struct tools_list *list = ARENA_NEW(r->arena, struct tools_list);
     struct str cursor;
-    if (param_string(r, r->params, "params.", "cursor", &cursor))
+    if (param_string(r, r->params, "cursor", &cursor))
         return REQUEST_DONE;
     if (json_get_text(r->params, "cursor"))
         return reply_error(
@@ -119,7 +119,7 @@ enum request_status tool_methods_tools(struct request *r)
 {
     struct tools_list *list = ARENA_NEW(r->arena, struct tools_list);
     struct str format;
-    if (param_string(r, r->params, "params.", "format", &format))
+    if (param_string(r, r->params, "format", &format))
         return REQUEST_DONE;
     if (provider_format_named(format.len ? format : STR_LIT("mcp"), &list->wanted.provider.format) != OK)
         return reply_error(r, RPC_INVALID_PARAMS,
@@ -266,8 +266,7 @@ static enum request_status refuse_name(struct request *r, struct str name)
 enum request_status tool_methods_schemas(struct request *r)
 {
     struct str name, provider;
-    if (param_string(r, r->params, "params.", "name", &name) ||
-        param_string(r, r->params, "params.", "format", &provider))
+    if (param_string(r, r->params, "name", &name) || param_string(r, r->params, "format", &provider))
         return REQUEST_DONE;
     const struct response_format *format = NULL;
     for (size_t i = 0; i < sizeof(response_formats) / sizeof(response_formats[0]); i++)
