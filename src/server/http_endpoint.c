@@ -15,6 +15,18 @@
 #include <stdlib.h>
 #include <sys/stat.h>
 
+#define HTTP_TOKEN_MIN_BYTES 16u /* of token_file, without the white space around it */
+#define HTTP_TOKEN_MAX_BYTES 4096u
+#define METRICS_TEXT_TYPE    "text/plain; version=0.0.4; charset=utf-8"
+#define PAGE_JSON_TYPE       "application/json"
+/* No inline script or style, nothing from elsewhere, in no frame; JSON needs no more than a file. */
+#define PAGE_HEADERS                                                                                         \
+    "Content-Security-Policy: default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; " \
+    "form-action 'none'; frame-ancestors 'none'; base-uri 'none'\r\n"                                        \
+    "Referrer-Policy: no-referrer\r\n"                                                                       \
+    "Cross-Origin-Resource-Policy: same-origin\r\n"                                                          \
+    "Cross-Origin-Opener-Policy: same-origin\r\n"
+
 /* Who asks without end gets the same text again: writing replies takes at most a twentieth of the time, after
  * a burst. */
 #define SHARE_OF_TIME 20

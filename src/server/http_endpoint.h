@@ -17,9 +17,6 @@ struct json_out;
 struct page_decisions;
 struct server;
 
-#define HTTP_TOKEN_MIN_BYTES 16u /* of token_file, without the white space around it */
-#define HTTP_TOKEN_MAX_BYTES 4096u
-
 /* Appends the reply's body and returns its status, 200. With 400 or more, the body is one line of text. */
 typedef unsigned http_route_write(struct server *server, const struct http_request *request,
                                   struct buf *body);
@@ -35,7 +32,6 @@ const struct http_listener_counts *http_endpoint_counts(const struct http_endpoi
 
 /* metrics_text.c, the route /metrics: the figures in Prometheus' text format 0.0.4. docs/monitoring.md lists
  * the metrics. */
-#define METRICS_TEXT_TYPE "text/plain; version=0.0.4; charset=utf-8"
 http_route_write metrics_text_route;
 
 /* ---- page.c ----
@@ -48,20 +44,6 @@ http_route_write metrics_text_route;
  * request for JSON, in the Authorization header. A cookie would go to every port of localhost, whoever
  * listens there, and could be sent by pages of other origins.
  */
-#define PAGE_DECISIONS_MAX       300u     /* records that the page can still get */
-#define PAGE_DECISIONS_MAX_BYTES 2097152u /* of them together */
-#define PAGE_TOOLS_MAX           200u     /* of one reply; the script asks for more with `offset` */
-#define PAGE_BODY_MAX_BYTES      4194304u /* of any reply */
-
-#define PAGE_JSON_TYPE "application/json"
-
-/* No inline script or style, nothing from elsewhere, in no frame; JSON needs no more than a file. */
-#define PAGE_HEADERS                                                                                         \
-    "Content-Security-Policy: default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; " \
-    "form-action 'none'; frame-ancestors 'none'; base-uri 'none'\r\n"                                        \
-    "Referrer-Policy: no-referrer\r\n"                                                                       \
-    "Cross-Origin-Resource-Policy: same-origin\r\n"                                                          \
-    "Cross-Origin-Opener-Policy: same-origin\r\n"
 
 /* Keeps the latest decisions from now on, or no longer. */
 void page_apply(struct server *server, bool is_on);

@@ -16,8 +16,12 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#define SEARCH_MAX_BYTES 256u
-#define PLAYGROUND       "playground" /* the session, connection and user of its calls */
+#define PAGE_DECISIONS_MAX       300u     /* records that the page can still get */
+#define PAGE_DECISIONS_MAX_BYTES 2097152u /* of them together */
+#define PAGE_TOOLS_MAX           200u     /* of one reply; the script asks for more with `offset` */
+#define PAGE_BODY_MAX_BYTES      4194304u /* of any reply */
+#define SEARCH_MAX_BYTES         256u
+#define PLAYGROUND               "playground" /* the session, connection and user of its calls */
 
 /* ---- the query ---- */
 

@@ -22,6 +22,13 @@
 #include <malloc.h>
 #include <stdlib.h>
 
+#define RELOAD_SLICE_US          1000u /* of loading, between turns of the connections */
+#define UPSTREAMS_START_MS       5000u /* at the start, for upstreams to list their tools */
+#define UPSTREAMS_STOP_MS        4000u /* at the end, for processes to end by themselves … */
+#define UPSTREAMS_KILL_MS        1000u /* … and after SIGTERM, before they are killed */
+#define RELOAD_TOOLS_DELAY_MS    20u   /* from a change of an upstream's tools to the reload */
+#define RELOAD_TOOLS_INTERVAL_MS 1000u /* between two such reloads */
+
 struct waiter { /* a toolgate/reload without its reply */
     LIST_ENTRY(waiter) link;
     struct request *request;

@@ -16,8 +16,6 @@
 
 struct json_out;
 
-#define RELOAD_SLICE_US 1000u /* of loading, between turns of the connections */
-
 struct reloader *reloader_new(struct server *server);
 /* Drops a running reload, and needs the loop. After the clients: their requests may wait for it. NULL is
  * allowed. */
@@ -51,12 +49,6 @@ void reload_write_status(const struct client *client, struct json_out *out);
 enum request_status reload_wait(struct request *request, const char *cause);
 
 /* ---- the upstreams, which start with the first configuration ---- */
-
-#define UPSTREAMS_START_MS       5000u /* at the start, for upstreams to list their tools */
-#define UPSTREAMS_STOP_MS        4000u /* at the end, for processes to end by themselves … */
-#define UPSTREAMS_KILL_MS        1000u /* … and after SIGTERM, before they are killed */
-#define RELOAD_TOOLS_DELAY_MS    20u   /* from a change of an upstream's tools to the reload */
-#define RELOAD_TOOLS_INTERVAL_MS 1000u /* between two such reloads */
 
 /* Stops all upstreams once their calls have ended, turning the loop for at most UPSTREAMS_STOP_MS. */
 void reload_stop_upstreams(struct server *server);

@@ -21,6 +21,11 @@
 #include <stdarg.h>
 #include <stdlib.h>
 
+#define SERVED_MAX            10000u   /* entries of one list, of all servers together */
+#define SERVED_WARNINGS_MAX   20u      /* of one snapshot; further ones are counted */
+#define SERVED_PAGE_MAX       1000u    /* entries of a page */
+#define SERVED_PAGE_MAX_BYTES 1048576u /* a page ends after the entry that reaches this */
+
 static const struct kind {
     enum upstream_list list; /* what upstreams call it */
     const char *noun, *name_member;

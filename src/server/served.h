@@ -18,12 +18,8 @@ struct resource_links; /* NULL: none so far */
 struct served;
 struct server;
 
-#define SERVED_MAX            10000u /* entries of one list, of all servers together */
 #define SERVED_URI_MAX_BYTES  8192u
 #define SERVED_NAME_MAX_BYTES 256u
-#define SERVED_WARNINGS_MAX   20u      /* of one snapshot; further ones are counted */
-#define SERVED_PAGE_MAX       1000u    /* entries of a page */
-#define SERVED_PAGE_MAX_BYTES 1048576u /* a page ends after the entry that reaches this */
 
 enum served_kind { SERVED_PROMPTS, SERVED_RESOURCES, SERVED_TEMPLATES, SERVED_KINDS };
 

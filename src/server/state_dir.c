@@ -26,6 +26,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#define QUARANTINE_FILE_MAX_BYTES 65536u /* read from the file's end */
+#define QUARANTINE_MAX            256u   /* texts, those whose faults are newest */
+#define GUARDED_FILE_MAX_BYTES    1048576u
+
 /* ---- the folder: the configuration's, else systemd's, else none ---- */
 
 static const char *given(const struct config *config)

@@ -38,7 +38,6 @@ bool state_dir_is_given(const struct config *config);
 /* Which upstream's tool each policy without `upstream` guards, between runs: the file `guarded`, "POLICY
  * UPSTREAM" a line. Without a state folder nothing is kept. See struct guarded_tool (catalog/generation.h).
  */
-#define GUARDED_FILE_MAX_BYTES 1048576u
 
 /* The list is allocated in the arena; empty if there is no file. A file that cannot be read is logged. */
 struct guarded_tool *guarded_file_read(struct arena *arena, const struct config *config, size_t *count);
@@ -51,9 +50,7 @@ void guarded_file_write(const struct config *config, const struct guarded_tool *
  * reads them. A text that ended the process QUARANTINE_FAULTS times does not run until it changes: each
  * further fault would be an outage for everybody ---- */
 
-#define QUARANTINE_FILE_MAX_BYTES 65536u /* read from the file's end */
-#define QUARANTINE_MAX            256u   /* texts, those whose faults are newest */
-#define QUARANTINE_FAULTS         2u     /* of one text */
+#define QUARANTINE_FAULTS 2u /* of one text */
 
 /* Reads the list and opens it for the watchdog. If that fails, a warning is logged and nothing is remembered.
  */
