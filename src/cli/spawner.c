@@ -116,7 +116,6 @@ static void on_ended(void *owner, int status)
 
 static enum err start(struct request *r, const struct upstream_spec *spec, int pipes[PIPES], struct why *why)
 {
-    static const struct child_callbacks callbacks = {on_ended};
     struct arena *arena = arena_new();
     struct secrets secrets = {0};
     const struct child_identity own = {getuid(), getgid()};
@@ -125,7 +124,7 @@ static enum err start(struct request *r, const struct upstream_spec *spec, int p
     if (!process.child.identity) /* our own user, without our privileges */
         process.child.identity = &own;
     if (!err)
-        err = child_start(r->spawner->loop, &process.child, &callbacks, r, &r->child, &pipes[0], &pipes[1],
+        err = child_start(r->spawner->loop, &process.child, on_ended, r, &r->child, &pipes[0], &pipes[1],
                           &pipes[2], why);
     process_clear(&process);
     arena_free(arena);

@@ -45,7 +45,7 @@ struct child {
     int pidfd;
     struct event *exit_event;
     struct timer timer;
-    const struct child_callbacks *callbacks;
+    child_ended *ended;
     void *owner;
     enum child_state state;
     bool forgotten;
@@ -484,7 +484,7 @@ static void linger(void *arg)
     if (others)
         signal_group(c, SIGKILL);
     if (!c->forgotten)
-        c->callbacks->ended(c->owner, c->status);
+        c->ended(c->owner, c->status);
     free_child(c);
 }
 
@@ -608,9 +608,8 @@ static enum err start(struct child *c, const struct child_spec *spec, struct cha
     return ERR_IO;
 }
 
-enum err child_start(struct loop *loop, const struct child_spec *spec,
-                     const struct child_callbacks *callbacks, void *owner, struct child **out, int *in,
-                     int *output, int *errors, struct why *why)
+enum err child_start(struct loop *loop, const struct child_spec *spec, child_ended *ended, void *owner,
+                     struct child **out, int *in, int *output, int *errors, struct why *why)
 {
     struct channels channels;
     struct sigaction now, normal = {.sa_handler = SIG_DFL};
@@ -619,7 +618,7 @@ enum err child_start(struct loop *loop, const struct child_spec *spec,
     *in = *output = *errors = -1;
     if (!c)
         abort();
-    *c = (struct child){.loop = loop, .pidfd = -1, .callbacks = callbacks, .owner = owner};
+    *c = (struct child){.loop = loop, .pidfd = -1, .ended = ended, .owner = owner};
     /* If our parent left SIGCHLD ignored, the kernel would reap by itself and lose how processes ended. */
     if (sigaction(SIGCHLD, NULL, &now) == 0 && (now.sa_handler == SIG_IGN || now.sa_flags & SA_NOCLDWAIT))
         sigaction(SIGCHLD, &normal, NULL);

@@ -51,13 +51,10 @@ struct child_spec {
     const struct child_identity *identity;       /* NULL: our own user, with our privileges */
 };
 
-/* Each fires in a turn of the loop, never inside a child_ function. */
-struct child_callbacks {
-    /* The child was waited for and its group is empty: the others ended by themselves within CHILD_LINGER_MS,
-     * or were killed. Its output can be read until then and after. `status` is waitpid's, or
-     * CHILD_STATUS_LOST. The child is freed when this returns. */
-    void (*ended)(void *owner, int status);
-};
+/* Fires in a turn of the loop, never inside a child_ function: the child was waited for and its group is
+ * empty, as the others ended by themselves within CHILD_LINGER_MS, or were killed. Its output can be read
+ * until then and after. `status` is waitpid's, or CHILD_STATUS_LOST. The child is freed when this returns. */
+typedef void child_ended(void *owner, int status);
 
 #define CHILD_LINGER_MS 200u  /* the rest of the group may go on this long after the child ended */
 #define CHILD_TERM_MS   2000u /* child_terminate: from closed stdin to SIGTERM */
@@ -66,9 +63,8 @@ struct child_callbacks {
 /* ERR_NOT_FOUND, ERR_LIMIT or ERR_IO: it did not start, and `why` states the fix (no such command, no such
  * folder, not executable). The caller owns the three descriptors, which are non-blocking, and may close each
  * at any time. */
-enum err child_start(struct loop *loop, const struct child_spec *spec,
-                     const struct child_callbacks *callbacks, void *owner, struct child **out, int *in,
-                     int *output, int *errors, struct why *why);
+enum err child_start(struct loop *loop, const struct child_spec *spec, child_ended *ended, void *owner,
+                     struct child **out, int *in, int *output, int *errors, struct why *why);
 
 /* Where child_start finds the program of `spec`, without starting it: `found` has PATH_MAX bytes.
  * ERR_NOT_FOUND: `why` states the fix. A path with a slash is taken as it is, relative to `cwd`. */

@@ -280,11 +280,6 @@ void http_text_unref(struct http_text *text)
     free(text);
 }
 
-struct str http_text_view(const struct http_text *text)
-{
-    return buf_view(&text->bytes);
-}
-
 static void on_text_sent(const void *bytes, size_t len, void *text)
 {
     (void)bytes, (void)len;
@@ -347,7 +342,7 @@ static const char *reason(unsigned status)
 void http_reply(struct http_exchange *x, const struct http_reply *reply)
 {
     struct evbuffer *out = bufferevent_get_output(x->bev);
-    struct str body = http_text_view(reply->text);
+    struct str body = buf_view(&reply->text->bytes);
     x->listener->counts.refused += reply->status >= 400;
     evbuffer_add_printf(out,
                         "HTTP/1.%u %u %s\r\nContent-Type: %s\r\nContent-Length: %zu\r\nConnection: close\r\n"

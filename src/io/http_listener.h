@@ -47,7 +47,6 @@ struct http_text;
 struct http_text *http_text_new(struct buf *take); /* empties `take`, which is on the heap */
 struct http_text *http_text_ref(struct http_text *text);
 void http_text_unref(struct http_text *text); /* may be NULL */
-struct str http_text_view(const struct http_text *text);
 
 struct http_reply {
     unsigned status;

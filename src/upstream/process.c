@@ -11,6 +11,7 @@
 #include <limits.h>
 #include <pwd.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define DEFAULT_PATH "/usr/local/bin:/usr/bin:/bin"
@@ -142,9 +143,16 @@ enum err process_prepare(struct loop *loop, struct arena *arena, const struct up
     }
     if (err || !sandbox->on)
         return err;
-    err = confine_prepare(loop, arena, sandbox, child, confine_script(child), confinement, why);
+    /* An interpreter's script: the first argument that is no option, if it is the absolute path of a file. */
+    const char *const *word = argv + (argv[0] != NULL);
+    struct stat info;
+    while (*word && **word == '-')
+        word++;
+    bool script = *word && **word == '/' && stat(*word, &info) == 0 && S_ISREG(info.st_mode);
+    err = confine_prepare(loop, arena, sandbox, child, script ? *word : NULL, confinement, why);
     child->confinement = &confinement->child;
-    child->limits = confine_limits(sandbox);
+    child->limits.memory_bytes = sandbox->memory_bytes ? sandbox->memory_bytes : CONFINE_MEMORY_BYTES;
+    child->limits.processes = sandbox->processes;
     if (!err && confinement->missing.len)
         log_event(LOG_WARN, "sandbox_incomplete", LOG_STR("upstream", spec->name),
                   LOG_STR("missing", confinement->missing));

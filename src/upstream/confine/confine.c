@@ -311,15 +311,6 @@ struct confine_support confine_support(void)
     return (struct confine_support){landlock_abi(), seccomp_is_supported()};
 }
 
-const char *confine_script(const struct child_spec *child)
-{
-    const char *const *word = child->argv + (child->argv[0] != NULL);
-    struct stat info;
-    while (*word && **word == '-') /* options of the interpreter */
-        word++;
-    return *word && **word == '/' && stat(*word, &info) == 0 && S_ISREG(info.st_mode) ? *word : NULL;
-}
-
 enum err confine_prepare(struct loop *loop, struct arena *arena, const struct confine_spec *spec,
                          const struct child_spec *child, const char *script, struct confinement *out,
                          struct why *why)
@@ -362,13 +353,6 @@ enum err confine_prepare(struct loop *loop, struct arena *arena, const struct co
     if (!err && support.seccomp && !out->child.filter)
         err = err_set(why, ERR_UNAVAILABLE, "sandbox: the filter of system calls could not be made");
     return err;
-}
-
-struct child_limits confine_limits(const struct confine_spec *spec)
-{
-    return (struct child_limits){.memory_bytes =
-                                     spec->memory_bytes ? spec->memory_bytes : CONFINE_MEMORY_BYTES,
-                                 .processes = spec->processes};
 }
 
 void confine_free(struct confinement *confinement)

@@ -64,9 +64,6 @@ struct confinement {
 enum err confine_prepare(struct loop *loop, struct arena *arena, const struct confine_spec *spec,
                          const struct child_spec *child, const char *script, struct confinement *out,
                          struct why *why);
-/* The first argument that is no option, if it is the absolute path of a file: an interpreter's script. */
-const char *confine_script(const struct child_spec *child);
-struct child_limits confine_limits(const struct confine_spec *spec);
 void confine_free(struct confinement *confinement);
 
 bool confine_spec_equal(const struct confine_spec *a, const struct confine_spec *b);

@@ -440,7 +440,6 @@ static void answer_not_started(struct command *c, enum err err, const struct why
 
 static enum err start(struct command *c, struct why *why)
 {
-    static const struct child_callbacks callbacks = {on_exited};
     const struct exec_spec *limits = c->spec;
     struct confinement confinement = {.child = {.landlock = -1}};
     struct child_spec spec = {.argv = c->argv,
@@ -459,7 +458,7 @@ static enum err start(struct command *c, struct why *why)
         spec.confinement = &confinement.child;
     }
     if (!err)
-        err = child_start(loop, &spec, &callbacks, c, &c->child, &c->in.fd, &c->out.fd, &c->errors.fd, why);
+        err = child_start(loop, &spec, on_exited, c, &c->child, &c->in.fd, &c->out.fd, &c->errors.fd, why);
     confine_free(&confinement);
     if (err)
         return err;

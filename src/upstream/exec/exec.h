@@ -36,9 +36,6 @@ bool exec_argv_has_argument(struct str word);
 /* How many of the next words are values of this option; 0: none, or it is no option. */
 size_t exec_argv_option_values(struct str word);
 
-/* The argument at "item.id"; NULL: missing, null or an empty list. */
-const struct json *exec_argv_argument(const struct json *arguments, struct str path);
-
 /* Why there is no command line; `detail` is for the model. */
 struct exec_argv_error {
     const char *code;

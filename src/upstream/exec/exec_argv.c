@@ -74,13 +74,14 @@ size_t exec_argv_option_values(struct str word)
     return memchr(word.at, '=', word.len) ? 0 : 1;
 }
 
-const struct json *exec_argv_argument(const struct json *arguments, struct str path)
+/* The argument at "item.id"; NULL: missing, null or an empty list. */
+static const struct json *argument_at(const struct json *arguments, struct str path)
 {
     const struct json *value = json_get(arguments, path);
     const char *dot = value || !path.len ? NULL : memchr(path.at, '.', path.len);
     if (dot) {
         size_t n = (size_t)(dot - path.at);
-        value = exec_argv_argument(json_get(arguments, (struct str){path.at, n}), str_from(path, n + 1));
+        value = argument_at(json_get(arguments, (struct str){path.at, n}), str_from(path, n + 1));
     }
     if (!value || value->type == JSON_NULL || (value->type == JSON_ARRAY && !value->len))
         return NULL;
@@ -123,7 +124,7 @@ static bool add_word(struct argv_builder *b, struct str word, const struct json 
             buf_str(&out, piece.text);
             continue;
         }
-        const struct json *value = exec_argv_argument(b->arguments, piece.text);
+        const struct json *value = argument_at(b->arguments, piece.text);
         begins_with_argument |= first;
         path = path.len ? path : piece.text;
         value = value == list && list ? item : value;
@@ -158,7 +159,7 @@ static bool has_all(const struct json *arguments, struct str word, const struct 
     while (exec_argv_next_piece(&word, &piece)) {
         if (piece.kind != EXEC_PIECE_ARGUMENT)
             continue;
-        const struct json *value = exec_argv_argument(arguments, piece.text);
+        const struct json *value = argument_at(arguments, piece.text);
         if (!value)
             return false;
         if (!*list && value->type == JSON_ARRAY)
@@ -180,7 +181,7 @@ const char *const *exec_argv_build(struct arena *arena, const struct exec_spec *
         if (!i || !word->group || word->group != word[-1].group) { /* a group begins: is it included? */
             included = true;
             if (word->group && word->when.len) {
-                const struct json *when = exec_argv_argument(arguments, word->when);
+                const struct json *when = argument_at(arguments, word->when);
                 included = when && !(when->type == JSON_BOOL && !when->truth);
             }
             bool all =

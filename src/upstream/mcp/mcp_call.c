@@ -42,8 +42,10 @@ static struct upstream_call *take_call(struct pending_request *pending)
     return call;
 }
 
-void mcp_call_end(struct pending_request *pending, enum upstream_outcome outcome, const char *code,
-                  const char *format, ...)
+/* Ends a call without a result. The format as that of `answer`. */
+__attribute__((format(printf, 4, 5))) static void end_call(struct pending_request *pending,
+                                                           enum upstream_outcome outcome, const char *code,
+                                                           const char *format, ...)
 {
     const struct mcp_client *client = pending->client;
     struct upstream_call *call = take_call(pending);
@@ -74,7 +76,7 @@ void mcp_call_crashed(struct pending_request *pending, const char *why, struct s
 {
     pending->call->answer->after_s = restart_after_s(pending->client);
     quote(pending->call, quoted);
-    mcp_call_end(pending, UPSTREAM_TRANSIENT, "crashed", "died before it answered (%s)", why);
+    end_call(pending, UPSTREAM_TRANSIENT, "crashed", "died before it answered (%s)", why);
 }
 
 /* Why it is down is for the log and status: its last words do not help a model. */
@@ -99,7 +101,7 @@ void mcp_call_unavailable(struct pending_request *pending)
 
 void mcp_call_broken(struct pending_request *pending, const char *code, const char *why)
 {
-    mcp_call_end(pending, UPSTREAM_BROKEN, code, "sent an unusable answer: %s", why);
+    end_call(pending, UPSTREAM_BROKEN, code, "sent an unusable answer: %s", why);
 }
 
 void mcp_call_failed(struct pending_request *pending, const struct mcp_failure *failure)
@@ -109,20 +111,20 @@ void mcp_call_failed(struct pending_request *pending, const struct mcp_failure *
     if (failure->quoted.len)
         log_event(LOG_WARN, "upstream_error", LOG_STR("upstream", pending->client->spec->name),
                   LOG_TEXT("code", failure->code), LOG_STR("text", str_cut(failure->quoted, 200)));
-    mcp_call_end(pending, failure->outcome, failure->code, "gave no usable answer: %s", failure->why);
+    end_call(pending, failure->outcome, failure->code, "gave no usable answer: %s", failure->why);
 }
 
 void mcp_call_timed_out(struct pending_request *pending)
 {
     long long ms = (clock_mono_us() - pending->since_us) / 1000;
     if (!pending->sent) {
-        mcp_call_end(pending, UPSTREAM_UNAVAILABLE, "not_up",
-                     "did not start within %lld ms; the call was not sent to it", ms);
+        end_call(pending, UPSTREAM_UNAVAILABLE, "not_up",
+                 "did not start within %lld ms; the call was not sent to it", ms);
         return;
     }
     mcp_request_abandon(pending, "timed out");
-    mcp_call_end(pending, UPSTREAM_TRANSIENT, "timeout",
-                 "did not answer within %lld ms; the call was cancelled", ms);
+    end_call(pending, UPSTREAM_TRANSIENT, "timeout", "did not answer within %lld ms; the call was cancelled",
+             ms);
 }
 
 /* ---- Elicitation: a server asks the user. A modern server answers the call with
@@ -181,7 +183,7 @@ static void ask_first(struct pending_request *pending, const struct buf *questio
     struct upstream_answer *answer = pending->call->answer;
     answer->question = str_cut(buf_view(question), MCP_QUOTE_MAX_BYTES);
     answer->input = pending->call->request->can_elicit ? input : NULL;
-    mcp_call_end(pending, UPSTREAM_INPUT_REQUIRED, "input_required", "has a question for the user first");
+    end_call(pending, UPSTREAM_INPUT_REQUIRED, "input_required", "has a question for the user first");
 }
 
 /* {inputRequests, requestState?} in the arena. */
@@ -205,7 +207,7 @@ static bool elicitation_from_result(struct pending_request *pending, const struc
         return false;
     if (!json_is(requests, JSON_OBJECT) || !requests->len) {
         pending->call->answer->after_s = 1;
-        mcp_call_end(pending, UPSTREAM_TRANSIENT, "come_again", "is busy and asks for a retry");
+        end_call(pending, UPSTREAM_TRANSIENT, "come_again", "is busy and asks for a retry");
         return true;
     }
     for (uint32_t i = 0; i < requests->len; i++) {
@@ -397,8 +399,8 @@ static void take_error(struct pending_request *pending, struct str text)
             call->answer->rpc_data = mcp_client_redact(client, call->arena, written);
     }
     call->answer->quoted = str_cut(mcp_client_redact(client, call->arena, message), MCP_QUOTE_MAX_BYTES);
-    mcp_call_end(pending, UPSTREAM_REFUSED, known[i].name, "%s (JSON-RPC error %lld)", known[i].sentence,
-                 (long long)code);
+    end_call(pending, UPSTREAM_REFUSED, known[i].name, "%s (JSON-RPC error %lld)", known[i].sentence,
+             (long long)code);
 }
 
 static void on_response(struct pending_request *pending, const struct mcp_message *message)
@@ -407,26 +409,6 @@ static void on_response(struct pending_request *pending, const struct mcp_messag
         take_error(pending, message->error);
     else
         take_result(pending, message->result);
-}
-
-static void put_tool_call(const struct mcp_client *client, struct buf *out,
-                          const struct upstream_request *request)
-{
-    buf_text(out, "\"name\":");
-    json_write_string(out, request->target->tool);
-    buf_text(out, ",\"arguments\":");
-    if (request->arguments)
-        json_write(out, request->arguments);
-    else
-        buf_text(out, "{}");
-    if (client->modern && request->input_responses) {
-        buf_text(out, ",\"inputResponses\":");
-        json_write(out, request->input_responses);
-    }
-    if (client->modern && request->request_state.len) {
-        buf_text(out, ",\"requestState\":");
-        json_write_string(out, request->request_state);
-    }
 }
 
 static void send_call(struct mcp_client *client, struct pending_request *pending)
@@ -454,7 +436,21 @@ static void send_call(struct mcp_client *client, struct pending_request *pending
             separator = ",";
         }
     } else {
-        put_tool_call(client, out, request);
+        buf_text(out, "\"name\":");
+        json_write_string(out, request->target->tool);
+        buf_text(out, ",\"arguments\":");
+        if (request->arguments)
+            json_write(out, request->arguments);
+        else
+            buf_text(out, "{}");
+        if (client->modern && request->input_responses) {
+            buf_text(out, ",\"inputResponses\":");
+            json_write(out, request->input_responses);
+        }
+        if (client->modern && request->request_state.len) {
+            buf_text(out, ",\"requestState\":");
+            json_write_string(out, request->request_state);
+        }
         outgoing.arguments = request->arguments;
         outgoing.schema =
             client->modern ? json_get_text(tool_of(client, pending->call), "inputSchema") : NULL;

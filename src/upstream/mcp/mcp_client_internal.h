@@ -181,10 +181,7 @@ void mcp_subscriptions_free(struct mcp_client *client);
 const char *mcp_log_level_name(int level);
 void mcp_notification(struct mcp_client *client, uint64_t about, const struct mcp_message *message);
 
-/* mcp_call.c: the ends of a call without a result; each removes the request and calls the call's `finish`.
- * The format continues "the server '…', which runs this tool, ". */
-void mcp_call_end(struct pending_request *pending, enum upstream_outcome outcome, const char *code,
-                  const char *format, ...) __attribute__((format(printf, 4, 5)));
+/* mcp_call.c: the ends of a call without a result; each removes the request and calls the call's `finish`. */
 void mcp_call_timed_out(struct pending_request *pending);
 void mcp_call_crashed(struct pending_request *pending, const char *why, struct str quoted);
 void mcp_call_unavailable(struct pending_request *pending);

@@ -343,22 +343,21 @@ static void on_soon(void *owner)
 static struct mcp_transport *stdio_open(struct loop *loop, const struct upstream_spec *spec,
                                         struct mcp_client *client)
 {
-    static const struct spawned_child_callbacks spawned_callbacks = {on_spawned, on_spawned_ended};
-    static const struct child_callbacks callbacks = {on_exit_status};
+    static const struct spawned_child_callbacks callbacks = {on_spawned, on_spawned_ended};
     struct mcp_transport *t = calloc(1, sizeof(*t));
     if (!t)
         abort();
     *t = (struct mcp_transport){.loop = loop, .spec = spec, .client = client, .arena = arena_new()};
     timer_set(&t->soon, loop, 0, on_soon, t);
     if (spec->spawner.len) {
-        spawned_child_start(loop, spec->spawner, spec->name, &spawned_callbacks, t, &t->spawned, &t->why);
+        spawned_child_start(loop, spec->spawner, spec->name, &callbacks, t, &t->spawned, &t->why);
         return t;
     }
     struct process process;
     int in, out, errors;
     enum err err = process_prepare(loop, t->arena, spec, &t->secrets, &process, &t->why);
     if (!err)
-        err = child_start(loop, &process.child, &callbacks, t, &t->child, &in, &out, &errors, &t->why);
+        err = child_start(loop, &process.child, on_exit_status, t, &t->child, &in, &out, &errors, &t->why);
     process_clear(&process);
     if (!err)
         attach(t, in, out, errors, child_pid(t->child));
