@@ -112,8 +112,7 @@ static void on_turn(void *owner)
         return;
     if (u->stopped || !u->mcp) {
         remove_upstream(u);
-    } else if (!u->stopping) {
-        u->stopping = true;
+    } else {
         mcp_client_stop(u->mcp);
     }
 }

@@ -33,9 +33,8 @@ struct upstream {
     int64_t crashed_ms; /* when a call last ended by a crash */
     char last_error[LAST_ERROR_MAX_BYTES];
     int64_t error_ms;
-    bool leaving;  /* not configured any more: ends after its calls are answered */
-    bool stopping; /* mcp_client_stop was called */
-    bool stopped;  /* and its process has exited */
+    bool leaving; /* not configured any more: mcp_client_stop after its calls are answered */
+    bool stopped; /* and its process has exited */
 };
 
 struct upstreams {

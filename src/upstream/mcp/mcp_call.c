@@ -36,8 +36,6 @@ static struct upstream_call *take_call(struct pending_request *pending)
     call->answer->reached = pending->sent;
     call->work = NULL;
     call->stop = NULL;
-    if (pending->client->stopping)
-        mcp_client_schedule(pending->client);
     pending_remove(pending);
     return call;
 }
@@ -62,8 +60,6 @@ __attribute__((format(printf, 4, 5))) static void end_call(struct pending_reques
 static int64_t restart_after_s(const struct mcp_client *client)
 {
     int64_t left = client->next_us - clock_mono_us();
-    if (client->stopping)
-        return -1;
     return left > 0 ? (left + 999999) / 1000000 : 1;
 }
 
@@ -82,9 +78,6 @@ void mcp_call_crashed(struct pending_request *pending, const char *why, struct s
 /* Why it is down is for the log and status: its last words do not help a model. */
 static enum upstream_call_state answer_unavailable(struct mcp_client *client, struct upstream_call *call)
 {
-    if (client->stopping)
-        return answer(client, call, UPSTREAM_UNAVAILABLE, "stopping",
-                      "is being stopped; the call was not sent to it");
     call->answer->after_s = restart_after_s(client);
     return answer(client, call, UPSTREAM_UNAVAILABLE, "down",
                   "is down: it failed %u times in a row. The next try is in %lld s; the call was not sent",
@@ -490,7 +483,7 @@ static void stop_call(struct upstream_call *call)
 
 enum upstream_call_state mcp_client_call(struct mcp_client *client, struct upstream_call *call)
 {
-    if (client->stopping || client->state == MCP_DOWN)
+    if (client->state == MCP_DOWN)
         return answer_unavailable(client, call);
     const char *blocked = client->ready ? mcp_request_blocked(client) : NULL;
     if (blocked)

@@ -177,26 +177,10 @@ void mcp_client_up(struct mcp_client *client)
 
 /* ---- failures and restarts ------------------------------------------------------------- */
 
-/* Passes over our own requests. */
-static struct pending_request *first_call(const struct pending_list *list)
-{
-    struct pending_request *pending = TAILQ_FIRST(list);
-    while (pending && !pending->call)
-        pending = TAILQ_NEXT(pending, entry);
-    return pending;
-}
-
-static void refuse_waiting(struct mcp_client *client)
-{
-    struct pending_request *pending;
-    while ((pending = first_call(&client->pending.waiting)))
-        mcp_call_unavailable(pending);
-}
-
 static void on_restart(void *owner)
 {
     struct mcp_client *client = owner;
-    if (client->spec->lazy && !first_call(&client->pending.waiting))
+    if (client->spec->lazy && TAILQ_EMPTY(&client->pending.waiting))
         set_state(client, MCP_STOPPED);
     else
         start_soon(client);
@@ -260,8 +244,8 @@ static void fail(struct mcp_client *client, const char *why, struct str quoted)
             mcp_call_crashed(pending, why, quoted);
         else
             pending_remove(pending);
-    if (client->state == MCP_DOWN || client->stopping)
-        refuse_waiting(client);
+    while (client->state == MCP_DOWN && (pending = TAILQ_FIRST(&client->pending.waiting)))
+        mcp_call_unavailable(pending);
     arena_free(arena);
 }
 
@@ -305,11 +289,6 @@ static void on_soon(void *owner)
         upstream_state_changed(client->upstream);
     }
     if (!client->stopping)
-        return;
-    /* It stops once the pending calls have ended and the transport has closed. */
-    if (!client->ready)
-        refuse_waiting(client);
-    if (first_call(&client->pending.sent) || first_call(&client->pending.waiting))
         return;
     if (!client->transport) {
         client->state = MCP_STOPPED;

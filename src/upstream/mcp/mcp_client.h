@@ -35,8 +35,7 @@ struct mcp_client *mcp_client_new(struct loop *loop, const struct upstream_spec 
 
 /* Starts the server unless it is up or starting; one that waits or is down is retried at once. */
 void mcp_client_start(struct mcp_client *client);
-/* Takes no more calls, waits for the pending ones, then closes the server. upstream_stopped follows in any
- * case. */
+/* Closes the server, once it has no calls and will get none. upstream_stopped follows in any case. */
 void mcp_client_stop(struct mcp_client *client);
 /* At once: drops pending calls without its `finish` and kills the process. */
 void mcp_client_free(struct mcp_client *client);

@@ -58,7 +58,7 @@ struct pending_requests {
     LIST_HEAD(, pending_request) by_id[PENDING_BUCKETS];
     uint32_t count;
     uint64_t last_id;                  /* no id is reused: a late response matches nothing */
-    struct pending_list sent, waiting; /* oldest first */
+    struct pending_list sent, waiting; /* oldest first; waiting: calls, for the server's start */
 };
 
 void pending_init(struct pending_requests *all);
