@@ -8,7 +8,6 @@
 
 #include "base/err.h"
 #include "base/log.h"
-#include "policy/key_table.h"
 #include "io/http_listener.h"
 #include "policy/policy.h"
 #include "traces/span_exporter.h"
@@ -17,6 +16,7 @@
 #include <sys/types.h>
 
 struct arena;
+struct buf;
 struct ledger;
 struct loop;
 
@@ -34,6 +34,11 @@ struct loop;
 #define CONFIG_SCHEMAS_FOLDER "schemas"       /* beside the configuration, or beside the policies */
 #define CONFIG_SYSTEM_FOLDER  "/run/toolgate" /* of the socket if XDG_RUNTIME_DIR is not set */
 #define CONFIG_SOCKET_NAME    "toolgate.sock"
+
+struct path_list { /* that can be opened */
+    const char *const *list;
+    size_t count;
+};
 
 struct allow_rule { /* allow = { { users = {…}, groups = {…}, tools = {…} } } */
     const uid_t *uids;

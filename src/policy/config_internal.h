@@ -1,13 +1,87 @@
-/* The parts of a configuration's loading. Only files of this room include this header. */
+/*
+ * The parts of a configuration's loading. A table of data is checked against
+ * rows (policy/field.h): every key is known, of its type, within its bounds, and
+ * stored in a struct. All errors are collected, one line each, so that a file is
+ * fixed in one go. Only files of this room include this header.
+ */
 #ifndef TOOLGATE_POLICY_CONFIG_INTERNAL_H
 #define TOOLGATE_POLICY_CONFIG_INTERNAL_H
 
+#include "base/buf.h"
 #include "policy/config.h"
-#include "policy/key_table.h"
+#include "policy/field.h"
 
-/* Reads the file; then, when the command line has been applied, reports keys that contradict each other. */
+struct token;
+
+/* One reading of one file. */
+struct config_reader {
+    struct arena *arena;        /* owns every string that is kept */
+    const char *file;           /* begins each error */
+    struct buf errors;          /* "FILE:3: limits.depth: expected …, got …" per line; empty: none */
+    const struct token *tokens; /* of the file, once a line was asked for */
+};
+
+/* A key as it was found in a table. */
+struct key_value {
+    struct config_reader *reader;
+    const struct field *key;
+    struct str path; /* its full name: "limits.depth" */
+    const struct json *json;
+    void *base; /* the struct into which key->offset points */
+};
+
+static inline void *key_target(const struct key_value *value)
+{
+    return (char *)value->base + value->key->offset;
+}
+
+#define KEYS(rows)                                                                                           \
+    {                                                                                                        \
+        .fields = (rows), .count = sizeof(rows) / sizeof((rows)[0])                                          \
+    }
+
+/* ---- key_table.c ---- */
+
+/* Reads all keys of a table into `base`. `path`: the name of the table; empty: the root. */
+void key_table_read(struct config_reader *reader, const struct field_table *keys, struct str path,
+                    const struct json *table, void *base);
+void key_read(const struct key_value *value); /* one key, by its row */
+
+/* A line for each key and for those of its subtables, "PATH<tab>type<tab>default". The default is that of
+ * `base`; empty if it depends on something else. Keys that are always errors are left out. */
+void key_table_list(struct buf *out, const struct field_table *keys, struct str path, const void *base);
+
+/* The line of a key such as "allow[2].tools"; 0: the search does not find it, as it is computed. */
+unsigned key_table_line(struct config_reader *reader, struct str path);
+
+/* "FILE:LINE: PATH: sentence"; "FILE: PATH: expected WHAT, got VALUE". */
+void key_table_error(struct config_reader *reader, struct str path, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+void key_expected(const struct key_value *value, const char *what);
+
+/* A list with items; false, with an error, for anything else. */
+bool key_is_list(const struct key_value *value, const char *what);
+
+/* The same key with another value, an item of its list: "allow[2]", or (name) "env.PATH". */
+struct key_value key_item(const struct key_value *value, const struct json *json, size_t index);
+struct key_value key_member(const struct key_value *value, const struct json_member *member);
+
+/* A path relative to the file's folder, as one that can be opened; key_path reads it into a const char *. */
+const char *key_table_path(struct config_reader *reader, struct str path);
+void key_path(const struct key_value *value);
+
+uint64_t key_table_hash(uint64_t before, const struct json *table); /* of the files so far, and of this one */
+
+/* ---- the keys of the file; then, when the command line has been applied, those that contradict each other
+ * ----
+ */
+
 void config_read_keys(struct config_reader *reader, const struct json *file, struct config *config);
 void config_check_keys(struct config_reader *reader, struct config *config);
+
+/* Of `allow` and `operators` (peer.c), into a struct config. */
+key_reader peer_read_allow, peer_read_operators;
+extern const struct field_table peer_allow_table, peer_operators_table;
 
 /* ---- `upstreams = { name = {…} }`, and one entry of an mcpServers file: both are read into an upstream_spec
  * and checked by the same rules ---- */
@@ -32,12 +106,10 @@ void config_upstream_init(struct config_upstream *entry);
 void config_upstream_add(struct config_reader *reader, struct str path, struct str name,
                          const struct json *given, struct config_upstream *entry, struct config *config);
 
-/* Errors of these readers do not quote the value: it may be a secret. */
-key_reader config_upstream_string;  /* struct str */
-key_reader config_upstream_strings; /* struct strings */
-key_reader config_upstream_pairs;   /* struct name_values */
-key_reader config_upstream_command; /* struct str: a program; one with a folder is relative to the file's */
-key_reader config_upstream_folder;  /* struct str: a path */
+/* Into a struct str, strings or name_values; a command with a folder, and a folder, are relative to the
+ * file's. Errors do not quote the value: it may be a secret. */
+key_reader config_upstream_string, config_upstream_strings, config_upstream_pairs, config_upstream_command,
+    config_upstream_folder;
 
 /* Gives upstreams with spawned = true the socket of the spawner; an error if there is none. */
 void config_upstreams_set_spawner(struct config_reader *reader, struct config *config);
@@ -45,7 +117,7 @@ void config_upstreams_set_spawner(struct config_reader *reader, struct config *c
 /* By name; after the last config_upstream_add. */
 void config_upstreams_sort(struct config *config);
 
-/* mcp_servers_file.c: adds the upstreams of all config->mcp_configs. `why` has one line for each error. */
+/* Adds the upstreams of all config->mcp_configs. `why` has one line for each error. */
 enum err mcp_servers_file_read(struct config *config, struct why *why);
 
 #endif

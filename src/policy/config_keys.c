@@ -6,7 +6,6 @@
 #include "policy/config_internal.h"
 
 #include "base/arena.h"
-#include "policy/peer.h"
 #include "ledger/ledger.h"
 #include "ledger/redis_address.h"
 #include "policy/policy_set.h"

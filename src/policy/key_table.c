@@ -1,6 +1,6 @@
 /* Reads the configuration by rows (policy/field.h), and lists them for the manual and the sample
  * configuration, which tests/spec/docs compares with the list. */
-#include "policy/key_table.h"
+#include "policy/config_internal.h"
 
 #include "base/arena.h"
 #include "base/hash.h"

@@ -1,6 +1,8 @@
 /* Names and groups come from the user database, rights from `allow`. */
 #include "policy/peer.h"
 
+#include "policy/config_internal.h"
+
 #include "base/arena.h"
 #include "base/hash.h"
 

@@ -36,13 +36,4 @@ bool peer_has_resource_globs(const struct config *config, const struct peer *pee
  * policy asks about, accept definitions, reload, and see and touch other users' sessions. */
 bool peer_is_operator(const struct config *config, const struct peer *peer);
 
-/* Reads `operators`: { users = {…}, groups = {…} } into a struct config. */
-key_reader peer_read_operators;
-extern const struct field_table peer_operators_table;
-
-/* Reads `allow`: { { users = {…}, groups = {…}, tools = {…}, prompts = {…}, resources = {…} } } into a struct
- * config. */
-key_reader peer_read_allow;
-extern const struct field_table peer_allow_table; /* of one rule */
-
 #endif

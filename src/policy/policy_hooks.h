@@ -58,9 +58,28 @@ struct policy_outcome {
     struct why why;  /* OUTCOME_POLICY_ERROR: "policies/x.lua:12: …" */
 };
 
-/* Rules, then normalise(args, call). outcome->kind is PASS, with outcome->args, or REPAIR or POLICY_ERROR. */
+/* One function for each hook; an outcome of a policy without it is PASS. normalise begins with the rules:
+ * PASS with outcome->args, REPAIR or POLICY_ERROR. prepare: PASS with the definition to show as
+ * outcome->value; NULL there hides the tool. */
 void policy_normalise(const struct policy *policy, const struct policy_call *call, const struct json *args,
                       struct arena *arena, struct policy_outcome *outcome);
+void policy_check(const struct policy *policy, const struct policy_call *call, const struct json *args,
+                  struct arena *arena, struct policy_outcome *outcome);
+void policy_run(const struct policy *policy, const struct policy_call *call, const struct json *args,
+                struct arena *arena, struct policy_outcome *outcome);
+void policy_judge(const struct policy *policy, const struct policy_call *call, const struct json *args,
+                  const struct json *result, struct arena *arena, struct policy_outcome *outcome);
+void policy_prepare(const struct policy *policy, const struct policy_call *call,
+                    const struct json *definition, struct arena *arena, struct policy_outcome *outcome);
+
+/* A failure instead of prepare, as the hooks of the list have used all of their `most_ms`. */
+void policy_prepare_late(const struct policy *policy, uint32_t most_ms, struct arena *arena,
+                         struct policy_outcome *outcome);
+
+/* gateway{ prepare_tools }: an array of definitions in, one out as outcome->value; NULL hides all. */
+void policy_set_prepare_tools(struct policy_set *set, const struct policy_call *call,
+                              const struct json *definitions, struct arena *arena,
+                              struct policy_outcome *outcome);
 
 /* Adds what the rules demand of arguments that the schema has refused already, so that the model reads all
  * problems at once. Rules with predicates are left out; nothing is counted. */
@@ -73,29 +92,7 @@ struct str policy_report_schema_violation(const struct policy *policy, const str
                                           policy_schema_accepts *accepts, void *owner, struct str problem,
                                           struct arena *arena);
 
-void policy_check(const struct policy *policy, const struct policy_call *call, const struct json *args,
-                  struct arena *arena, struct policy_outcome *outcome);
-void policy_run(const struct policy *policy, const struct policy_call *call, const struct json *args,
-                struct arena *arena, struct policy_outcome *outcome);
-void policy_judge(const struct policy *policy, const struct policy_call *call, const struct json *args,
-                  const struct json *result, struct arena *arena, struct policy_outcome *outcome);
-
-/* prepare(def, call): PASS with the definition to show as outcome->value; NULL there hides the tool. */
-void policy_prepare(const struct policy *policy, const struct policy_call *call,
-                    const struct json *definition, struct arena *arena, struct policy_outcome *outcome);
-
-/* The same for a hook that does not run, as the hooks of the list have used all of its `most_ms`: a failure.
- */
-void policy_prepare_late(const struct policy *policy, uint32_t most_ms, struct arena *arena,
-                         struct policy_outcome *outcome);
-
-/* gateway{ prepare_tools }: an array of definitions in, one out as outcome->value; NULL hides all. */
-void policy_set_prepare_tools(struct policy_set *set, const struct policy_call *call,
-                              const struct json *definitions, struct arena *arena,
-                              struct policy_outcome *outcome);
-
-/* The line of a rule, in the order of rule_words; and whether it refuses without saying what to do instead.
- */
+/* The line of a rule, in the order of rule_words; whether it refuses without saying what to do instead. */
 int policy_rule_line(const struct policy *policy, size_t rule);
 bool policy_rule_lacks_hint(const struct policy *policy, size_t rule);
 

@@ -6,7 +6,6 @@
 #include "policy/policy_hooks.h"
 #include "policy/policy_set.h"
 #include "policy/rule.h"
-#include "policy/vocabulary.h"
 #include "sandbox/bytecode.h"
 #include "sandbox/diagnostics.h"
 #include "sandbox/sandbox.h"
@@ -39,6 +38,17 @@ struct lua_module_use {
     const struct policy_set *set;
     struct policy_wants wants;
     const struct lua_module *stalled; /* one that is quarantined; NULL: none */
+};
+
+/* Files that json "…" has read for a set of policies, each once. */
+struct json_files {
+    struct json_file {
+        struct json_file *next;
+        struct str path;
+        struct json value;
+    } * first;
+    uint64_t hash; /* over all of them */
+    struct arena *arena;
 };
 
 /* ---- a policy and its set ---- */
@@ -77,22 +87,36 @@ static inline void policy_wants_add(struct policy_wants *wants, const struct pol
     wants->progress |= more->progress;
 }
 
-/* The word require (policy_set.c). */
-int lua_modules_require(lua_State *L);
+int lua_modules_require(lua_State *L); /* the word require (policy_set.c) */
 
 /* ---- call_table.c: the table `call` of hooks ---- */
 
 /* The table has this field; if not, *meant is the closest name, or STR_NONE. */
 bool call_table_has(struct str name, struct str *meant);
+void call_table_push(lua_State *L); /* a table for the running hook */
+void call_table_open(lua_State *L); /* once per Lua state */
 
-/* Pushes a table for the running hook. */
-void call_table_push(lua_State *L);
+const char *outcome_hook_name(enum policy_hook hook); /* "check", "run", … */
 
-/* Once per Lua state. */
-void call_table_open(lua_State *L);
+/* ---- vocabulary.c and words.c: the words of policies, which lua/policy/reference.lua documents ---- */
 
-/* "check", "run", … */
-const char *outcome_hook_name(enum policy_hook hook);
+/* Opens the libraries and pushes the table of all words. Once per Lua state, protected. */
+void vocabulary_open(lua_State *L);
+
+/* Pushes the function of lua/policy/annotations.lua that makes a schema of comments. */
+void vocabulary_push_annotations(lua_State *L);
+
+/* The fields that a word takes: "repair", "ok", "ok.follow_up", "tool_return"; NULL for any other. */
+struct word_fields {
+    const char *word, *names[8]; /* NULL ends them */
+};
+const struct word_fields *word_fields_of(const char *word);
+
+extern const luaL_Reg words_in_c[], word_builtins[]; /* for policies; for the words that are written in Lua */
+
+/* Seconds since 1970 of an ISO 8601 time; seconds of "PT1H30M" or "1.5h". False: it is none. */
+bool word_time_parse(struct str text, double *seconds);
+bool word_duration_parse(struct str text, double *seconds);
 
 /* ---- static_check.c: names that do not exist, found before any of the file runs ---- */
 

@@ -32,8 +32,14 @@ struct policy_load_errors {
     size_t count;
 };
 
-/* Loads one file, or every *.lua of a folder but *_spec.lua, sorted by name. NULL gives an empty set. On
- * ERR_POLICY or ERR_IO there is at least one error, and *out is NULL unless skip_broken is set. */
+/* Loads one file, or every *.lua of a folder but *_spec.lua, sorted by name; NULL gives an empty set. In
+ * steps of one file, for an event loop: begin, step until it returns false, end; or at once. On ERR_POLICY or
+ * ERR_IO there is at least one error, and *out is NULL unless skip_broken is set. */
+struct policy_set_loader;
+struct policy_set_loader *policy_set_load_begin(const char *folder, const struct policy_set_options *options,
+                                                struct policy_load_errors *errors);
+bool policy_set_load_step(struct policy_set_loader *loader);
+enum err policy_set_load_end(struct policy_set_loader *loader, struct policy_set **out);
 enum err policy_set_load(const char *folder, const struct policy_set_options *options,
                          struct policy_set **out, struct policy_load_errors *errors);
 
@@ -41,13 +47,6 @@ enum err policy_set_load(const char *folder, const struct policy_set_options *op
 enum err policy_set_load_string(struct str name, struct str source, const struct policy_set_options *options,
                                 struct policy_set **out, struct policy_load_errors *errors);
 void policy_set_free(struct policy_set *set); /* NULL is fine */
-
-/* policy_set_load in steps of one file, for an event loop: begin, step until it returns false, end. */
-struct policy_set_loader;
-struct policy_set_loader *policy_set_load_begin(const char *folder, const struct policy_set_options *options,
-                                                struct policy_load_errors *errors);
-bool policy_set_load_step(struct policy_set_loader *loader);
-enum err policy_set_load_end(struct policy_set_loader *loader, struct policy_set **out);
 
 size_t policy_set_count(const struct policy_set *set);
 const struct policy *policy_set_at(const struct policy_set *set, size_t index);

@@ -9,7 +9,6 @@
 #include "json/path.h"
 #include "json/write.h"
 #include "policy/policy_internal.h"
-#include "policy/vocabulary.h"
 #include "sandbox/bridge.h"
 #include "sandbox/bytecode.h"
 #include "sandbox/sandbox.h"

@@ -5,7 +5,6 @@
 #include "base/suggest.h"
 #include "policy/field.h"
 #include "policy/source_location.h"
-#include "policy/vocabulary.h"
 #include "sandbox/libraries.h"
 #include "sandbox/sandbox.h"
 

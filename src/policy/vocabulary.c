@@ -3,7 +3,6 @@
  * jit, debug, load, xpcall, newproxy, coroutine, getfenv, setfenv, getmetatable, setmetatable, rawget,
  * rawset. libraries.c says what of the libraries there is.
  */
-#include "policy/vocabulary.h"
 #include "base/embedded.h"
 #include "policy/policy_internal.h"
 #include "sandbox/freeze.h"
@@ -176,10 +175,6 @@ static const luaL_Reg builtins[] = {{"mark", builtin_mark},
                                     {"loading", builtin_loading},
                                     {"is_shape", builtin_is_shape},
                                     {"shapes", builtin_shapes},
-                                    {"time", word_time},
-                                    {"day", word_day},
-                                    {"source_order", word_source_order},
-                                    {"order", word_order},
                                     {"fields", builtin_fields},
                                     {"content_fault", builtin_content_fault},
                                     {NULL, NULL}};
@@ -189,13 +184,7 @@ static const luaL_Reg builtins[] = {{"mark", builtin_mark},
 /* Words that Lua brings along, and words that are written in C; all others are returned by the Lua files. */
 static const char *const stock[] = {"assert", "error",    "ipairs", "next",  "pairs",
                                     "select", "tonumber", "type",   "unpack"};
-static const luaL_Reg in_c[] = {{"json", word_json},
-                                {"require", lua_modules_require},
-                                {"time", word_time},
-                                {"duration", word_duration},
-                                {"url", word_url},
-                                {"host_in", word_host_in},
-                                {"glob", word_glob},
+static const luaL_Reg in_c[] = {{"require", lua_modules_require},
                                 {"pcall", sandbox_pcall},
                                 {"tostring", string_library_tostring},
                                 {NULL, NULL}};
@@ -245,6 +234,7 @@ void vocabulary_open(lua_State *L)
             lua_error(L);
         lua_newtable(L);
         luaL_setfuncs(L, builtins, 0);
+        luaL_setfuncs(L, word_builtins, 0);
         lua_pushvalue(L, found);
         lua_call(L, 2, 1);
         lua_pushnil(L);
@@ -262,6 +252,7 @@ void vocabulary_open(lua_State *L)
     lua_pushlightuserdata(L, NULL);
     lua_setfield(L, found, "null");
     luaL_setfuncs(L, in_c, 0);
+    luaL_setfuncs(L, words_in_c, 0);
     lua_getfield(L, found, READ_ANNOTATIONS);
     lua_setfield(L, LUA_REGISTRYINDEX, READ_ANNOTATIONS);
     lua_pushnil(L);

@@ -1,5 +1,5 @@
 /* The words of policies that are written in C. */
-#include "policy/vocabulary.h"
+#include "policy/policy_internal.h"
 
 #include "base/arena.h"
 #include "base/date.h"
@@ -47,7 +47,7 @@ static void read_file(lua_State *L, const struct sandbox_context *now, struct st
     now->files->first = file;
 }
 
-int word_json(lua_State *L)
+static int word_json(lua_State *L)
 {
     const struct sandbox_context *now = sandbox_context(sandbox_of(L));
     struct str given = sandbox_string(L, 1);
@@ -79,7 +79,7 @@ int word_json(lua_State *L)
 
 /* source_order(names, line): the list in the order of the first table from that line on that has exactly
  * these fields; the list itself if there is none. */
-int word_source_order(lua_State *L)
+static int word_source_order(lua_State *L)
 {
     const struct sandbox_context *now = sandbox_context(sandbox_of(L));
     int line = (int)luaL_checkinteger(L, 2);
@@ -109,7 +109,7 @@ int word_source_order(lua_State *L)
 /* order(table, names): the table, whose JSON has its fields in this order: that of a template with these
  * names.
  */
-int word_order(lua_State *L)
+static int word_order(lua_State *L)
 {
     const struct sandbox_context *now = sandbox_context(sandbox_of(L));
     luaL_checktype(L, 1, LUA_TTABLE);
@@ -239,13 +239,13 @@ static int push_seconds(lua_State *L, const char *word, bool (*parse)(struct str
     return 1;
 }
 
-int word_time(lua_State *L)
+static int word_time(lua_State *L)
 {
     return push_seconds(L, "time", word_time_parse);
 }
 
 /* The day in UTC of seconds or of a time. */
-int word_day(lua_State *L)
+static int word_day(lua_State *L)
 {
     double t;
     struct tm day;
@@ -313,7 +313,7 @@ bool word_duration_parse(struct str s, double *out)
     return true;
 }
 
-int word_duration(lua_State *L)
+static int word_duration(lua_State *L)
 {
     return push_seconds(L, "duration", word_duration_parse);
 }
@@ -412,7 +412,7 @@ static void set_field(lua_State *L, const char *name, struct str value, bool low
     lua_setfield(L, -2, name);
 }
 
-int word_url(lua_State *L)
+static int word_url(lua_State *L)
 {
     struct url url;
     if (!read_url(check_text(L, 1), &url)) {
@@ -450,7 +450,7 @@ static bool host_fits(struct str pattern, struct str host)
            same_host(str_from(host, host.len - suffix.len), suffix);
 }
 
-int word_host_in(lua_State *L)
+static int word_host_in(lua_State *L)
 {
     struct str text = check_text(L, 1);
     struct url url;
@@ -474,7 +474,7 @@ int word_host_in(lua_State *L)
     return 1;
 }
 
-int word_glob(lua_State *L)
+static int word_glob(lua_State *L)
 {
     struct str pattern = check_text(L, 1), text = check_text(L, 2);
     if (pattern.len > GLOB_MAX_BYTES)
@@ -483,3 +483,13 @@ int word_glob(lua_State *L)
     lua_pushboolean(L, str_glob(pattern, text));
     return 1;
 }
+
+const luaL_Reg words_in_c[] = {{"json", word_json}, {"time", word_time},       {"duration", word_duration},
+                               {"url", word_url},   {"host_in", word_host_in}, {"glob", word_glob},
+                               {NULL, NULL}};
+
+const luaL_Reg word_builtins[] = {{"time", word_time},
+                                  {"day", word_day},
+                                  {"source_order", word_source_order},
+                                  {"order", word_order},
+                                  {NULL, NULL}};

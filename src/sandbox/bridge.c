@@ -15,6 +15,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#define MAX_DEPTH      128
+#define MAX_NODES      100000u
+#define LOAD_MAX_BYTES 16777216u /* BRIDGE_MAX_BYTES for loading one file */
+#define VALUE_BYTES    8u        /* that each value counts, besides its text and its key */
+
 /* ---- origins: which table of this run was made from which JSON value, and which literal a double that
  * cannot hold it was made from; false for several literals. The table also keeps these tables alive, as
  * another one could get the address of one that was collected. ---- */
@@ -310,7 +315,7 @@ static int fail_at(const struct read_state *r, const struct read_path *path, con
 
 size_t bridge_size(const struct json *value)
 {
-    size_t bytes = BRIDGE_VALUE_BYTES;
+    size_t bytes = VALUE_BYTES;
     if (value->type == JSON_STRING || value->type == JSON_NUMBER)
         return bytes + value->len;
     for (uint32_t i = 0; value->type == JSON_ARRAY && i < value->len; i++)
@@ -322,7 +327,7 @@ size_t bridge_size(const struct json *value)
 
 static size_t limit_of(const struct sandbox_context *now)
 {
-    return now->loading ? BRIDGE_LOAD_MAX_BYTES : BRIDGE_MAX_BYTES;
+    return now->loading ? LOAD_MAX_BYTES : BRIDGE_MAX_BYTES;
 }
 
 static int raise_too_large(lua_State *L, const char *place)
@@ -482,7 +487,7 @@ static struct json read_object(struct read_state *r, int at, size_t count, const
 {
     const struct json *original = json_is(hints->original, JSON_OBJECT) ? hints->original : NULL;
     uint32_t had = original ? original->len : 0;
-    charge(r, path, had * (size_t)BRIDGE_VALUE_BYTES);
+    charge(r, path, had * (size_t)VALUE_BYTES);
     struct json_member *members = ARENA_ARRAY(r->arena, struct json_member, had + count + 1);
     size_t n = 0, known = 0;
     bool same = original != NULL;
@@ -530,7 +535,7 @@ static struct keys count_keys(struct read_state *r, int at, const struct read_pa
         else
             fail_at(r, path, "a table for JSON has names, or positions 1, 2, 3, … as its keys");
         keys.highest = n > (double)keys.highest ? (size_t)n : keys.highest;
-        if (keys.names + keys.numbers > BRIDGE_MAX_NODES)
+        if (keys.names + keys.numbers > MAX_NODES)
             fail_at(r, path, "more values than JSON of this size may have (100000)");
     }
     if (keys.names && keys.numbers)
@@ -563,7 +568,7 @@ static struct json read_table(struct read_state *r, int at, struct read_path *pa
     for (const struct read_path *up = path->up; up; up = up->up)
         if (up->table == path->table)
             fail_at(r, path, "a table that contains itself: JSON has no cycles");
-    if (path->depth >= BRIDGE_MAX_DEPTH)
+    if (path->depth >= MAX_DEPTH)
         fail_at(r, path, "nested deeper than 128");
     luaL_checkstack(r->L, 6, "nested too deep");
     struct bridge_hints moved = *hints;
@@ -584,8 +589,8 @@ static struct json read_value(struct read_state *r, int at, const struct read_pa
     char problem[64];
     proxy_unwrap(r->L, at);
     sandbox_check_deadline(r->L); /* a table that was emptied is slow to look at */
-    charge(r, path, BRIDGE_VALUE_BYTES);
-    if (++r->nodes > BRIDGE_MAX_NODES)
+    charge(r, path, VALUE_BYTES);
+    if (++r->nodes > MAX_NODES)
         fail_at(r, path, "more values than JSON of this size may have (100000)");
     switch (lua_type(r->L, at)) {
     case LUA_TBOOLEAN:

@@ -13,12 +13,7 @@
 
 struct arena;
 
-#define BRIDGE_MAX_DEPTH 128
-#define BRIDGE_MAX_NODES 100000u
-#define BRIDGE_MAX_BYTES                                                                                     \
-    4194304u /* of JSON that one run of a hook may write, beside the size of the value that it was given */
-#define BRIDGE_LOAD_MAX_BYTES 16777216u /* the same for loading one file */
-#define BRIDGE_VALUE_BYTES    8u        /* that each value counts, besides its text and its key */
+#define BRIDGE_MAX_BYTES 4194304u /* of JSON that one run of a hook may write, beside what it was given */
 
 /* What one run of the sandbox has converted; all zero at its start. */
 struct bridge_run {
@@ -40,14 +35,11 @@ struct bridge_hints {
     const struct json *schema;   /* whether an empty table is a list or an object; NULL: unknown */
 };
 
-/*
- * The value at `at` as JSON in `arena`; the `original` itself if nothing was
- * changed. Unchanged parts are shared. Raises an error that begins with `what`
- * and the path for anything that JSON does not have: functions, holes, cycles,
- * tables with both list items and named fields. An empty table is a list or an
- * object according to its mark, the original or the schema; otherwise a list
- * inside another value, and an object at the top.
- */
+/* The value at `at` as JSON in `arena`; the `original` itself if nothing was changed. Unchanged parts are
+ * shared. Raises an error that begins with `what` and the path for anything that JSON does not have:
+ * functions, holes, cycles, tables with both list items and named fields. An empty table is a list or an
+ * object according to its mark, the original or the schema; otherwise a list inside another value, and an
+ * object at the top. */
 const struct json *bridge_read(lua_State *L, int at, const char *what, const struct bridge_hints *hints,
                                struct arena *arena);
 

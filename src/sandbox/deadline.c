@@ -15,6 +15,9 @@
 #include <time.h>
 #include <unistd.h>
 
+#define TICK_MS    1u
+#define IDLE_TICKS 20u /* without a running policy; then the timer stops */
+
 static struct {
     timer_t timer;
     bool made;
@@ -102,7 +105,7 @@ static void arm(bool on)
 {
     struct itimerspec every = {0};
     if (on)
-        every.it_value.tv_nsec = every.it_interval.tv_nsec = DEADLINE_TICK_MS * 1000000L;
+        every.it_value.tv_nsec = every.it_interval.tv_nsec = TICK_MS * 1000000L;
     ticker.armed = on;
     timer_settime(ticker.timer, 0, &every, NULL);
 }
@@ -113,7 +116,7 @@ static void on_tick(int signo)
     int saved = errno;
     struct deadline_run *run = ticker.running;
     if (!run) {
-        if (++ticker.idle >= (int)DEADLINE_IDLE_TICKS)
+        if (++ticker.idle >= (int)IDLE_TICKS)
             arm(false);
     } else if (++run->ticks >= run->watchdog) {
         report_fault("toolgate: policy stalled past the watchdog, the process ends: ", "stall", run);

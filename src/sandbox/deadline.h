@@ -11,9 +11,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define DEADLINE_TICK_MS    1u
-#define DEADLINE_IDLE_TICKS 20u /* without a running policy; then the timer stops */
-#define DEADLINE_STALL_EXIT 70  /* exit status after the watchdog; EX_SOFTWARE */
+#define DEADLINE_STALL_EXIT 70 /* exit status after the watchdog; EX_SOFTWARE */
 
 #define SANDBOX_LOAD_DEADLINE_MS 200u  /* for loading one file, which blocks the daemon */
 #define SANDBOX_WATCHDOG_MS      2000u /* past the deadline: a run that does not stop ends the process */
@@ -34,15 +32,9 @@ struct deadline_run {
 void deadline_enter(struct deadline_run *run);
 void deadline_leave(struct deadline_run *run);
 
-/*
- * The file in which a signal handler writes down which file's policy stalled or crashed the process, in the
- * instant before it ends; open for appending; 0: none. One line:
- *
- *   <text: 16 hex> <stall|crash> <file>
- *
- * With a file, SIGSEGV, SIGBUS, SIGABRT, SIGILL and SIGFPE
- * are caught while a policy runs, written down, and end the process as they would have.
- */
+/* The file, open for appending, in which a signal handler writes which file's policy stalled or crashed the
+ * process before it ends: "<text: 16 hex> <stall|crash> <file>". 0: none. With a file SIGSEGV, SIGBUS,
+ * SIGABRT, SIGILL and SIGFPE are caught while a policy runs, and end the process as they would have. */
 void fault_record_open(int fd);
 
 #endif

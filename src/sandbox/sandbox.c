@@ -23,6 +23,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define STACK_BYTES    262144u  /* C stack for nested callbacks */
 #define GC_SLACK_BYTES 1048576u /* for the collector itself if the heap is full */
 
 struct sandbox {
@@ -126,7 +127,7 @@ void sandbox_trace_lines(struct sandbox *sandbox, sandbox_line_callback *trace, 
 void sandbox_check_stack(lua_State *L, const char *function)
 {
     const char *here = __builtin_frame_address(0);
-    if (here + SANDBOX_STACK_BYTES < sandbox_of(L)->frame.stack)
+    if (here + STACK_BYTES < sandbox_of(L)->frame.stack)
         luaL_error(L, "%s: functions called from within %s are nested too deep", function, function);
 }
 

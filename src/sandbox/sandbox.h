@@ -24,10 +24,7 @@ struct lua_module_use;
 struct bytecode_opcodes;
 struct policy_call;
 
-#define SANDBOX_STACK_BYTES      262144u  /* C stack for nested callbacks */
 #define SANDBOX_SOURCE_MAX_BYTES 1048576u /* of a file of policies or configuration */
-#define SANDBOX_PATTERN_STEPS                                                                                \
-    1000000u /* for one find, match, gmatch or gsub, plus 32 a byte of the subject */
 
 struct sandbox;
 
@@ -54,8 +51,7 @@ struct sandbox_context {
 /* Runs inside the protected call; may raise Lua errors. */
 typedef void sandbox_step(lua_State *L, void *context);
 
-/* Opens the libraries and pushes the table of all builtins. Runs once for each state, inside the protected
- * call.
+/* Opens the libraries and pushes the table of all builtins: once for each state, inside the protected call.
  */
 typedef void sandbox_open_builtins(lua_State *L);
 
@@ -63,10 +59,8 @@ struct sandbox *sandbox_new(uint32_t memory_kb, sandbox_open_builtins *open_buil
 void sandbox_free(struct sandbox *sandbox); /* accepts NULL */
 struct sandbox *sandbox_of(lua_State *L);
 
-/*
- * Runs the step within `budget_ms`. If it fails, returns ERR_POLICY, past the
- * deadline ERR_TIMEOUT, with the message "file:line: …"; if memory ran out, garbage is collected. The Lua
- * stack is restored in every case.
+/* Runs the step within `budget_ms`. If it fails, returns ERR_POLICY, past the deadline ERR_TIMEOUT, with the
+ * message "file:line: …"; if memory ran out, garbage is collected. The Lua stack is restored in every case.
  */
 enum err sandbox_run(struct sandbox *sandbox, uint32_t budget_ms, const struct sandbox_context *now,
                      sandbox_step *step, void *context, struct why *why);
@@ -105,16 +99,13 @@ void sandbox_check_stack(lua_State *L, const char *function);
  * (its issue 1048). */
 int sandbox_pcall(lua_State *L);
 
-/* Lua's name of the file in its messages: the path, or its last component if the path is long. A suffix of
- * `file`.
- */
+/* Lua's name of the file in its messages, a suffix of `file`: the last component if the path is long. */
 const char *sandbox_chunk(const char *file);
 
 /* Pushes the chunk of a file with a new environment, or raises the syntax error. Refuses bytecode. */
 void sandbox_load(lua_State *L, struct str source, const char *file);
 
-/* Push the table of all builtins; the table of globals that the policy of this environment has set, or nil.
- */
+/* Push the table of all builtins; the table of globals that the file of this environment has set, or nil. */
 void sandbox_push_builtins(lua_State *L);
 void sandbox_push_globals(lua_State *L, int environment);
 

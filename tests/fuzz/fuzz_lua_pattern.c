@@ -5,7 +5,7 @@
  */
 #include "pattern_pair.h"
 
-#include "policy/vocabulary.h"
+#include "policy/policy_internal.h"
 
 #define LONGEST_MS 2000u /* for all drivers together: far more than their steps take */
 

@@ -8,7 +8,7 @@
 
 #include "../fuzz/pattern_pair.h"
 
-#include "policy/vocabulary.h"
+#include "policy/policy_internal.h"
 
 #define PAIRS_DEFAULT 50000
 #define PAIRS_A_RUN   1000 /* in one sandbox_run, within its deadline */
