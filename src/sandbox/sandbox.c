@@ -42,6 +42,7 @@ struct sandbox {
     int enter_ref, mark_refs[MARK_COUNT];
     int builtins_ref;             /* the table of builtins */
     int globals_meta_ref;         /* the metatable of a policy's globals, which forwards to the builtins */
+    int environment_ref;          /* that of an environment without globals */
     sandbox_line_callback *trace; /* NULL: off */
     void *trace_context;
 };
@@ -269,6 +270,18 @@ enum mark sandbox_mark(lua_State *L, int at)
     return mark;
 }
 
+static int set_global(lua_State *L);
+
+/* Pushes the metatable of an environment whose reads go to the table on top. */
+static void push_environment_meta(lua_State *L)
+{
+    lua_createtable(L, 0, 2);
+    lua_pushvalue(L, -2);
+    lua_setfield(L, -2, "__index");
+    lua_pushcfunction(L, set_global);
+    lua_setfield(L, -2, "__newindex");
+}
+
 /*
  * A policy's environment is an empty table whose metatable forwards reads to the
  * builtins and writes to this function. While the file loads, a write goes to a
@@ -289,14 +302,13 @@ static int set_global(lua_State *L)
         return luaL_error(L, "'%s' is a builtin and can't be set: write local %s, or choose another name",
                           name, name);
     lua_pop(L, 1);
-    lua_getmetatable(L, 1);
     sandbox_push_globals(L, 1);
     if (lua_isnil(L, -1)) { /* the first global */
         lua_newtable(L);
         lua_rawgeti(L, LUA_REGISTRYINDEX, sandbox->globals_meta_ref);
         lua_setmetatable(L, -2);
-        lua_pushvalue(L, -1);
-        lua_setfield(L, -4, "__index");
+        push_environment_meta(L); /* its own */
+        lua_setmetatable(L, 1);
     }
     lua_pushvalue(L, 2);
     lua_pushvalue(L, 3);
@@ -338,11 +350,7 @@ void sandbox_load(lua_State *L, struct str source, const char *file)
     if (luaL_loadbufferx(L, source.at, source.len, lua_tostring(L, -1), "t") != 0)
         raise_syntax_error(L);
     lua_newtable(L);
-    lua_createtable(L, 0, 2);
-    sandbox_push_builtins(L);
-    lua_setfield(L, -2, "__index");
-    lua_pushcfunction(L, set_global);
-    lua_setfield(L, -2, "__newindex");
+    lua_rawgeti(L, LUA_REGISTRYINDEX, sandbox_of(L)->environment_ref);
     lua_setmetatable(L, -2);
     lua_setfenv(L, -2);
     lua_remove(L, -2);
@@ -371,6 +379,8 @@ static void set_up(lua_State *L, void *context)
     lua_pushvalue(L, -2);
     lua_setfield(L, -2, "__index");
     sandbox->globals_meta_ref = luaL_ref(L, LUA_REGISTRYINDEX);
+    push_environment_meta(L);
+    sandbox->environment_ref = luaL_ref(L, LUA_REGISTRYINDEX);
     sandbox->builtins_ref = luaL_ref(L, LUA_REGISTRYINDEX);
 }
 
