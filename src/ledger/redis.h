@@ -93,21 +93,17 @@ int64_t redis_clock_now_ms(const struct redis_clock *clock);
  * is found at connect. Names contain a hash of the text: builds of different versions load theirs side by
  * side. ---- */
 
-#define REDIS_SCRIPTS_MAX 2u
-#define REDIS_TRIALS_MAX  10u
+#define REDIS_SCRIPTS_MAX 3u
 
-struct redis_trial {
-    struct redis_command command; /* on keys of its own, which expire */
-    const char *doing;            /* for a message */
-    bool is_any;                  /* any reply but an error will do */
-    struct str core;              /* the first item of the reply; `at` NULL: the reply is an integer */
-};
+/* Commands of the handshake on keys that expire: a plain write, a run of lua/ledger/probe.lua, which returns
+ * 1, or the command that failed and its error; and a deletion. */
+enum { REDIS_TRIAL_WRITE, REDIS_TRIAL_SCRIPT, REDIS_TRIAL_DELETE, REDIS_TRIALS };
 
 struct redis_scripts {
-    size_t count, trial_count;
-    struct str library;                          /* the text for FUNCTION LOAD */
-    struct str texts[REDIS_SCRIPTS_MAX];         /* for SCRIPT LOAD */
-    struct redis_trial trials[REDIS_TRIALS_MAX]; /* the first is a plain write */
+    size_t count;
+    struct str library;                  /* the text for FUNCTION LOAD */
+    struct str texts[REDIS_SCRIPTS_MAX]; /* for SCRIPT LOAD */
+    struct redis_command trials[REDIS_TRIALS];
     char functions[REDIS_SCRIPTS_MAX][REDIS_SCRIPT_NAME_BYTES];
     char shas[REDIS_SCRIPTS_MAX][REDIS_SCRIPT_NAME_BYTES]; /* from the first handshake; same everywhere */
 };
@@ -115,7 +111,7 @@ struct redis_scripts {
 /* ---- redis_connection.c ---- */
 
 #define REDIS_NUMERIC_BYTES   64u /* of an address in digits */
-#define REDIS_STEPS_MAX       32u
+#define REDIS_STEPS_MAX       16u
 #define REDIS_WHY_BYTES       512u
 #define REDIS_PASSWORD_BYTES  1024u
 #define REDIS_FUNCTIONS_SINCE 7 /* FUNCTION LOAD */

@@ -20,7 +20,8 @@
 #define CALLID_KEY          "tg2:callid_key"
 #define CALLID_KEY_AGAIN_MS 200u
 
-enum { SCRIPT_COMMIT, SCRIPT_RATE, SCRIPTS };
+enum { SCRIPT_COMMIT, SCRIPT_RATE, SCRIPT_PROBE, SCRIPTS };
+_Static_assert(SCRIPTS <= REDIS_SCRIPTS_MAX, "there is room for all scripts");
 
 /* One request under way. */
 struct pending {
@@ -45,10 +46,10 @@ struct store_redis {
     int64_t time_asked_us; /* by redis_clock_local_us */
     int64_t time_sent_us;  /* monotonic */
     struct redis_clock clock;
-    struct redis_command key_command; /* likewise for the key: SET, then GET */
-    bool asks_key, sets_key, has_key, is_up;
+    struct redis_command key_command; /* likewise for the key */
+    bool asks_key, has_key, is_up;
     struct timer key_again;
-    unsigned char key[STORE_REDIS_KEY_BYTES];
+    unsigned char key[STORE_REDIS_KEY_BYTES], offered[STORE_REDIS_KEY_BYTES];
     struct buf details; /* of the reply that is being reported */
 };
 
@@ -363,17 +364,12 @@ static void on_key(struct redis_command *command, enum redis_ended how, const re
 {
     struct store_redis *s =
         (struct store_redis *)((char *)command - offsetof(struct store_redis, key_command));
-    if (s->sets_key) { /* whether it was set is seen by the GET */
-        s->sets_key = false;
-        redis_command_begin(command, 2);
-        redis_command_word(command, STR_LIT("GET"));
-        redis_command_key(command, STR_LIT(CALLID_KEY));
-        if (redis_cluster_send(&s->cluster, command))
-            return;
-        how = REDIS_UNDONE;
-    }
+    struct str text = STR_NONE;
     s->asks_key = false;
-    struct str text = how == REDIS_ANSWERED ? redis_reply_text(reply) : STR_NONE;
+    if (how == REDIS_ANSWERED && reply->type == REDIS_REPLY_INTEGER)
+        text = (struct str){(const char *)s->offered, sizeof(s->offered)};
+    else if (how == REDIS_ANSWERED && reply->type == REDIS_REPLY_ARRAY && reply->elements == 1)
+        text = redis_reply_text(reply->element[0]);
     if (text.len) { /* any that an operator puts there will do */
         struct hash128 hash = hash_stable(text);
         uint64_t halves[2] = {hash.high, hash.low};
@@ -390,21 +386,24 @@ static void on_key(struct redis_command *command, enum redis_ended how, const re
     set_up(s);
 }
 
-/* If Redis lost its data, the fleet goes on with the key that this daemon knows. */
+/* Commits a key unless there is one. If Redis lost its data, the fleet goes on with the one that this daemon
+ * knows. */
 static void ask_key(void *owner)
 {
     struct store_redis *s = owner;
     uint64_t made[2] = {hash_random(), hash_random()};
-    struct str key = {s->has_key ? (const char *)s->key : (const char *)made, STORE_REDIS_KEY_BYTES};
     if (s->asks_key)
         return;
+    memcpy(s->offered, s->has_key ? (const void *)s->key : made, sizeof(s->offered));
     s->key_command.ended = on_key;
-    redis_command_begin(&s->key_command, 4);
-    redis_command_word(&s->key_command, STR_LIT("SET"));
+    redis_command_begin_script(&s->key_command, SCRIPT_COMMIT, 1, 6);
     redis_command_key(&s->key_command, STR_LIT(CALLID_KEY));
-    redis_command_word(&s->key_command, key);
-    redis_command_word(&s->key_command, STR_LIT("NX"));
-    s->asks_key = s->sets_key = redis_cluster_send(&s->cluster, &s->key_command);
+    redis_command_word(&s->key_command, STR_NONE);
+    redis_command_number(&s->key_command, 0);
+    put_write(
+        &s->key_command, 0,
+        &(struct store_write){.kind = WRITE_SET, .value = {(const char *)s->offered, sizeof(s->offered)}});
+    s->asks_key = redis_cluster_send(&s->cluster, &s->key_command);
 }
 
 /* ---- Redis comes and goes ---- */
@@ -429,13 +428,13 @@ static void on_away(void *owner, const char *why)
 
 static const struct redis_hooks cluster_hooks = {on_up, on_away};
 
-/* ---- the trials of the handshake ---- */
+/* ---- scripts ---- */
 
 #define PROBE_TTL_S 10u
 
 /* The trials' keys are tg2:{probe-…}: the 36 bits that base64url writes as "probe-", and 92 of a hash. They
  * are the same for each handshake of this daemon: what a broken one left is overwritten. */
-static struct hash128 probe_id(const char *name)
+static void write_trials(struct redis_command trials[REDIS_TRIALS], const char *name)
 {
     static const unsigned char digits[] = {41, 43, 40, 27, 30, 62};
     char unique[80];
@@ -445,74 +444,25 @@ static struct hash128 probe_id(const char *name)
     for (size_t i = 0; i < sizeof(digits); i++)
         begin = begin << 6 | digits[i];
     id.high = begin << 28 | (id.high & 0xfffffff);
-    return id;
+    /* Gives the core its time to live, also if the user may not call EXPIRE. */
+    redis_command_begin(&trials[REDIS_TRIAL_WRITE], 5);
+    redis_command_word(&trials[REDIS_TRIAL_WRITE], STR_LIT("SET"));
+    write_keys(&trials[REDIS_TRIAL_WRITE], id, 0);
+    redis_command_word(&trials[REDIS_TRIAL_WRITE], STR_NONE);
+    redis_command_word(&trials[REDIS_TRIAL_WRITE], STR_LIT("EX"));
+    redis_command_number(&trials[REDIS_TRIAL_WRITE], PROBE_TTL_S);
+    redis_command_begin_script(&trials[REDIS_TRIAL_SCRIPT], SCRIPT_PROBE, 2, 1);
+    write_keys(&trials[REDIS_TRIAL_SCRIPT], id, PART_BIT(PART_DETAILS));
+    redis_command_number(&trials[REDIS_TRIAL_SCRIPT], PROBE_TTL_S);
+    write_forget(&trials[REDIS_TRIAL_DELETE], id);
 }
-
-static const char probe_core[] = "123456789 a core";
-
-/* Each command that commits use is tried by itself: Redis 7.0 does not name the one that a user may not use.
- */
-static const struct {
-    const char *doing;
-    bool is_new;
-    struct str core, conflict; /* what is there, if another has committed before */
-    struct store_write write;  /* WRITE_SET: none */
-} trial_commits[] = {
-    {"commit (FCALL or EVALSHA, GETRANGE, SET, EXPIRE)", .is_new = true, .core = STR(probe_core)},
-    {"commit (SETRANGE)", .write = {.kind = WRITE_AT, .part = PART_CORE, .at = 10, .value = STR("A")}},
-    {"commit (HSET)",
-     .write = {.kind = WRITE_FIELD, .part = PART_DETAILS, .name = STR("goal"), .value = STR("none")}},
-    {"commit (HDEL)", .write = {.kind = WRITE_NO_FIELD, .part = PART_DETAILS, .name = STR("goal")}},
-    {"commit (GET, HGETALL)", .is_new = true, .core = STR("!"), .conflict = STR("123456789 A core")},
-};
-#define TRIAL_COMMITS (sizeof(trial_commits) / sizeof(*trial_commits))
-_Static_assert(TRIAL_COMMITS + 3 <= REDIS_TRIALS_MAX, "there is room for all trials");
-
-static struct redis_trial *add_trial(struct redis_scripts *scripts, const char *doing)
-{
-    struct redis_trial *trial = &scripts->trials[scripts->trial_count++];
-    trial->doing = doing;
-    return trial;
-}
-
-static void add_trials(struct redis_scripts *scripts, struct hash128 id)
-{
-    /* An empty core, which commits take for none: it gives the trial's core a time to live, also if the user
-     * may not call EXPIRE. */
-    struct redis_trial *trial = add_trial(scripts, "a write");
-    trial->is_any = true;
-    redis_command_begin(&trial->command, 5);
-    redis_command_word(&trial->command, STR_LIT("SET"));
-    write_keys(&trial->command, id, 0);
-    redis_command_word(&trial->command, STR_NONE);
-    redis_command_word(&trial->command, STR_LIT("EX"));
-    redis_command_number(&trial->command, PROBE_TTL_S);
-    for (size_t i = 0; i < TRIAL_COMMITS; i++) {
-        struct store_request request = {
-            .id = id,
-            .guard = {probe_core, trial_commits[i].is_new ? 0 : CODEC_GUARD_BYTES},
-            .parts[PART_CORE] = trial_commits[i].core,
-            .writes = &trial_commits[i].write,
-            .write_count = trial_commits[i].write.kind != WRITE_SET,
-            .with = PART_BIT(PART_DETAILS),
-            .renew_ttl_s = PROBE_TTL_S,
-        };
-        trial = add_trial(scripts, trial_commits[i].doing);
-        trial->core = trial_commits[i].conflict;
-        write_commit(&trial->command, &request);
-    }
-    struct store_rate_request rated = {.bucket = id, .rate_count = 0};
-    write_rate(&add_trial(scripts, "rate (HGET, TIME, HSET, PEXPIRE)")->command, &rated);
-    write_forget(&add_trial(scripts, "commit (DEL)")->command, id);
-}
-
-/* ---- scripts ---- */
 
 static const struct {
     const char *file, *name;
 } script_files[SCRIPTS] = {
     [SCRIPT_COMMIT] = {"ledger/commit.lua", "com"},
     [SCRIPT_RATE] = {"ledger/rate.lua", "rat"},
+    [SCRIPT_PROBE] = {"ledger/probe.lua", "pro"},
 };
 
 static void write_library(struct buf *out, const struct redis_scripts *scripts)
@@ -542,7 +492,7 @@ static void init_scripts(struct store_redis *s)
     buf_printf(library, "#!lua name=%.*s\n", (int)REDIS_SCRIPT_NAME_BYTES - 4, scripts->functions[0]);
     write_library(library, scripts);
     scripts->library = buf_view(library);
-    add_trials(scripts, probe_id(s->options.name));
+    write_trials(scripts->trials, s->options.name);
 }
 
 /* ---- from outside ---- */
@@ -555,11 +505,12 @@ static void store_free(struct session_store *store)
     struct pending *p;
     while ((p = LIST_FIRST(&s->under_way)))
         pending_free(p);
-    for (size_t i = 0; i < s->scripts.trial_count; i++)
-        buf_clear(&s->scripts.trials[i].command.bytes);
+    for (size_t i = 0; i < REDIS_TRIALS; i++)
+        buf_clear(&s->scripts.trials[i].bytes);
     buf_clear(&s->time.bytes);
     buf_clear(&s->key_command.bytes);
     explicit_bzero(s->key, sizeof(s->key));
+    explicit_bzero(s->offered, sizeof(s->offered));
     buf_clear(&s->details);
     buf_clear(&s->library);
     free(s);
