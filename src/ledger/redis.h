@@ -16,6 +16,7 @@
 
 #include <sys/queue.h>
 
+struct redis_scripts;
 struct redisContext;
 struct redisReply;
 
@@ -60,9 +61,10 @@ void redis_command_key(struct redis_command *command, struct str key);
 #define REDIS_SLOTS 16384u
 uint16_t redis_command_slot(const struct redis_command *command);
 
-/* The bytes to send to a server that calls scripts by function or by SHA1; `name` is the script's there. The
- * command may be sent again, elsewhere. */
-struct str redis_command_finish(struct redis_command *command, bool by_function, const char *name);
+/* The bytes to send to a server that calls scripts by function or by SHA1. The command may be sent again,
+ * elsewhere. */
+struct str redis_command_finish(struct redis_command *command, const struct redis_scripts *scripts,
+                                bool by_function);
 
 /* `at` NULL: the reply is no string. */
 struct str redis_reply_text(const struct redisReply *reply);
@@ -190,8 +192,6 @@ void redis_connection_give_up(struct redis_connection *connection, const char *w
 void redis_connection_connect(struct redis_connection *connection, const char *address, uint16_t port);
 /* The next sentinel is asked, if there is one. */
 void redis_connection_sentinel_failed(struct redis_connection *connection, const char *how);
-/* The command as this server takes it. Borrows the command's bytes. */
-struct str redis_connection_bytes(const struct redis_connection *connection, struct redis_command *command);
 
 /* ---- redis_handshake.c: who we are, which database, what kind of server this is, the scripts and their
  * trials. If the server knows our last connection, that is ended first: commands that wait there unread must
@@ -204,11 +204,6 @@ void redis_handshake_on_reply(struct redis_connection *connection, uint8_t step,
                               const struct redisReply *reply);
 /* Sends all of them again; returns how many replies will follow. */
 uint8_t redis_handshake_load_scripts(struct redis_connection *connection);
-
-/* A server's error of our AUTH, without our password, which may be empty. Redis repeats the arguments of a
- * command that it does not know, cut at 128 bytes: they are dropped as a whole, since half a password would
- * not be recognised. Elsewhere it is masked. */
-void redis_redact(const char *said, struct str password, char *out, size_t size);
 
 /* ---- redis_cluster.c: the nodes of a Redis ---- */
 
@@ -252,13 +247,8 @@ void redis_cluster_status(const struct redis_cluster *cluster, struct ledger_sta
 
 /* For a connection: */
 
-/* `why`, and the hint how to fix it if one is known. */
-void redis_add_hint(const char *why, char *out, size_t size);
 void redis_cluster_on_up(struct redis_connection *connection);
 void redis_cluster_on_lost(struct redis_connection *connection, const char *why);
-/* Whether it connects again by itself, not only for a command. */
-bool redis_cluster_needs(const struct redis_connection *connection);
-void redis_cluster_on_answer(struct redis_cluster *cluster, const struct redis_command *command);
 void redis_cluster_on_error(struct redis_connection *from, struct redis_command *command, const char *text);
 /* The cluster has named a node; an empty host is `from`'s. NULL: there are too many. */
 struct redis_connection *redis_cluster_node(struct redis_connection *from, struct str host,

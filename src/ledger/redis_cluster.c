@@ -16,13 +16,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define HOPS_MAX    5u          /* redirections of one command */
-#define TOOK_MAX_US 3600000000u /* no deadline is as long */
-#define SLOW_PART   4u          /* a write that takes this part of timeout_ms is slow */
-#define UNKNOWN     UINT8_MAX   /* the node of a slot */
+#define HOPS_MAX  5u        /* redirections of one command */
+#define SLOW_PART 4u        /* a write that takes this part of timeout_ms is slow */
+#define UNKNOWN   UINT8_MAX /* the node of a slot */
 
-/* ---- what an operator should know: warnings about a Redis that works, checked at each connect and logged
- * when new; and hints how to fix what keeps it away ---- */
+/* ---- warnings about a Redis that works: checked at each connect, logged when new ---- */
 
 __attribute__((format(printf, 5, 6))) static void warn(struct redis_cluster *r, unsigned which, bool applies,
                                                        const char *event, const char *format, ...)
@@ -61,45 +59,6 @@ static void check(struct redis_cluster *r, const struct redis_facts *facts)
          (double)facts->write_us / 1000, timeout_ms);
 }
 
-#define REASON_MAX_BYTES 380u /* of a server's words; the hint stands behind them */
-#define RIGHTS           "give its user the rights that docs/configuration.md lists"
-
-/* The first whose word stands in the reason counts. */
-static const struct {
-    const char *word, *hint;
-} hints[] = {
-    {"behind ?sentinels=", "set the sentinels' own user and password there"},
-    {"WRONGPASS", "set its user and password in ledger.redis, or the password in ledger.password_file"},
-    {"NOAUTH", "name its user and password in ledger.redis, or the password in ledger.password_file"},
-    {"invalid password", "set its password in ledger.redis or ledger.password_file"},
-    {"without any password configured", "it knows no password: take yours out of ledger.redis"},
-    {"unknown command 'AUTH'", "it has no AUTH: take user and password out of ledger.redis"},
-    {"no password is set", "it knows no password: take yours out of ledger.redis"},
-    {"NOPERM", RIGHTS},
-    {"ACL failure in script", RIGHTS}, /* from 7.2 on */
-    {"can't run this command", RIGHTS},
-    {"DB index is out of range", "name a database that it has in ledger.redis, or raise its 'databases'"},
-    {"OOM", "give it memory (CONFIG SET maxmemory), or let sessions end sooner (ledger.ttl_s)"},
-    {"MISCONF", "it cannot save: its own log says why, mostly a full disk"},
-    {"NOREPLICAS", "its replicas are gone, and its min-replicas-to-write demands them"},
-    {"Connection refused", "nothing listens there: start it, or name its address in ledger.redis"},
-    {"No such file", "nothing listens there: start it, or name its socket in ledger.redis"},
-    {"Permission denied", "let the daemon's user open its socket (unixsocketperm, or its group)"},
-};
-
-void redis_add_hint(const char *why, char *out, size_t size)
-{
-    const char *hint = NULL;
-    for (size_t i = 0; !hint && i < sizeof(hints) / sizeof(*hints); i++)
-        if (strstr(why, hints[i].word))
-            hint = hints[i].hint;
-    size_t len = strlen(why);
-    if (hint && len && why[len - 1] == '.')
-        len--;
-    snprintf(out, size, "%.*s%s%s", (int)(len < REASON_MAX_BYTES ? len : REASON_MAX_BYTES), why,
-             hint ? "; " : "", hint ? hint : "");
-}
-
 /* ---- nodes ---- */
 
 static uint8_t number_of(const struct redis_cluster *r, const struct redis_connection *node)
@@ -108,11 +67,6 @@ static uint8_t number_of(const struct redis_cluster *r, const struct redis_conne
     while (r->nodes[i] != node)
         i++;
     return i;
-}
-
-bool redis_cluster_needs(const struct redis_connection *node)
-{
-    return node == node->cluster->first;
 }
 
 void redis_cluster_on_lost(struct redis_connection *node, const char *why)
@@ -283,15 +237,6 @@ void redis_cluster_on_error(struct redis_connection *from, struct redis_command 
         }
     }
     command->ended(command, REDIS_REFUSED, NULL, text);
-}
-
-void redis_cluster_on_answer(struct redis_cluster *r, const struct redis_command *command)
-{
-    int64_t took = clock_mono_us() - command->began_us;
-    r->took_us[r->answers++ % REDIS_MEDIAN_OF] = took < TOOK_MAX_US ? (uint32_t)took : TOOK_MAX_US;
-    histogram_add(&r->times, &histogram_fine_bounds, took * 1000);
-    if (took > r->worst_us)
-        r->worst_us = took;
 }
 
 /* ---- from outside ---- */

@@ -78,7 +78,8 @@ uint16_t redis_command_slot(const struct redis_command *c)
     return crc % REDIS_SLOTS;
 }
 
-struct str redis_command_finish(struct redis_command *c, bool by_function, const char *name)
+struct str redis_command_finish(struct redis_command *c, const struct redis_scripts *scripts,
+                                bool by_function)
 {
     *buf_reserve(&c->bytes, 1) = '\0'; /* hiredis looks at the byte behind the first word */
     if (c->script == REDIS_PLAIN_COMMAND)
@@ -86,7 +87,8 @@ struct str redis_command_finish(struct redis_command *c, bool by_function, const
     struct str verb =
         by_function ? STR_LIT("\r\n$5\r\nFCALL\r\n$40\r\n") : STR_LIT("\r\n$7\r\nEVALSHA\r\n$40\r\n");
     char *at = c->bytes.at + HEAD_BYTES;
-    memcpy(at, name, REDIS_SCRIPT_NAME_BYTES);
+    memcpy(at, by_function ? scripts->functions[c->script] : scripts->shas[c->script],
+           REDIS_SCRIPT_NAME_BYTES);
     at -= verb.len;
     memcpy(at, verb.at, verb.len);
     unsigned words = c->words;

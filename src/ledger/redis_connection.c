@@ -33,9 +33,10 @@
 #define UNSENT_MAX_BYTES 4194304u  /* of one connection; commands beyond it are not sent */
 #define RETRY_FIRST_MS   20u       /* doubled with each failure in a row, and jittered by half */
 #define RETRY_LAST_MS    1000u
-#define CONNECT_MS       2000u /* until a connection takes commands */
-#define HOST_MS          1000u /* of them for one name, and for one sentinel */
-#define LOOK_AGAIN_MS    3u    /* while a name is being resolved */
+#define CONNECT_MS       2000u       /* until a connection takes commands */
+#define HOST_MS          1000u       /* of them for one name, and for one sentinel */
+#define TOOK_MAX_US      3600000000u /* no deadline is as long */
+#define LOOK_AGAIN_MS    3u          /* while a name is being resolved */
 
 /* It may outlive the attempt that began it: the resolver's thread writes to it. */
 struct redis_lookup {
@@ -48,6 +49,46 @@ struct redis_lookup {
 static void try_host(void *owner);
 
 /* ---- the end of an attempt, or of a connection ---- */
+
+#define REASON_MAX_BYTES 380u /* of a server's words; the hint stands behind them */
+#define RIGHTS           "give its user the rights that docs/configuration.md lists"
+
+/* The first whose word stands in the reason counts. */
+static const struct {
+    const char *word, *hint;
+} hints[] = {
+    {"behind ?sentinels=", "set the sentinels' own user and password there"},
+    {"WRONGPASS", "set its user and password in ledger.redis, or the password in ledger.password_file"},
+    {"NOAUTH", "name its user and password in ledger.redis, or the password in ledger.password_file"},
+    {"invalid password", "set its password in ledger.redis or ledger.password_file"},
+    {"without any password configured", "it knows no password: take yours out of ledger.redis"},
+    {"unknown command 'AUTH'", "it has no AUTH: take user and password out of ledger.redis"},
+    {"no password is set", "it knows no password: take yours out of ledger.redis"},
+    {"NOPERM", RIGHTS},
+    {"ACL failure in script", RIGHTS}, /* from 7.2 on */
+    {"can't run this command", RIGHTS},
+    {"DB index is out of range", "name a database that it has in ledger.redis, or raise its 'databases'"},
+    {"OOM", "give it memory (CONFIG SET maxmemory), or let sessions end sooner (ledger.ttl_s)"},
+    {"MISCONF", "it cannot save: its own log says why, mostly a full disk"},
+    {"NOREPLICAS", "its replicas are gone, and its min-replicas-to-write demands them"},
+    {"Connection refused", "nothing listens there: start it, or name its address in ledger.redis"},
+    {"No such file", "nothing listens there: start it, or name its socket in ledger.redis"},
+    {"Permission denied", "let the daemon's user open its socket (unixsocketperm, or its group)"},
+};
+
+/* `why`, and how to fix it if that is known. */
+static void add_hint(const char *why, char *out, size_t size)
+{
+    const char *hint = NULL;
+    for (size_t i = 0; !hint && i < sizeof(hints) / sizeof(*hints); i++)
+        if (strstr(why, hints[i].word))
+            hint = hints[i].hint;
+    size_t len = strlen(why);
+    if (hint && len && why[len - 1] == '.')
+        len--;
+    snprintf(out, size, "%.*s%s%s", (int)(len < REASON_MAX_BYTES ? len : REASON_MAX_BYTES), why,
+             hint ? "; " : "", hint ? hint : "");
+}
 
 static struct redis_command *pop(struct redis_queue *queue)
 {
@@ -83,7 +124,7 @@ static void close_context(struct redis_connection *n)
 static void pause_is_over(void *owner)
 {
     struct redis_connection *n = owner;
-    if (redis_cluster_needs(n))
+    if (n == n->cluster->first)
         redis_connection_wake(n);
 }
 
@@ -91,7 +132,7 @@ void redis_connection_give_up(struct redis_connection *n, const char *why)
 {
     struct redis_queue sent = STAILQ_HEAD_INITIALIZER(sent), waiting = STAILQ_HEAD_INITIALIZER(waiting);
     char text[REDIS_WHY_BYTES];
-    redis_add_hint(why, text, sizeof(text));
+    add_hint(why, text, sizeof(text));
     STAILQ_CONCAT(&sent, &n->sent);
     STAILQ_CONCAT(&waiting, &n->waiting);
     n->state = REDIS_OFF;
@@ -204,6 +245,15 @@ static void write_soon(struct redis_connection *n)
         descriptor_writable_soon(n->descriptor);
 }
 
+static void take_time(struct redis_cluster *r, const struct redis_command *command)
+{
+    int64_t took = clock_mono_us() - command->began_us;
+    r->took_us[r->answers++ % REDIS_MEDIAN_OF] = took < TOOK_MAX_US ? (uint32_t)took : TOOK_MAX_US;
+    histogram_add(&r->times, &histogram_fine_bounds, took * 1000);
+    if (took > r->worst_us)
+        r->worst_us = took;
+}
+
 /* Replies come in the order in which they were asked for. */
 static void on_reply(struct redis_connection *n, const redisReply *reply)
 {
@@ -216,7 +266,7 @@ static void on_reply(struct redis_connection *n, const redisReply *reply)
         command->skips--;
     } else {
         STAILQ_REMOVE_HEAD(&n->sent, next);
-        redis_cluster_on_answer(n->cluster, command);
+        take_time(n->cluster, command);
         if (reply->type == REDIS_REPLY_ERROR) {
             redis_cluster_on_error(n, command, reply->str);
         } else {
@@ -270,19 +320,9 @@ static void on_ready(void *owner, int fd, bool readable, bool writable)
         read_replies(n);
 }
 
-struct str redis_connection_bytes(const struct redis_connection *n, struct redis_command *command)
-{
-    const struct redis_scripts *scripts = n->cluster->scripts;
-    bool is_script = command->script != REDIS_PLAIN_COMMAND;
-    const char *name = !is_script         ? NULL
-                       : n->has_functions ? scripts->functions[command->script]
-                                          : scripts->shas[command->script];
-    return redis_command_finish(command, n->has_functions, name);
-}
-
 static void put(struct redis_connection *n, struct redis_command *command)
 {
-    struct str bytes = redis_connection_bytes(n, command);
+    struct str bytes = redis_command_finish(command, n->cluster->scripts, n->has_functions);
     command->skips = 0;
     if (command->reloads)
         command->skips += redis_handshake_load_scripts(n);

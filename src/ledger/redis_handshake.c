@@ -55,10 +55,31 @@ static void ask_auth(struct redis_connection *n, enum step step, struct str user
         ask(n, step, "AUTH %b", password.at, password.len);
 }
 
+/* A server's error of our AUTH, without our password, which may be empty. Redis repeats the arguments of a
+ * command that it does not know, cut at 128 bytes: they are dropped as a whole, since half a password would
+ * not be recognised. Elsewhere it is masked. */
+static void redact(const char *said, struct str password, char *out, size_t size)
+{
+    static const char mask[] = "***";
+    const char *cut = strstr(said, ", with args beginning with"), *end = cut ? cut : said + strlen(said);
+    size_t len = 0;
+    for (const char *at = said; at < end && len + sizeof(mask) < size;) {
+        if (password.len && (size_t)(end - at) >= password.len &&
+            memcmp(at, password.at, password.len) == 0) {
+            memcpy(out + len, mask, sizeof(mask) - 1);
+            len += sizeof(mask) - 1;
+            at += password.len;
+        } else {
+            out[len++] = *at++;
+        }
+    }
+    out[len] = '\0';
+}
+
 static void fail(struct redis_connection *n, const char *doing, const char *why)
 {
     char said[400], text[REDIS_WHY_BYTES];
-    redis_redact(why, n->password, said, sizeof(said));
+    redact(why, n->password, said, sizeof(said));
     snprintf(text, sizeof(text), "%s: %s", doing, said);
     redis_connection_give_up(n, text);
 }
@@ -118,7 +139,7 @@ static void begin_trials(struct redis_connection *n)
     n->write_began_us = clock_mono_us();
     n->tried_trials = 0;
     for (size_t i = 0; i < REDIS_TRIALS; i++) {
-        struct str bytes = redis_connection_bytes(n, &scripts->trials[i]);
+        struct str bytes = redis_command_finish(&scripts->trials[i], scripts, n->has_functions);
         redisAppendFormattedCommand(n->context, bytes.at, bytes.len);
         expect(n, STEP_TRIAL);
     }
@@ -261,7 +282,7 @@ void redis_handshake_on_reply(struct redis_connection *n, uint8_t step, const re
     switch ((enum step)step) {
     case STEP_SENTINEL_AUTH:
         if (is_error)
-            redis_redact(reply->str, n->options->address->sentinel_password, n->problem, sizeof(n->problem));
+            redact(reply->str, n->options->address->sentinel_password, n->problem, sizeof(n->problem));
         break;
     case STEP_MASTER:
         read_master(n, reply);
@@ -329,24 +350,6 @@ void redis_handshake_begin(struct redis_connection *n)
     ask(n, STEP_COURTESY, "CLIENT SETNAME %s", n->options->name);
     ask(n, STEP_ID, "CLIENT ID");
     ask(n, STEP_INFO, "INFO");
-}
-
-void redis_redact(const char *said, struct str password, char *out, size_t size)
-{
-    static const char mask[] = "***";
-    const char *cut = strstr(said, ", with args beginning with"), *end = cut ? cut : said + strlen(said);
-    size_t len = 0;
-    for (const char *at = said; at < end && len + sizeof(mask) < size;) {
-        if (password.len && (size_t)(end - at) >= password.len &&
-            memcmp(at, password.at, password.len) == 0) {
-            memcpy(out + len, mask, sizeof(mask) - 1);
-            len += sizeof(mask) - 1;
-            at += password.len;
-        } else {
-            out[len++] = *at++;
-        }
-    }
-    out[len] = '\0';
 }
 
 /* ---- the clock ---- */
