@@ -12,17 +12,6 @@
 
 #define DEFINITION_MEMBERS_MAX 8u
 
-struct draft {
-    struct arena *arena;
-    struct json_member members[DEFINITION_MEMBERS_MAX];
-    size_t count;
-};
-
-static void put(struct draft *draft, const char *key, struct json value)
-{
-    draft->members[draft->count++] = json_member(str_of(key), value);
-}
-
 /* False: it is no schema of an object, and cannot become one without a change of its meaning. */
 static bool repair_schema(struct arena *arena, const struct json *schema, struct json *out)
 {
@@ -75,16 +64,17 @@ static enum err write_definition(struct arena *arena, const struct str texts[3],
                  {"openWorldHint", JSON_BOOL},
                  {"title", JSON_STRING}};
     const struct json *icons = json_get_text(extras, "icons"), *meta = json_get_text(extras, "_meta");
-    struct draft draft = {.arena = arena};
+    struct json_member members[DEFINITION_MEMBERS_MAX];
+    size_t count = 0;
     struct json empty = json_object(arena, NULL, 0), repaired;
     for (size_t i = 0; i < 3; i++)
         if (texts[i].len)
-            put(&draft, keys[i], json_string(texts[i]));
+            members[count++] = json_member(str_of(keys[i]), json_string(texts[i]));
     if (!repair_schema(arena, input ? input : &empty, &repaired))
         return err_set(why, ERR_SCHEMA, "inputSchema: expected a schema of type \"object\"");
-    put(&draft, "inputSchema", repaired);
+    members[count++] = json_member(STR_LIT("inputSchema"), repaired);
     if (output && repair_schema(arena, output, &repaired))
-        put(&draft, "outputSchema", repaired);
+        members[count++] = json_member(STR_LIT("outputSchema"), repaired);
     struct json kept = json_is(annotations, JSON_OBJECT) ? *annotations : json_null();
     for (size_t i = 0; i < sizeof(hints) / sizeof(hints[0]); i++) {
         const struct json *hint = json_get_text(&kept, hints[i].name);
@@ -92,15 +82,15 @@ static enum err write_definition(struct arena *arena, const struct str texts[3],
             kept = json_without(arena, &kept, str_of(hints[i].name));
     }
     if (json_is(&kept, JSON_OBJECT))
-        put(&draft, "annotations", kept);
+        members[count++] = json_member(STR_LIT("annotations"), kept);
     bool valid = json_is(icons, JSON_ARRAY);
     for (uint32_t i = 0; valid && i < icons->len; i++)
         valid = json_is(json_get_text(&icons->items[i], "src"), JSON_STRING);
     if (valid)
-        put(&draft, "icons", *icons);
+        members[count++] = json_member(STR_LIT("icons"), *icons);
     if (json_is(meta, JSON_OBJECT))
-        put(&draft, "_meta", *meta);
-    *out = json_object(arena, draft.members, draft.count);
+        members[count++] = json_member(STR_LIT("_meta"), *meta);
+    *out = json_object(arena, members, count);
     return OK;
 }
 
@@ -257,18 +247,6 @@ struct walk {
 
 static void walk(struct walk *w, const struct json *schema);
 
-static void add_path(struct walk *w)
-{
-    struct str path = buf_view(&w->path);
-    for (size_t i = 0; i < w->count; i++)
-        if (str_eq(w->list[i], path))
-            return;
-    if (!w->list)
-        w->list = ARENA_ARRAY(w->arena, struct str, SECRET_FIELDS_MAX);
-    if (path.len)
-        w->list[w->count++] = arena_dup(w->arena, path);
-}
-
 static void walk_items(struct walk *w, const struct json *items)
 {
     size_t length = w->path.len;
@@ -291,9 +269,15 @@ static void walk(struct walk *w, const struct json *schema)
         return;
     w->steps++;
     w->depth++;
-    if (json_is_true(json_get_text(schema, "writeOnly")) ||
-        str_is(json_str(json_get_text(schema, "format")), "password"))
-        add_path(w);
+    struct str path = buf_view(&w->path);
+    bool is_new = path.len && (json_is_true(json_get_text(schema, "writeOnly")) ||
+                               str_is(json_str(json_get_text(schema, "format")), "password"));
+    for (size_t i = 0; is_new && i < w->count; i++)
+        is_new = !str_eq(w->list[i], path);
+    if (is_new && !w->list)
+        w->list = ARENA_ARRAY(w->arena, struct str, SECRET_FIELDS_MAX);
+    if (is_new)
+        w->list[w->count++] = arena_dup(w->arena, path);
     for (uint32_t i = 0; json_is(properties, JSON_OBJECT) && i < properties->len; i++) {
         if (length)
             buf_byte(&w->path, '.');

@@ -29,49 +29,29 @@ struct replay_command {
 
 /* ---- what is loaded ---- */
 
-static bool read_tools(struct replay_command *c)
-{
-    struct why why;
-    c->tool_count = c->sources.tools_count;
-    c->tools = ARENA_ARRAY(c->arena, struct tool_file, c->tool_count + 1);
-    for (size_t i = 0; i < c->tool_count; i++)
-        if (tool_file_read(c->arena, c->sources.tools[i], &c->tools[i], &why) != OK) {
-            term_error("replay", "--tools: %s", why.text);
-            return false;
-        }
-    c->sources.tools = NULL;
-    c->sources.tools_count = 0;
-    return true;
-}
-
-/* A decision log lies in its daemon's state folder, which systemd may have given: the configuration does not
- * know it. NULL: no such folder lies beside a recording. */
-static const char *upstreams_beside_files(const struct replay_command *c)
-{
-    for (size_t i = 0; i < c->file_count; i++) {
-        const char *slash = strrchr(c->files[i], '/');
-        int len = slash ? (int)(slash - c->files[i]) + 1 : 0;
-        const char *folder = arena_printf(c->arena, "%.*supstreams", len, c->files[i]).at;
-        struct stat st;
-        if (stat(folder, &st) == 0 && S_ISDIR(st.st_mode))
-            return folder;
-    }
-    return NULL;
-}
-
 /* Where the daemon of this configuration keeps its upstreams' tools; NULL: without a configuration there are
- * none. */
+ * none. A decision log lies in its daemon's state folder, which systemd may have given: the configuration
+ * does not know it then, and a folder beside a recording is taken. */
 static const char *upstreams_folder(struct replay_command *c, const struct config_sources *sources)
 {
-    struct config config;
+    struct config config = {0};
     const char *folder = NULL;
-    if (sources->file && config_load(sources, &config, NULL) == OK) {
-        const char *beside = state_dir_is_given(&config) ? NULL : upstreams_beside_files(c);
-        folder = beside ? beside : state_dir_path(c->arena, &config, "upstreams");
+    if (!sources->file ||
+        config_load(sources, &config, NULL) != OK) { /* the judge reports why it does not load */
         config_free(&config);
-    } else if (sources->file) {
-        config_free(&config); /* the judge reports why it does not load */
+        return NULL;
     }
+    for (size_t i = 0; !folder && !state_dir_is_given(&config) && i < c->file_count; i++) {
+        const char *slash = strrchr(c->files[i], '/');
+        int len = slash ? (int)(slash - c->files[i]) + 1 : 0;
+        const char *beside = arena_printf(c->arena, "%.*supstreams", len, c->files[i]).at;
+        struct stat st;
+        if (stat(beside, &st) == 0 && S_ISDIR(st.st_mode))
+            folder = beside;
+    }
+    if (!folder)
+        folder = state_dir_path(c->arena, &config, "upstreams");
+    config_free(&config);
     return folder;
 }
 
@@ -139,8 +119,15 @@ static bool open_all(struct replay_command *c, enum recorded_format *format)
                    c->format);
         return false;
     }
-    if (!read_tools(c))
-        return false;
+    c->tool_count = c->sources.tools_count;
+    c->tools = ARENA_ARRAY(c->arena, struct tool_file, c->tool_count + 1);
+    for (size_t i = 0; i < c->tool_count; i++)
+        if (tool_file_read(c->arena, c->sources.tools[i], &c->tools[i], &why) != OK) {
+            term_error("replay", "--tools: %s", why.text);
+            return false;
+        }
+    c->sources.tools = NULL;
+    c->sources.tools_count = 0;
     if (recording_open(c->files, c->file_count, &options, &c->recording, &why) != OK) {
         term_error("replay", "%s", why.text);
         return false;

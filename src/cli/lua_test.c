@@ -90,19 +90,6 @@ static void seen(void *owner, const struct example_outcome *o)
 
 /* ---- the run ---- */
 
-/* An empty folder is a mistyped one more often than not: it must not look like success. */
-static void require_policies(const struct generation *generation, struct generation_report *report)
-{
-    const char *folder = generation->config.policies;
-    if (policy_set_count(generation->policies) ||
-        policy_set_gateway(generation->policies)->hooks[HOOK_PREPARE])
-        return;
-    report->warning_count = 0; /* they say the same of serve */
-    generation_report_error(report,
-                            "there is no policy to test in %s%s: name a folder or a file with policies",
-                            folder ? folder : CONFIG_DEFAULT_FOLDER, folder ? "" : ", which does not exist");
-}
-
 /* Adds to the table on top. */
 static void add(lua_State *L, const char *name, size_t count)
 {
@@ -138,8 +125,16 @@ static int run(lua_State *L)
         sources.policies = lua_tostring(L, PLACE);
     generation_report_init(&report, arena);
     struct generation *generation = lua_cli_build(&sources, &options, &report, NULL);
-    if (generation && !report.error_count)
-        require_policies(generation, &report);
+    const struct policy_set *policies = generation ? generation->policies : NULL;
+    /* An empty folder is a mistyped one more often than not: it must not look like success. */
+    if (generation && !report.error_count && !policy_set_count(policies) &&
+        !policy_set_gateway(policies)->hooks[HOOK_PREPARE]) {
+        const char *folder = generation->config.policies;
+        report.warning_count = 0; /* they say the same of serve */
+        generation_report_error(
+            &report, "there is no policy to test in %s%s: name a folder or a file with policies",
+            folder ? folder : CONFIG_DEFAULT_FOLDER, folder ? "" : ", which does not exist");
+    }
     lua_newtable(L);
     add(L, "broken", report.error_count);
     lua_cli_set_bool(L, "expired", generation && lua_cli_report_expired(generation, &report));
@@ -213,42 +208,23 @@ static int coverage(lua_State *L)
 
 /* ---- changes of files ---- */
 
-struct watch_list {
-    struct why why;
-    bool failed;
-};
-
-static void watch_path(struct watch_list *w, const char *path)
+/* False: it cannot be watched. */
+static bool watch_path(const char *path, struct why *why)
 {
-    w->failed |= path && file_watch_add(test.watch, path, &w->why) != OK;
+    return !path || file_watch_add(test.watch, path, why) == OK;
 }
 
 /* Of a file the whole folder: it may read a schema from there with json "…". */
-static void add_place(struct watch_list *w, const char *place)
+static bool watch_place(const char *place, struct why *why)
 {
     const char *slash = strrchr(place, '/');
     struct stat st;
-    char *folder = slash ? strndup(place, (size_t)(slash - place) + 1) : NULL;
     if (stat(place, &st) != 0 || S_ISDIR(st.st_mode))
-        watch_path(w, place);
-    else
-        watch_path(w, folder ? folder : ".");
+        return watch_path(place, why);
+    char *folder = slash ? strndup(place, (size_t)(slash - place) + 1) : NULL;
+    bool watched = watch_path(folder ? folder : ".", why);
     free(folder);
-}
-
-/* The configuration and the files that it names, if it can be read. */
-static void add_configured(struct watch_list *w)
-{
-    struct config config;
-    watch_path(w, test.sources.file);
-    if (config_load(&test.sources, &config, NULL) == OK) {
-        add_place(w, config.policies ? config.policies : "policies");
-        for (size_t i = 0; i < config.tools.count; i++)
-            watch_path(w, config.tools.list[i]);
-        for (size_t i = 0; i < config.mcp_configs.count; i++)
-            watch_path(w, config.mcp_configs.list[i]);
-    }
-    config_free(&config);
+    return watched;
 }
 
 /* wait(): returns after a change that no further change follows. False: nothing can be watched. */
@@ -270,21 +246,32 @@ static int wait_for_change(lua_State *L)
 /* watch(options): begins it; nil after an error. Else whether stdout is a terminal. */
 static int watch(lua_State *L)
 {
-    struct watch_list w = {0};
     struct arena *arena = arena_new();
+    struct config config = {0};
+    struct why why;
     size_t count;
     const char **places = lua_cli_list(L, NULL, arena, &count);
-    w.failed = file_watch_new(&test.watch, &w.why) != OK;
-    for (size_t i = 0; !w.failed && i < count; i++)
-        add_place(&w, places[i]);
-    if (test.watch && (!count || test.sources.file || test.sources.tools_count))
-        add_configured(&w);
-    if (w.failed)
-        term_error("test", "%s", w.why.text);
-    else
+    bool good = file_watch_new(&test.watch, &why) == OK;
+    for (size_t i = 0; good && i < count; i++)
+        good = watch_place(places[i], &why);
+    /* The configuration and the files that it names, if it can be read. */
+    if (good && (!count || test.sources.file || test.sources.tools_count)) {
+        good = watch_path(test.sources.file, &why);
+        bool read = good && config_load(&test.sources, &config, NULL) == OK;
+        if (read)
+            good = watch_place(config.policies ? config.policies : "policies", &why);
+        for (size_t i = 0; read && good && i < config.tools.count; i++)
+            good = watch_path(config.tools.list[i], &why);
+        for (size_t i = 0; read && good && i < config.mcp_configs.count; i++)
+            good = watch_path(config.mcp_configs.list[i], &why);
+    }
+    config_free(&config);
+    if (good)
         lua_pushboolean(L, isatty(STDOUT_FILENO));
+    else
+        term_error("test", "%s", why.text);
     arena_free(arena);
-    return w.failed ? 0 : 1;
+    return good ? 1 : 0;
 }
 
 int lua_test(lua_State *L)
