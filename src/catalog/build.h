@@ -51,6 +51,7 @@ bool import_review_pins(struct generation_build *b);
 bool import_count_names(struct generation_build *b);
 bool import_tools(struct generation_build *b);
 bool import_held(struct generation_build *b);
+bool import_plain_names(struct generation_build *b);
 
 /* After them: reports an error if the policy's upstream is not configured or of the wrong kind. */
 void import_check_policy(const struct generation_build *b, const struct policy *policy);

@@ -22,7 +22,6 @@
 #include "base/hash.h"
 #include "base/map.h"
 #include "catalog/definition.h"
-#include "catalog/provider_formats.h"
 #include "policy/config.h"
 #include "json/parse.h"
 #include "json/write.h"
@@ -353,23 +352,6 @@ static bool add_aliases(struct generation_build *b)
     return true;
 }
 
-/* A model knows such a tool by a name that its provider accepts, and calls it so. */
-static bool add_plain_names(struct generation_build *b)
-{
-    struct generation *g = b->g;
-    if (b->next == g->tool_count)
-        return false;
-    struct tool *tool = g->tools[b->next++];
-    if (plain_name_fits(tool->name) || !tool_name_fits(tool->name))
-        return true;
-    struct str plain = plain_name(g->arena, tool->name);
-    if (map_get(g->by_name, plain))
-        plain = plain_name_apart(g->arena, tool->name);
-    if (map_add(g->by_name, plain, tool))
-        tool->plain_name = plain;
-    return true;
-}
-
 static bool read_schemas(struct generation_build *b)
 {
     struct generation *g = b->g;
@@ -459,7 +441,7 @@ static bool hash_generation(struct generation_build *b)
 static bool (*const phases[])(struct generation_build *) = {
     load_policies,      read_definitions,       get_tool_lists, import_reserve_names, import_review_pins,
     import_count_names, import_tools,           import_held,    add_own_tools,        add_aliases,
-    add_example_tools,  import_check_unmatched, sort_tools,     add_plain_names,      read_schemas,
+    add_example_tools,  import_check_unmatched, sort_tools,     import_plain_names,   read_schemas,
     hash_tools,         hash_generation};
 #define PHASE_COUNT (sizeof(phases) / sizeof(phases[0]))
 

@@ -6,6 +6,7 @@
 #include "catalog/build.h"
 
 #include "base/arena.h"
+#include "base/hash.h"
 #include "base/map.h"
 #include "base/suggest.h"
 #include "catalog/definition.h"
@@ -40,14 +41,60 @@ static struct str tool_key(struct arena *arena, struct str upstream, struct str 
     return arena_printf(arena, STR_FMT "/" STR_FMT, STR_ARG(upstream), STR_ARG(tool));
 }
 
+/* ---- names; a hash is stable: the same server gives the same names on every host ---- */
+
+#define HASH_SUFFIX_BYTES 9u /* "_" and eight hex digits */
+
+/* The name, cut so that it and a hash of `hashed` have at most `max` bytes. */
+static struct str name_with_hash(struct arena *arena, struct str name, struct str hashed, size_t max)
+{
+    struct str head = str_cut(name, max - HASH_SUFFIX_BYTES);
+    return arena_printf(arena, STR_FMT "_%08x", STR_ARG(head), (unsigned)hash_stable(hashed).low);
+}
+
+/* A copy in which '_' replaces each character that does not fit as a name by itself, and a hash of the whole
+ * the end of a name that is too long, or of any with `apart`. */
+static struct str fitting_name(struct arena *arena, struct str name, bool (*fits)(struct str name),
+                               size_t max, bool apart)
+{
+    char *copy = arena_copy(arena, name);
+    for (size_t i = 0; i < name.len; i++)
+        if (!fits((struct str){copy + i, 1}))
+            copy[i] = '_';
+    struct str fitting = {copy, name.len};
+    return apart || name.len > max ? name_with_hash(arena, fitting, name, max) : fitting;
+}
+
+/* That every provider accepts. */
+static struct str plain_name(struct arena *arena, struct str name)
+{
+    return fitting_name(arena, name, str_is_name, PLAIN_NAME_MAX_BYTES, false);
+}
+
+/* A model knows a tool with another name by one that its provider accepts, and calls it so. */
+bool import_plain_names(struct generation_build *b)
+{
+    struct generation *g = b->g;
+    if (b->next == g->tool_count)
+        return false;
+    struct tool *tool = g->tools[b->next++];
+    if (plain_name_fits(tool->name) || !tool_name_fits(tool->name))
+        return true;
+    struct str plain = plain_name(g->arena, tool->name);
+    if (map_get(g->by_name, plain))
+        plain = fitting_name(g->arena, tool->name, str_is_name, PLAIN_NAME_MAX_BYTES, true);
+    if (map_add(g->by_name, plain, tool))
+        tool->plain_name = plain;
+    return true;
+}
+
 /* A name that MCP accepts: '_' replaces other characters, and a hash the end of a long name. A policy may
  * name a tool plainly, as all had to be named once: it guards the tool, under that name. */
 static struct str given_name(const struct generation_build *b, struct str name)
 {
     struct arena *arena = b->g->arena;
-    struct str valid = name_replaced(arena, name, tool_name_fits), plain = plain_name(arena, name);
-    if (valid.len > TOOL_NAME_MAX_BYTES)
-        valid = plain_name_with_hash(arena, valid, name, TOOL_NAME_MAX_BYTES);
+    struct str valid = fitting_name(arena, name, tool_name_fits, TOOL_NAME_MAX_BYTES, false),
+               plain = plain_name(arena, name);
     bool plainly = !str_eq(valid, plain) && !policy_set_find(b->g->policies, valid) &&
                    policy_set_find(b->g->policies, plain);
     return plainly ? plain : valid;
@@ -273,7 +320,7 @@ static struct tool *import_by_name(struct generation_build *b, const struct upst
     bool always = spec->prefix == UPSTREAM_PREFIX_ALWAYS || policy_for(b, prefixed);
     struct str name = always || collides || map_get(b->g->by_name, bare) ? prefixed : bare;
     if (map_get(b->g->by_name, name))
-        name = plain_name_with_hash(b->g->arena, name, tool, TOOL_NAME_MAX_BYTES);
+        name = name_with_hash(b->g->arena, name, tool, TOOL_NAME_MAX_BYTES);
     const struct upstream_spec *owner = other_owner(b, spec, name);
     if (owner) {
         leave_out(b, spec, tool,

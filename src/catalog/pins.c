@@ -225,12 +225,6 @@ static int lock_file(const struct pins *pins, struct why *why)
     return -1;
 }
 
-static void unlock_file(int lock)
-{
-    if (lock >= 0)
-        close(lock);
-}
-
 static struct str read_witness(const struct pins *pins, struct arena *arena)
 {
     struct str text = STR_NONE;
@@ -588,7 +582,8 @@ void pins_commit(struct pins *pins, const struct pins_review *review, const stru
     if (pins->dirty && (lock < 0 || write_file(pins, &why) != OK))
         log_event(LOG_ERROR, "pins_not_written", LOG_TEXT("why", why.text),
                   LOG_TEXT("effect", "after a restart these definitions are not known"));
-    unlock_file(lock);
+    if (lock >= 0)
+        close(lock);
 }
 
 /* ---- accept ------------------------------------------------------------------------ */
@@ -637,6 +632,6 @@ enum err pins_accept(struct pins *pins, const struct pins_review *review, struct
         ++*count;
     }
     enum err err = write_file(pins, why);
-    unlock_file(lock);
+    close(lock);
     return err;
 }

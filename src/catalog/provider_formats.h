@@ -14,19 +14,6 @@ struct json_out;
 
 bool plain_name_fits(struct str name);
 
-/* A copy in which '_' replaces each character that does not fit as a name by itself. */
-struct str name_replaced(struct arena *arena, struct str name, bool (*fits)(struct str name));
-
-/* '_' replaces other characters, and a hash of the whole the end of a long name. The name itself if it fits.
- */
-struct str plain_name(struct arena *arena, struct str name);
-
-/* With the hash in any case: for a name that is taken. */
-struct str plain_name_apart(struct arena *arena, struct str name);
-
-/* The name, cut so that it and a hash of `hashed` have at most `max` bytes. */
-struct str plain_name_with_hash(struct arena *arena, struct str name, struct str hashed, size_t max);
-
 enum provider_format {
     PROVIDER_FORMAT_MCP,
     PROVIDER_FORMAT_OPENAI,

@@ -27,59 +27,45 @@ static int by_name(const struct dirent **a, const struct dirent **b)
     return strcmp((*a)->d_name, (*b)->d_name);
 }
 
-static const struct json *read_schema(struct arena *arena, const char *file, struct generation_report *report)
+static void add(struct arena *arena, const char *folder, const char *entry, struct generation_report *report,
+                struct response_schemas *out)
 {
+    static const char *const reserved[] = {RESPONSE_SCHEMA_VERDICT, RESPONSE_SCHEMA_COVERAGE};
+    struct str name = arena_dup(arena, (struct str){entry, strlen(entry) - strlen(SUFFIX)});
+    struct str file = arena_printf(arena, "%s/%s", folder, entry);
     struct json *schema = ARENA_NEW(arena, struct json);
     struct schema *compiled;
     struct arena *scratch = arena_new();
     struct problems faults; /* small ones too: providers refuse what a lenient reader understands */
     struct why why;
-    bool fits = false;
     problems_init(&faults, scratch);
-    if (json_read_file(arena, file, SCHEMA_MAX_BYTES, schema, &why) != OK)
-        generation_report_error(report, "%s", why.text);
-    else if (schema->type != JSON_OBJECT)
-        generation_report_error(report, "%s: expected a JSON Schema, an object, got %s", file,
-                                json_type_name((enum json_type)schema->type));
-    else if (schema_compile(scratch, schema, NULL, &compiled, &faults, &why) != OK)
-        generation_report_error(report, "%s: %s", file, why.text);
-    else if (faults.count)
-        generation_report_error(report, "%s: " STR_FMT ": " STR_FMT, file, STR_ARG(faults.list[0].path),
-                                STR_ARG(faults.list[0].message));
-    else
-        fits = true;
-    arena_free(scratch);
-    return fits ? schema : NULL;
-}
-
-static void add(struct arena *arena, const char *folder, const char *entry, struct generation_report *report,
-                struct response_schemas *out)
-{
-    struct str name = arena_dup(arena, (struct str){entry, strlen(entry) - strlen(SUFFIX)});
-    struct str file = arena_printf(arena, "%s/%s", folder, entry);
-    static const char *const reserved[] = {RESPONSE_SCHEMA_VERDICT, RESPONSE_SCHEMA_COVERAGE};
     if (!str_is_name(name) || name.len > RESPONSE_SCHEMA_NAME_MAX_BYTES) {
         generation_report_error(report,
                                 "%s: expected a name of 1 to %u letters, digits, _ and - before " SUFFIX
                                 ", got '" STR_FMT "'",
                                 file.at, RESPONSE_SCHEMA_NAME_MAX_BYTES, STR_ARG(str_cut(name, 80)));
-        return;
-    }
-    if (STR_IS_ONE_OF(name, reserved)) {
+    } else if (STR_IS_ONE_OF(name, reserved)) {
         generation_report_error(
             report, "%s: toolgate's own schema is named '" STR_FMT "': give the file another name", file.at,
             STR_ARG(name));
-        return;
+    } else if (json_read_file(arena, file.at, SCHEMA_MAX_BYTES, schema, &why) != OK) {
+        generation_report_error(report, "%s", why.text);
+    } else if (schema->type != JSON_OBJECT) {
+        generation_report_error(report, "%s: expected a JSON Schema, an object, got %s", file.at,
+                                json_type_name((enum json_type)schema->type));
+    } else if (schema_compile(scratch, schema, NULL, &compiled, &faults, &why) != OK) {
+        generation_report_error(report, "%s: %s", file.at, why.text);
+    } else if (faults.count) {
+        generation_report_error(report, "%s: " STR_FMT ": " STR_FMT, file.at, STR_ARG(faults.list[0].path),
+                                STR_ARG(faults.list[0].message));
+    } else {
+        struct buf text = buf_in(scratch);
+        buf_printf(&text, "%llx " STR_FMT " ", (unsigned long long)out->hash, STR_ARG(name));
+        json_write(&text, schema);
+        out->hash = hash_stable(buf_view(&text)).low;
+        out->list[out->count++] = (struct response_schema){name, file, schema};
     }
-    const struct json *schema = read_schema(arena, file.at, report);
-    if (!schema)
-        return;
-    struct buf text = {0};
-    buf_printf(&text, "%llx " STR_FMT " ", (unsigned long long)out->hash, STR_ARG(name));
-    json_write(&text, schema);
-    out->hash = hash_stable(buf_view(&text)).low;
-    buf_clear(&text);
-    out->list[out->count++] = (struct response_schema){name, file, schema};
+    arena_free(scratch);
 }
 
 void response_schemas_load(struct arena *arena, const char *folder, struct generation_report *report,
