@@ -72,23 +72,18 @@ static int run_arguments(const struct command_table *table, int argc, char **arg
     return run_command(table, name, argc - 1, argv + 1);
 }
 
-/* A standard descriptor that is closed would be the number of the next file or socket: the log would go into
- * the decision log, into Redis or into a signal pipe. Its place is taken by one that cannot be used the way
- * the command would, so that reading stdin and writing to stdout fail as before; only the log goes nowhere.
- */
-static void hold_standard_descriptors(void)
+int command_main(const struct command_table *table, int argc, char **argv)
 {
+    /* A standard descriptor that is closed would be the number of the next file or socket: the log would go
+     * into the decision log, into Redis or into a signal pipe. Its place is taken by one that cannot be used
+     * the way the command would, so that reading stdin and writing to stdout fail as before; only the log is
+     * lost. */
     static const int modes[] = {
         [STDIN_FILENO] = O_WRONLY, [STDOUT_FILENO] = O_RDONLY, [STDERR_FILENO] = O_WRONLY};
     for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++) /* open gives the lowest free number */
         if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", modes[fd]) != fd)
             abort();
-}
-
-int command_main(const struct command_table *table, int argc, char **argv)
-{
     program = table;
-    hold_standard_descriptors();
     term_program(table->program);
     int status = run_arguments(table, argc, argv);
     /* A full disk behind `toolgate … > file` must not look like success. */

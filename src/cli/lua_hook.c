@@ -220,14 +220,6 @@ static struct str unread_words(struct arena *arena, struct str bytes)
                         (unsigned long long)hash_stable(bytes).low);
 }
 
-/* Behind the string that begins at `at`. */
-static size_t skip_string(struct str text, size_t at)
-{
-    for (at++; at < text.len && text.at[at] != '"'; at++)
-        at += text.at[at] == '\\';
-    return at + 1;
-}
-
 /* The text of an event whose results are too large or too deep to be read, without them. STR_NONE: it has
  * none. */
 static struct str without_results(struct arena *arena, struct str text)
@@ -237,7 +229,10 @@ static struct str without_results(struct arena *arena, struct str text)
     for (size_t at = 0; at < text.len; at++) {
         char c = text.at[at];
         if (c == '"') {
-            size_t end = skip_string(text, at);
+            size_t end = at + 1; /* behind the string */
+            for (; end < text.len && text.at[end] != '"'; end++)
+                end += text.at[end] == '\\';
+            end++;
             if (depth == 1 && !from && end <= text.len)
                 key = (struct str){text.at + at, end - at};
             at = end - 1;

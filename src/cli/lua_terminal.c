@@ -111,15 +111,6 @@ static int close_terminal(lua_State *L)
     return 0;
 }
 
-static void suspend(void)
-{
-    struct sigaction action = {.sa_handler = on_signal};
-    leave();
-    raise_default(SIGTSTP); /* returns when the shell continues us */
-    sigprocmask(SIG_BLOCK, &blocked, NULL);
-    sigaction(SIGTSTP, &action, NULL);
-}
-
 /* cli.terminal_size(): columns and rows; 80 and 24 if the terminal does not know. */
 static int terminal_size(lua_State *L)
 {
@@ -137,16 +128,6 @@ static int draw(lua_State *L)
     return 0;
 }
 
-/* The key that was pressed, as a string on the stack; false: the terminal is gone. */
-static bool push_key(lua_State *L)
-{
-    char key[16];
-    ssize_t n = read(STDIN_FILENO, key, sizeof(key));
-    lua_pushlstring(L, key, n == 1); /* several bytes: an arrow or a function key */
-    /* EIO: in the background of a session that is gone, nobody will type again */
-    return n >= 0 || errno == EINTR || errno == EAGAIN;
-}
-
 /* cli.wait_terminal(descriptor, until_us): waits for a key, a signal or input from the descriptor (nil:
  * none), at most until this time of the monotonic clock. The key or "", whether the descriptor is readable,
  * and whether the command is to end: SIGINT, SIGTERM, SIGHUP, or the terminal is gone. */
@@ -160,8 +141,12 @@ static int wait_terminal(lua_State *L)
     struct timespec limit = {.tv_sec = left_us / 1000000, .tv_nsec = left_us % 1000000 * 1000};
     int ready = ppoll(from, 2, &limit, &outside);
     if (got_stop) {
+        struct sigaction action = {.sa_handler = on_signal};
+        leave();
+        raise_default(SIGTSTP); /* returns when the shell continues us */
+        sigprocmask(SIG_BLOCK, &blocked, NULL);
+        sigaction(SIGTSTP, &action, NULL);
         got_stop = 0;
-        suspend();
         got_continue = 1;
     }
     if (got_continue) {
@@ -171,10 +156,14 @@ static int wait_terminal(lua_State *L)
     bool ended = got_end != 0;
     if (ready > 0 && from[0].revents & (POLLHUP | POLLERR | POLLNVAL))
         ended = true;
-    if (ready > 0 && from[0].revents & POLLIN)
-        ended |= !push_key(L);
-    else
-        lua_pushliteral(L, "");
+    char key[16];
+    ssize_t n = 0;
+    if (ready > 0 && from[0].revents & POLLIN) {
+        n = read(STDIN_FILENO, key, sizeof(key));
+        /* EIO: in the background of a session that is gone, nobody will type again */
+        ended |= n < 0 && errno != EINTR && errno != EAGAIN;
+    }
+    lua_pushlstring(L, key, n == 1); /* several bytes: an arrow or a function key */
     lua_pushboolean(L, ready > 0 && from[1].revents);
     lua_pushboolean(L, ended);
     return 3;

@@ -56,15 +56,6 @@ const char *term_colour(enum term_colour colour)
     return coloured ? codes[colour] : "";
 }
 
-static uint32_t code_point(const char *at, size_t len)
-{
-    static const unsigned char first[] = {0, 0x7f, 0x1f, 0x0f, 0x07};
-    uint32_t c = (unsigned char)at[0] & first[len];
-    for (size_t i = 1; i < len; i++)
-        c = c << 6 | ((unsigned char)at[i] & 0x3f);
-    return c;
-}
-
 struct code_range {
     uint32_t from, to;
 };
@@ -77,9 +68,10 @@ static bool is_in(uint32_t c, const struct code_range *ranges, size_t count)
     return false;
 }
 
-/* Columns of a code point; 0: not printed. */
-static unsigned columns_of(uint32_t c)
+/* Columns of the character of `len` bytes; 0: not printed. */
+static unsigned columns_of(const char *at, size_t len)
 {
+    static const unsigned char first[] = {0, 0x7f, 0x1f, 0x0f, 0x07};
     /* Controls, combining marks, joiners, directional marks, variation selectors, private use, tags. */
     static const struct code_range hidden[] = {
         {0x0, 0x1f},      {0x7f, 0x9f},     {0xad, 0xad},       {0x300, 0x36f},   {0x61c, 0x61c},
@@ -90,6 +82,9 @@ static unsigned columns_of(uint32_t c)
         {0x1100, 0x115f},   {0x2e80, 0x303e},   {0x3041, 0xa4cf},  {0xa960, 0xa97f}, {0xac00, 0xd7a3},
         {0xf900, 0xfaff},   {0xfe30, 0xfe6f},   {0xff00, 0xff60},  {0xffe0, 0xffe6}, {0x1f300, 0x1f64f},
         {0x1f680, 0x1f6ff}, {0x1f900, 0x1f9ff}, {0x20000, 0x3fffd}};
+    uint32_t c = (unsigned char)at[0] & first[len];
+    for (size_t i = 1; i < len; i++)
+        c = c << 6 | ((unsigned char)at[i] & 0x3f);
     if (c >= 0x20 && c < 0x7f)
         return 1;
     if (is_in(c, hidden, sizeof(hidden) / sizeof(hidden[0])))
@@ -104,7 +99,7 @@ unsigned term_clip(struct buf *out, struct str text, unsigned columns)
     unsigned used = 0, used_fits = 0;
     for (const char *at = text.at; at < end;) {
         size_t len = str_utf8_length(at, end);
-        unsigned width = len ? columns_of(code_point(at, len)) : 0;
+        unsigned width = len ? columns_of(at, len) : 0;
         if (used + (width ? width : 1) > columns) {
             out->len = fits;
             if (columns)
