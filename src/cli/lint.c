@@ -191,24 +191,14 @@ static void give_subject(const struct lint_context *c)
 
 /* ---- the run ---- */
 
-struct run_list {
-    struct arena *arena;
-    struct lint_example_run *list;
-    const struct policy **policies; /* whose example it is */
-    size_t count, capacity;
-};
-
-static void add_run(void *owner, const struct example_outcome *o)
+static void see_example(void *owner, const struct example_outcome *o)
 {
     static const char *const early[] = {"known", "schema", "rules", "admit", "check"};
-    struct run_list *runs = owner;
-    bool judged = true;
-    for (size_t i = 0; o->stage && i < sizeof(early) / sizeof(early[0]); i++)
-        judged = judged && strcmp(o->stage, early[i]) != 0;
-    if (runs->count < runs->capacity) {
-        runs->policies[runs->count] = o->policy;
-        runs->list[runs->count++] = (struct lint_example_run){o->example, judged};
-    }
+    struct lint_context *c = owner;
+    if (!o->stage || !STR_IS_ONE_OF(str_of(o->stage), early))
+        return;
+    c->unjudged = arena_grow(c->arena, (void *)c->unjudged, c->unjudged_count, sizeof(*c->unjudged));
+    c->unjudged[c->unjudged_count++] = o->example;
 }
 
 /* The definitions as models see them, an array. */
@@ -229,8 +219,10 @@ static struct json definitions(struct arena *arena, struct generation *generatio
 }
 
 static void check_tool(struct lint_context c, const struct tool *tool, const struct json *shown,
-                       const struct coverage *coverage, const struct run_list *runs)
+                       const struct coverage *coverage)
 {
+    size_t count;
+    const struct coverage_file *files = coverage_files(coverage, &count);
     c.tool = tool;
     c.policy = tool->policy;
     for (uint32_t i = 0; i < shown->len; i++)
@@ -239,18 +231,9 @@ static void check_tool(struct lint_context c, const struct tool *tool, const str
     if (c.policy)
         c.source = policy_source(c.policy, c.arena);
     c.tokens = location_tokens(c.arena, c.source);
-    if (c.policy) {
-        size_t count, first = 0;
-        const struct coverage_file *files = coverage_files(coverage, &count);
-        for (size_t i = 0; i < count && !c.coverage; i++)
-            if (str_eq(files[i].file, c.policy->file))
-                c.coverage = &files[i];
-        while (first < runs->count && runs->policies[first] != c.policy)
-            first++;
-        c.runs = runs->list + first; /* the runs of one policy are adjacent */
-        while (first + c.run_count < runs->count && runs->policies[first + c.run_count] == c.policy)
-            c.run_count++;
-    }
+    for (size_t i = 0; c.policy && i < count && !c.coverage; i++)
+        if (str_eq(files[i].file, c.policy->file))
+            c.coverage = &files[i];
     lint_check_tool(&c);
     give_subject(&c);
 }
@@ -260,26 +243,20 @@ static void check_generation(lua_State *L, struct generation *generation, bool o
     struct lint_context c = {
         .L = L, .arena = arena_new(), .generation = generation, .only_policies = only_policies};
     struct coverage *coverage = coverage_new();
-    struct run_list runs = {.arena = c.arena};
     struct generation_report failed;
     generation_report_init(&failed, c.arena);
     struct json shown = definitions(c.arena, generation);
-    struct policy_set *policies = generation->policies;
-    for (size_t i = 0; i < policy_set_count(policies); i++)
-        runs.capacity += policy_set_at(policies, i)->example_count;
-    runs.list = ARENA_ARRAY(runs.arena, struct lint_example_run, runs.capacity + 1);
-    runs.policies = ARENA_ARRAY(runs.arena, const struct policy *, runs.capacity + 1);
-    struct examples_options options = {.seen = add_run, .owner = &runs};
-    coverage_begin(coverage, policies);
+    struct examples_options options = {.seen = see_example, .owner = &c};
+    coverage_begin(coverage, generation->policies);
     examples_run(generation, &failed, &options);
-    coverage_end(coverage, policies);
+    coverage_end(coverage, generation->policies);
     for (size_t i = 0; i < failed.error_count; i++)
         add_message(L, "example", failed.errors[i], false, NULL);
     give_subject(&c);
     for (size_t i = 0; i < generation->tool_count; i++) {
         const struct tool *tool = generation->tools[i];
         if (tool->policy || !only_policies)
-            check_tool(c, tool, &shown, coverage, &runs);
+            check_tool(c, tool, &shown, coverage);
     }
     struct shadow_expiry *expired; /* of policies for one tool, too, and of the defaults */
     size_t count = only_policies ? 0 : shadow_expired(generation, clock_wall_ms(), c.arena, &expired);

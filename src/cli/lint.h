@@ -13,11 +13,6 @@
 
 #include <lua.h>
 
-struct lint_example_run {
-    const struct policy_example *example;
-    bool was_judged; /* the call got as far as its result */
-};
-
 /* One tool, or (tool NULL) the whole generation. */
 struct lint_context {
     lua_State *L;
@@ -27,13 +22,13 @@ struct lint_context {
     bool only_policies; /* tools without one are left out, and what concerns the whole generation */
     struct generation *generation;
     const struct tool *tool;
-    const struct policy *policy;          /* NULL: the tool has none */
-    struct str source;                    /* of the policy; empty: it has none, or cannot be read */
-    const struct token *tokens;           /* of the source */
-    const struct json *shown;             /* the definition that models see; NULL: none */
-    const struct coverage_file *coverage; /* by the examples; NULL: unknown */
-    const struct lint_example_run *runs;
-    size_t run_count;
+    const struct policy *policy;            /* NULL: the tool has none */
+    struct str source;                      /* of the policy; empty: it has none, or cannot be read */
+    const struct token *tokens;             /* of the source */
+    const struct json *shown;               /* the definition that models see; NULL: none */
+    const struct coverage_file *coverage;   /* by the examples; NULL: unknown */
+    const struct policy_example **unjudged; /* examples whose call is decided before its result */
+    size_t unjudged_count;
 };
 
 /* The finding's file is the policy's, or the origin of the tool's definition if the finding is about that.

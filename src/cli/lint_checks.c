@@ -68,9 +68,12 @@ static void check_untried_hooks(struct lint_context *c)
 
 static void check_unused_result(struct lint_context *c)
 {
-    for (size_t i = 0; i < c->run_count; i++) {
-        const struct policy_example *e = c->runs[i].example;
-        if (e->result && !c->runs[i].was_judged)
+    for (size_t i = 0; c->policy && i < c->policy->example_count; i++) {
+        const struct policy_example *e = &c->policy->examples[i];
+        bool unjudged = false;
+        for (size_t k = 0; e->result && k < c->unjudged_count; k++)
+            unjudged |= c->unjudged[k] == e;
+        if (unjudged)
             lint_report(c, e->line,
                         "example '" STR_FMT "': its result is not used, as the call is decided before it "
                         "runs: remove the result, or change args, seen or goal",
@@ -211,8 +214,6 @@ static void check_retry_not_idempotent(struct lint_context *c)
 
 /* ---- paths ---- */
 
-enum lookup { FOUND, UNKNOWN, MISSING };
-
 static bool is_plain(const struct json *schema)
 {
     static const char *const branching[] = {"$ref", "$dynamicRef",       "anyOf",           "oneOf", "allOf",
@@ -223,58 +224,49 @@ static bool is_plain(const struct json *schema)
     return json_is(schema, JSON_OBJECT);
 }
 
-/* Moves `*schema` to the property. */
-static enum lookup enter_property(const struct json **schema, struct str name, struct str *closest)
+/* Whether the schema has no such path, such as "events[].id"; `closest`: the name that is meant, or STR_NONE.
+ */
+static bool lacks(const struct json *schema, struct str path, struct str *closest)
 {
-    const struct json *properties = json_get_text(*schema, "properties");
-    const struct json *others = json_get_text(*schema, "additionalProperties"), *found;
-    if (!is_plain(*schema) || !json_is(properties, JSON_OBJECT) || !properties->len)
-        return UNKNOWN;
-    found = json_get(properties, name);
-    if (!found && json_is(others, JSON_OBJECT))
-        found = others;
-    if (!found) {
-        struct str names[PATH_NAMES_MAX];
-        uint32_t count = 0;
-        for (; count < properties->len && count < PATH_NAMES_MAX; count++)
-            names[count] = properties->members[count].key;
-        *closest = suggest_closest(name, names, count);
-        return MISSING;
-    }
-    *schema = found;
-    return FOUND;
-}
-
-/* "events[].id" */
-static enum lookup find_path(const struct json *schema, struct str path, struct str *closest)
-{
-    enum lookup lookup = FOUND;
-    *closest = STR_NONE;
-    while (path.len && lookup == FOUND) {
+    while (path.len) {
         size_t n = 0;
         while (n < path.len && path.at[n] != '.' && path.at[n] != '[')
             n++;
-        if (n)
-            lookup = enter_property(&schema, (struct str){path.at, n}, closest);
-        path = str_from(path, n);
-        while (lookup == FOUND && str_starts(path, "[]")) {
-            const struct json *items = json_get_text(schema, "items");
-            lookup = is_plain(schema) && json_is(items, JSON_OBJECT) ? FOUND : UNKNOWN;
-            schema = items;
-            path = str_from(path, 2);
+        if (n) {
+            const struct json *properties = json_get_text(schema, "properties");
+            const struct json *others = json_get_text(schema, "additionalProperties"), *found;
+            struct str name = {path.at, n}, names[PATH_NAMES_MAX];
+            uint32_t count = 0;
+            if (!is_plain(schema) || !json_is(properties, JSON_OBJECT) || !properties->len)
+                return false;
+            found = json_get(properties, name);
+            if (!found && !json_is(others, JSON_OBJECT)) {
+                for (; count < properties->len && count < PATH_NAMES_MAX; count++)
+                    names[count] = properties->members[count].key;
+                *closest = suggest_closest(name, names, count);
+                return true;
+            }
+            schema = found ? found : others;
         }
-        if (path.len && path.at[0] != '.' && lookup == FOUND)
-            return UNKNOWN;
+        path = str_from(path, n);
+        for (; str_starts(path, "[]"); path = str_from(path, 2)) {
+            const struct json *items = json_get_text(schema, "items");
+            if (!is_plain(schema) || !json_is(items, JSON_OBJECT))
+                return false;
+            schema = items;
+        }
+        if (path.len && path.at[0] != '.')
+            return false;
         path = str_from(path, path.len ? 1 : 0);
     }
-    return lookup;
+    return false;
 }
 
 static void check_path(struct lint_context *c, const struct json *schema, const char *parent,
                        const char *field, struct str path, const char *which)
 {
     struct str closest;
-    if (!schema || find_path(schema, path, &closest) != MISSING)
+    if (!schema || !lacks(schema, path, &closest))
         return;
     int line = location_of_field(c->tokens, parent, str_of(field));
     const char *dot = parent ? "." : "";
