@@ -199,7 +199,7 @@ static int log_next(lua_State *L)
         if (!missing)
             return 1;
         lua_pop(L, 1);
-        recording_add_fault(log->recording, RECORDING_NOT_OBJECT, &log->line, missing);
+        recording_reject(log->recording, missing);
     }
     return 0;
 }

@@ -59,10 +59,9 @@ static void count_fault(struct recording *r, enum recording_fault fault, uint64_
     count->count++;
 }
 
-void recording_add_fault(struct recording *r, enum recording_fault fault, const struct recording_line *line,
-                         const char *why)
+void recording_reject(struct recording *r, const char *why)
 {
-    count_fault(r, fault, line->number, why);
+    count_fault(r, RECORDING_NOT_OBJECT, r->number, why);
 }
 
 /* ---- files ---- */

@@ -76,9 +76,8 @@ void recording_close(struct recording *recording); /* may be NULL */
  */
 bool recording_next(struct recording *recording, struct recording_line *out);
 
-/* Counts a line as faulty that was read but is none that the caller knows; `why` may be NULL. */
-void recording_add_fault(struct recording *recording, enum recording_fault fault,
-                         const struct recording_line *line, const char *why);
+/* Counts the line that was read last as no record of a call. */
+void recording_reject(struct recording *recording, const char *why);
 
 /* RECORDING_FAULTS of them. */
 const struct recording_count *recording_faults(const struct recording *recording);

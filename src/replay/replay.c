@@ -645,7 +645,7 @@ void replay_run(const struct replay_options *options, struct arena *arena, struc
     lru_init(&r.open);
     while (recording_next(recording, &line)) {
         if (!recorded_calls_read(&r.reader, &line, &why))
-            recording_add_fault(recording, RECORDING_NOT_OBJECT, &line, why);
+            recording_reject(recording, why);
         if (options->line_read)
             options->line_read(options->owner, recording);
     }
