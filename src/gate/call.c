@@ -36,8 +36,7 @@
 
 #include <math.h>
 
-#define TOOL_NAME_LOGGED_BYTES 128u  /* a client may make names as long as its messages */
-#define SETTLE_MS              1000u /* from the end of a run until the ledger has settled it */
+#define SETTLE_MS 1000u /* from the end of a run until the ledger has settled it */
 
 static int64_t mono_ms(void)
 {
@@ -45,6 +44,30 @@ static int64_t mono_ms(void)
 }
 
 /* ---- 1 known ---- */
+
+/* A report is of the session that its callId names, which may be known by its hash only; if it names one,
+ * too, call_read_id has compared them. */
+static void set_place(struct call *c)
+{
+    const struct call_request *r = &c->request;
+    const struct config *config = &c->generation->config;
+    bool reports = r->mode == CALL_REPORT;
+    struct str key = call_session_key(c->arena, config, r->peer, r->session, r->connection);
+    c->place = (struct ledger_place){
+        .session = reports ? STR_NONE : key,
+        .uid = r->peer ? r->peer->uid : 0,
+        .session_id = r->session_id,
+        .anonymous = !r->session.len && (!reports || call_is_of(key, r->session_id)),
+        .anonymous_repeats = config->anonymous_repeats,
+        .turn = r->turn,
+        .turn_text = r->turn_text,
+        .turn_idle_s = config->turn_idle_s,
+        .step = r->step,
+        .batch = r->batch,
+        .agent = r->agent.len ? ledger_turn_text(r->agent) : 0,
+        .by_person = r->by_person,
+    };
+}
 
 /* What the ledger knows of the session, and of the call that is reported. */
 static void read_past(struct call *c)
@@ -147,7 +170,7 @@ static enum step known(struct call *c)
 {
     const struct call_request *r = &c->request;
     bool reports = r->mode == CALL_REPORT;
-    call_set_place(c);
+    set_place(c);
     c->told_goal = r->goal;
     bool looks = reports ? !(r->tool.len && r->arguments)
                          : !r->ignore_prepare && catalog_may_hide(c->generation, r->client_tools, r->tool);
@@ -254,7 +277,8 @@ static enum step admit(struct call *c)
     if (c->busy)
         return STEP_NEXT;
     const struct ledger_problem *problems = call_problems(c, &problem_count);
-    call_set_fingerprint(c);
+    c->fingerprint = call_fingerprint(c);
+    c->fingerprinted = now ? now : c->request.arguments;
     if (c->tool && c->tool->takes_ids && (!verdict_is_decided(&c->verdict) || c->lax)) {
         c->ids = arena_alloc(c->arena, sizeof(*c->ids));
         c->ids->count = 0;
@@ -629,88 +653,6 @@ static const struct stage {
 };
 #define STAGE_COUNT (sizeof(stages) / sizeof(stages[0]))
 
-static void record_trace(struct call *c, const struct stage *stage)
-{
-    const struct verdict *v = &c->verdict;
-    size_t problems = v->problems.errors + v->problems.more;
-    struct str decision = STR_LIT("pass");
-    if (c->outcome.trace_count == CALL_TRACES_MAX)
-        return;
-    if (stage->enter == known && c->tool && c->tool->overlay_count) {
-        struct buf files =
-            buf_in(c->arena); /* "pass, guarded by policies/write_file.lua, policies/paths.lua" */
-        if (c->tool->policy)
-            buf_str(&files, c->tool->policy->file);
-        for (size_t i = 0; i < c->tool->overlay_count; i++)
-            buf_printf(&files, "%s" STR_FMT, files.len ? ", " : "",
-                       STR_ARG(c->tool->overlays[i].policy->file));
-        decision = arena_printf(c->arena, "pass, guarded by " STR_FMT, STR_ARG(buf_view(&files)));
-    } else if (verdict_is_decided(v) && v->problems.errors)
-        decision = arena_printf(c->arena, "%s: %zu problem%s", verdict_name(v->kind), problems,
-                                problems == 1 ? "" : "s");
-    else if (verdict_is_decided(v))
-        decision = arena_printf(c->arena, "%s: %s", verdict_name(v->kind), error_class_info(v->class)->name);
-    if (verdict_is_decided(v) && v->by.len)
-        decision = arena_printf(c->arena, STR_FMT " (" STR_FMT ")", STR_ARG(decision), STR_ARG(v->by));
-    c->traces[c->outcome.trace_count++] =
-        (struct call_trace){stage->name, decision, clock_mono_ns() - c->stage_began_ns};
-}
-
-static void leave(struct call *c, const struct stage *stage)
-{
-    if (c->request.masked_count)
-        call_drop_masked(c);
-    if (verdict_is_decided(&c->verdict) && !c->verdict.stage)
-        c->verdict.stage = stage->name;
-    if (c->request.trace)
-        record_trace(c, stage);
-    if (c->span)
-        call_span_stage(c, stage->name);
-}
-
-/* ---- where the time went ---- */
-
-/* Consecutive stages of one part need one reading of the clock. */
-static void enter_part(struct call *c, enum call_part part)
-{
-    if (!c->part_began_ns || part == c->part)
-        return;
-    int64_t now_ns = clock_mono_ns();
-    c->timing.part_ns[c->part] += now_ns - c->part_began_ns;
-    c->part_began_ns = now_ns;
-    c->part = part;
-}
-
-/* After the last part comes the feedback, if there is one. */
-static void end_timing(struct call *c)
-{
-    if (!c->part_began_ns)
-        return;
-    int64_t now_ns = verdict_replaces_result(&c->verdict) ? clock_mono_ns() : c->part_began_ns;
-    c->timing.total_ns = now_ns - c->began_ns;
-    c->outcome.timing = &c->timing;
-}
-
-/* The log of calls, without their arguments: a pass without `would` at debug, the rest at info. */
-static void log_call(const struct call *c)
-{
-    static const char *const events[] = {
-        [CALL_RUN] = "call", [CALL_CHECK] = "check", [CALL_REPORT] = "report"};
-    const struct call_request *r = &c->request;
-    const struct verdict *v = &c->verdict;
-    bool plain_pass = v->kind == VERDICT_PASS && !v->would.len;
-    /* Of a result that breaks its schema the place, which is no value: else the log does not say which field
-     * of the tool to look at. */
-    bool violates = v->class == CLASS_SCHEMA_MISMATCH && str_is(v->code, "schema_violation");
-    log_event(plain_pass ? LOG_DEBUG : LOG_INFO, events[r->mode],
-              LOG_STR("tool", str_cut(r->tool, TOOL_NAME_LOGGED_BYTES)),
-              LOG_TEXT("verdict", verdict_name(v->kind)), LOG_TEXT("class", error_class_info(v->class)->name),
-              LOG_STR("code", v->code), LOG_STR("would", v->would),
-              LOG_TEXT("stage", v->stage ? v->stage : "settle"), LOG_STR("session", r->session),
-              LOG_STR("label", r->label), LOG_STR("ext", r->ext),
-              LOG_STR("why", violates ? v->detail : STR_NONE));
-}
-
 static void finish(struct call *c)
 {
     struct str names[TOOL_LOOKUP_ALL_MAX] __attribute__((uninitialized));
@@ -724,7 +666,7 @@ static void finish(struct call *c)
                                 .alias = is_plain_name ? STR_NONE : outcome->alias,
                                 .suggestions = names};
     const struct error_class_info *class = error_class_info(c->verdict.class);
-    enter_part(c, CALL_PARTS);
+    call_enter_part(c, CALL_PARTS);
     if (c->verdict.class == CLASS_UNKNOWN_TOOL)
         feedback.name_count = tool_lookup_suggest(c, &c->request, names, &feedback.suggestion_count);
     c->verdict.ran = c->ran;
@@ -745,14 +687,14 @@ static void finish(struct call *c)
         outcome->input_requests = c->upstream->answer.input;
     if (outcome->input_requests)
         call_ask_reopen(c);
-    end_timing(c);
+    call_end_timing(c);
     if (c->gate->metrics && !c->request.dry_run)
         metrics_count_call(c->gate->metrics, c);
     if (c->gate->busy && c->time.ran && !c->request.dry_run &&
         busy_count(c->gate->busy, c->place.uid, c->tool->name, c->time.late != 0, mono_ms()))
         log_event(LOG_WARN, "tool_busy", LOG_STR("tool", c->tool->name), LOG_NUM("uid", c->place.uid),
                   LOG_NUM("for_s", BUSY_MS / 1000), LOG_NUM("late_calls", BUSY_LATE_IN_A_ROW));
-    log_call(c);
+    call_log_end(c);
     if (c->gate->decisions && !c->request.dry_run)
         decision_log_call(c->gate->decisions, c);
     if (c->span)
@@ -781,12 +723,12 @@ static bool advance(struct call *c)
         /* A retry takes time only if it waits, and a check that passed is settled by its report. */
         bool settled_later = c->request.mode == CALL_CHECK && !verdict_is_decided(&c->verdict);
         if (stage->enter != retry && !(stage->enter == settle && settled_later))
-            enter_part(c, stage->part);
+            call_enter_part(c, stage->part);
         if (stage->enter(c) == STEP_WAIT) {
-            enter_part(c, waits_for(stage));
+            call_enter_part(c, waits_for(stage));
             return false;
         }
-        leave(c, stage);
+        call_leave_stage(c, stage->name);
     }
     finish(c);
     return true;
@@ -796,10 +738,10 @@ void call_resume(void *owner)
 {
     struct call *c = owner;
     const struct stage *stage = &stages[c->stage];
-    enter_part(c, stage->part);
+    call_enter_part(c, stage->part);
     enum step step = stage->resume ? stage->resume(c) : STEP_NEXT;
     if (step == STEP_WAIT) {
-        enter_part(c, waits_for(stage));
+        call_enter_part(c, waits_for(stage));
         return;
     }
     if (step == STEP_RETRY) {
@@ -808,7 +750,7 @@ void call_resume(void *owner)
         while (stages[c->stage].enter != run)
             c->stage--;
     } else {
-        leave(c, stage);
+        call_leave_stage(c, stage->name);
         c->stage++;
     }
     if (advance(c))
@@ -886,8 +828,8 @@ void call_cancel(struct call *c)
     if (c->gate->decisions && !c->request.dry_run) {
         verdict_set(&c->verdict, CLASS_CANCELLED, STR_LIT("cancelled"), STR_NONE, STR_NONE);
         c->verdict.stage = stages[c->stage].name;
-        enter_part(c, CALL_PARTS);
-        end_timing(c);
+        call_enter_part(c, CALL_PARTS);
+        call_end_timing(c);
         decision_log_call(c->gate->decisions, c);
     }
     c->cancelled = c->finished = true;

@@ -257,18 +257,11 @@ static bool judge_by_policy(struct call *c, const struct policy *policy)
         verdict_set(v, CLASS_SCHEMA_MISMATCH, outcome.code, outcome.detail, outcome.hint);
         break;
     case OUTCOME_TRANSIENT:
-        verdict_from_failure(v, CLASS_TRANSIENT, &outcome);
-        v->quoted_is_policy = true;
-        break;
     case OUTCOME_FAILED:
-        verdict_from_failure(v, CLASS_TOOL_ERROR, &outcome);
-        v->quoted_is_policy = true;
-        break;
     case OUTCOME_ASK:
-        verdict_from_question(v, &outcome);
-        break;
     case OUTCOME_RETRY:
         verdict_from_hook(v, c->arena, &outcome);
+        v->quoted_is_policy |= outcome.kind == OUTCOME_TRANSIENT || outcome.kind == OUTCOME_FAILED;
         break;
     case OUTCOME_POLICY_ERROR:
         if (policy->fails_open) { /* the result is delivered, with a warning */
@@ -289,34 +282,27 @@ static bool judge_by_policy(struct call *c, const struct policy *policy)
 
 /* ---- the stage ---- */
 
-/* The arguments of the rest are shown only if the tool would accept them. */
-static void judge_completeness(struct call *c)
-{
-    struct verdict *v = &c->verdict;
-    struct partial_result partial = partial_result_detect(c->arena, &c->result, c->tool->input, c->args.now);
-    if (!partial.code)
-        return;
-    verdict_set(v, CLASS_PARTIAL_DATA, str_of(partial.code), partial.detail, STR_NONE);
-    if (v->next_args || !partial.next)
-        return;
-    const struct json *next = next_args(c, partial.next);
-    if (next && c->tool->input_schema && schema_validate(c->tool->input_schema, next) == SCHEMA_VALID)
-        v->next_args = next;
-}
-
 /* A failure envelope need not have the form that the output schema declares, unless the policy takes it for a
  * result. */
 static void judge_result(struct call *c, const struct result *given)
 {
     const struct policy *policy = c->tool->policy;
+    struct verdict *v = &c->verdict;
     struct envelope envelope = {.kind = ENVELOPE_NONE};
     bool reads = reads_envelopes(c->tool);
     if (reads)
         envelope = envelope_detect(c->arena, &c->result, &(struct envelope_call){c->tool->name, c->args.now});
     if (!envelope.kind) {
         judge_by_schema(c, given);
-        if (!verdict_is_decided(&c->verdict) && !judge_by_policy(c, policy) && reads)
-            judge_completeness(c);
+        struct partial_result partial = {NULL};
+        if (!verdict_is_decided(v) && !judge_by_policy(c, policy) && reads)
+            partial = partial_result_detect(c->arena, &c->result, c->tool->input, c->args.now);
+        if (partial.code)
+            verdict_set(v, CLASS_PARTIAL_DATA, str_of(partial.code), partial.detail, STR_NONE);
+        /* The arguments of the rest are shown only if the tool would accept them. */
+        const struct json *next = partial.next && !v->next_args ? next_args(c, partial.next) : NULL;
+        if (next && c->tool->input_schema && schema_validate(c->tool->input_schema, next) == SCHEMA_VALID)
+            v->next_args = next;
     } else if (!judge_by_policy(c, policy)) {
         verdict_from_envelope(c, &envelope, result_text(c->arena, &c->result));
         /* Clients and models of a tool that speaks MCP get what it sent, and its own isError: a failure that
@@ -325,14 +311,14 @@ static void judge_result(struct call *c, const struct result *given)
         bool fits =
             !c->tool->output || (given->structured && c->tool->output_schema &&
                                  schema_validate(c->tool->output_schema, given->value) == SCHEMA_VALID);
-        c->verdict.as_sent = c->result.is_call_result && fits &&
-                             (c->verdict.class == CLASS_TOOL_ERROR || c->verdict.class == CLASS_TRANSIENT);
-        if (c->verdict.as_sent)
-            c->verdict.quoted = STR_NONE;
-    } else if (!error_class_info(c->verdict.class)->is_error) {
+        v->as_sent =
+            c->result.is_call_result && fits && (v->class == CLASS_TOOL_ERROR || v->class == CLASS_TRANSIENT);
+        if (v->as_sent)
+            v->quoted = STR_NONE;
+    } else if (!error_class_info(v->class)->is_error) {
         judge_by_schema(c, given);
     }
-    c->verdict.final = policy && policy->final && !error_class_info(c->verdict.class)->is_error;
+    v->final = policy && policy->final && !error_class_info(v->class)->is_error;
     call_discard_unless_enforced(c);
     /* An error stands: no overlay can be stricter about a result that the model does not get. */
     for (size_t i = 0; i < c->tool->overlay_count; i++) {

@@ -1,10 +1,14 @@
-/* Reads and fills the state of a call; decides nothing. */
+/* Reads and fills the state of a call; decides nothing, but for what masks of a replay take back. */
 #include "gate/call_state.h"
 
 #include "base/arena.h"
+#include "base/clock.h"
+#include "base/log.h"
 #include "catalog/mcp_version.h"
 #include "json/build.h"
 #include "json/write.h"
+
+#define TOOL_NAME_LOGGED_BYTES 128u /* a client may make names as long as its messages */
 
 /* ---- for the stages ---- */
 
@@ -39,44 +43,15 @@ struct policy_call call_for_policy(struct call *c)
     };
 }
 
-static bool is_named(struct str session, struct hash128 id)
+bool call_is_of(struct str session, struct hash128 id)
 {
     struct hash128 hash = ledger_session_id(session);
     return hash.high == id.high && hash.low == id.low;
 }
 
-static struct str session_key(const struct call *c)
-{
-    const struct call_request *r = &c->request;
-    return call_session_key(c->arena, &c->generation->config, r->peer, r->session, r->connection);
-}
-
 static uint32_t call_uid(const struct call_request *request)
 {
     return request->peer ? request->peer->uid : 0;
-}
-
-/* A report is of the session that its callId names, which may be known by its hash only; if it names one,
- * too, call_read_id has compared them. */
-void call_set_place(struct call *c)
-{
-    const struct call_request *r = &c->request;
-    const struct config *config = &c->generation->config;
-    bool reports = r->mode == CALL_REPORT;
-    c->place = (struct ledger_place){
-        .session = reports ? STR_NONE : session_key(c),
-        .uid = call_uid(r),
-        .session_id = r->session_id,
-        .anonymous = !r->session.len && (!reports || is_named(session_key(c), r->session_id)),
-        .anonymous_repeats = config->anonymous_repeats,
-        .turn = r->turn,
-        .turn_text = r->turn_text,
-        .turn_idle_s = config->turn_idle_s,
-        .step = r->step,
-        .batch = r->batch,
-        .agent = r->agent.len ? ledger_turn_text(r->agent) : 0,
-        .by_person = r->by_person,
-    };
 }
 
 const struct ledger_problem *call_list_problems(struct arena *arena, const struct problems *problems,
@@ -109,6 +84,124 @@ void call_discard_unless_enforced(struct call *c)
         return;
     c->args.now = c->args.raw;
     verdict_discard(&c->verdict, c->arena, c->tool->mode == POLICY_SHADOW);
+}
+
+/* ---- between the stages ---- */
+
+/* True: at least one was dropped. */
+static bool drop_masked(const struct call_request *r, struct problems *problems)
+{
+    size_t kept = 0, before = problems->count;
+    for (size_t i = 0; i < before; i++) {
+        const struct problem *p = &problems->list[i];
+        bool is_masked = false; /* at the path itself, or inside of it */
+        for (size_t k = 0; k < r->masked_count && !is_masked; k++) {
+            struct str path = p->path, masked = r->masked[k];
+            is_masked = path.len >= masked.len && str_eq(str_cut(path, masked.len), masked) &&
+                        (path.len == masked.len || path.at[masked.len] == '.' || path.at[masked.len] == '[');
+        }
+        if (is_masked)
+            problems->errors -= !p->warning;
+        else
+            problems->list[kept++] = *p;
+    }
+    problems->count = kept;
+    return kept < before;
+}
+
+/* After each stage of a replayed call with masked values: a problem at a masked place says nothing about the
+ * call. What is left decides. */
+static void drop_masked_problems(struct call *c)
+{
+    struct verdict *v = &c->verdict;
+    bool of_arguments = v->class == CLASS_INVALID_ARGUMENTS || v->class == CLASS_FABRICATED_ID;
+    bool dropped = drop_masked(&c->request, &c->args.problems);
+    dropped |= drop_masked(&c->request, &v->problems);
+    c->outcome.masked |= dropped;
+    if (dropped && of_arguments && !v->problems.errors && !v->problems.more)
+        verdict_discard(v, c->arena, false);
+}
+
+static void record_trace(struct call *c, const char *stage)
+{
+    const struct verdict *v = &c->verdict;
+    size_t problems = v->problems.errors + v->problems.more;
+    struct str decision = STR_LIT("pass");
+    if (c->outcome.trace_count == CALL_TRACES_MAX)
+        return;
+    if (!c->stage && c->tool && c->tool->overlay_count) {
+        struct buf files =
+            buf_in(c->arena); /* "pass, guarded by policies/write_file.lua, policies/paths.lua" */
+        if (c->tool->policy)
+            buf_str(&files, c->tool->policy->file);
+        for (size_t i = 0; i < c->tool->overlay_count; i++)
+            buf_printf(&files, "%s" STR_FMT, files.len ? ", " : "",
+                       STR_ARG(c->tool->overlays[i].policy->file));
+        decision = arena_printf(c->arena, "pass, guarded by " STR_FMT, STR_ARG(buf_view(&files)));
+    } else if (verdict_is_decided(v) && v->problems.errors)
+        decision = arena_printf(c->arena, "%s: %zu problem%s", verdict_name(v->kind), problems,
+                                problems == 1 ? "" : "s");
+    else if (verdict_is_decided(v))
+        decision = arena_printf(c->arena, "%s: %s", verdict_name(v->kind), error_class_info(v->class)->name);
+    if (verdict_is_decided(v) && v->by.len)
+        decision = arena_printf(c->arena, STR_FMT " (" STR_FMT ")", STR_ARG(decision), STR_ARG(v->by));
+    c->traces[c->outcome.trace_count++] =
+        (struct call_trace){stage, decision, clock_mono_ns() - c->stage_began_ns};
+}
+
+void call_leave_stage(struct call *c, const char *stage)
+{
+    if (c->request.masked_count)
+        drop_masked_problems(c);
+    if (verdict_is_decided(&c->verdict) && !c->verdict.stage)
+        c->verdict.stage = stage;
+    if (c->request.trace)
+        record_trace(c, stage);
+    if (c->span)
+        call_span_stage(c, stage);
+}
+
+/* ---- where the time went ---- */
+
+/* Consecutive stages of one part need one reading of the clock. */
+void call_enter_part(struct call *c, enum call_part part)
+{
+    if (!c->part_began_ns || part == c->part)
+        return;
+    int64_t now_ns = clock_mono_ns();
+    c->timing.part_ns[c->part] += now_ns - c->part_began_ns;
+    c->part_began_ns = now_ns;
+    c->part = part;
+}
+
+/* After the last part comes the feedback, if there is one. */
+void call_end_timing(struct call *c)
+{
+    if (!c->part_began_ns)
+        return;
+    int64_t now_ns = verdict_replaces_result(&c->verdict) ? clock_mono_ns() : c->part_began_ns;
+    c->timing.total_ns = now_ns - c->began_ns;
+    c->outcome.timing = &c->timing;
+}
+
+/* The log of calls, without their arguments: a pass without `would` at debug, the rest at info. */
+void call_log_end(const struct call *c)
+{
+    static const char *const events[] = {
+        [CALL_RUN] = "call", [CALL_CHECK] = "check", [CALL_REPORT] = "report"};
+    const struct call_request *r = &c->request;
+    const struct verdict *v = &c->verdict;
+    bool plain_pass = v->kind == VERDICT_PASS && !v->would.len;
+    /* Of a result that breaks its schema the place, which is no value: else the log does not say which field
+     * of the tool to look at. */
+    bool violates = v->class == CLASS_SCHEMA_MISMATCH && str_is(v->code, "schema_violation");
+    log_event(plain_pass ? LOG_DEBUG : LOG_INFO, events[r->mode],
+              LOG_STR("tool", str_cut(r->tool, TOOL_NAME_LOGGED_BYTES)),
+              LOG_TEXT("verdict", verdict_name(v->kind)), LOG_TEXT("class", error_class_info(v->class)->name),
+              LOG_STR("code", v->code), LOG_STR("would", v->would),
+              LOG_TEXT("stage", v->stage ? v->stage : "settle"), LOG_STR("session", r->session),
+              LOG_STR("label", r->label), LOG_STR("ext", r->ext),
+              LOG_STR("why", violates ? v->detail : STR_NONE));
 }
 
 /* ---- for callers ---- */
@@ -168,7 +261,7 @@ enum err call_read_id(const struct gate *gate, struct arena *arena, struct str i
             "unchanged");
     struct str named =
         call_session_key(arena, &gate->generation->config, report->peer, report->session, report->connection);
-    if (report->session.len && !is_named(named, report->session_id))
+    if (report->session.len && !call_is_of(named, report->session_id))
         return err_set(why, ERR_NOT_FOUND,
                        "this call was checked in another session than '" STR_FMT
                        "': leave dev.toolgate/session out of reports, or name the check's",
@@ -210,40 +303,6 @@ struct str call_session_key(struct arena *arena, const struct config *config, co
     return buf_view(&key);
 }
 
-/* ---- a replayed call whose recording has masks in place of secrets ---- */
-
-/* True: at least one was dropped. */
-static bool drop_masked(const struct call_request *r, struct problems *problems)
-{
-    size_t kept = 0, before = problems->count;
-    for (size_t i = 0; i < before; i++) {
-        const struct problem *p = &problems->list[i];
-        bool is_masked = false; /* at the path itself, or inside of it */
-        for (size_t k = 0; k < r->masked_count && !is_masked; k++) {
-            struct str path = p->path, masked = r->masked[k];
-            is_masked = path.len >= masked.len && str_eq(str_cut(path, masked.len), masked) &&
-                        (path.len == masked.len || path.at[masked.len] == '.' || path.at[masked.len] == '[');
-        }
-        if (is_masked)
-            problems->errors -= !p->warning;
-        else
-            problems->list[kept++] = *p;
-    }
-    problems->count = kept;
-    return kept < before;
-}
-
-void call_drop_masked(struct call *c)
-{
-    struct verdict *v = &c->verdict;
-    bool of_arguments = v->class == CLASS_INVALID_ARGUMENTS || v->class == CLASS_FABRICATED_ID;
-    bool dropped = drop_masked(&c->request, &c->args.problems);
-    dropped |= drop_masked(&c->request, &v->problems);
-    c->outcome.masked |= dropped;
-    if (dropped && of_arguments && !v->problems.errors && !v->problems.more)
-        verdict_discard(v, c->arena, false);
-}
-
 /* ---- what a call is known by: its method, and the hashes that the ledger compares calls and results by. The
  * decision log wants them, too, mostly of the same values: of a large one each is a tenth of the call's time.
  * ---- */
@@ -262,12 +321,6 @@ struct hash128 call_fingerprint(const void *call)
     const struct json *args = c->args.now ? c->args.now : c->request.arguments;
     return json_fingerprint(c->arena, args, c->tool ? c->tool->volatiles : NULL,
                             c->tool ? c->tool->volatile_count : 0);
-}
-
-void call_set_fingerprint(struct call *c)
-{
-    c->fingerprint = call_fingerprint(c);
-    c->fingerprinted = c->args.now ? c->args.now : c->request.arguments;
 }
 
 struct hash128 call_arguments_hash(struct call *c)

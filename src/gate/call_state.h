@@ -135,8 +135,8 @@ struct str call_redact_text(struct call *call, struct str text);
 struct policy_call call_for_policy(struct call *call);
 /* The user's goal, from this call or from its turn. */
 struct str call_goal(const struct call *call);
-/* Where the ledger looks for the call. */
-void call_set_place(struct call *call);
+/* Whether the ledger knows the session of this key by that id. */
+bool call_is_of(struct str session_key, struct hash128 id);
 /* The problems of invalid arguments, by which the ledger tells whether an attempt was progress. None if not
  * all are listed: then nobody can tell. */
 const struct ledger_problem *call_problems(const struct call *call, size_t *count);
@@ -147,15 +147,17 @@ const struct ledger_problem *call_list_problems(struct arena *arena, const struc
  * enforces that the tool exists, runs here, and gets readable arguments. */
 void call_discard_unless_enforced(struct call *call);
 
-/* After each stage of a replayed call with masked values: a problem at a masked place says nothing about the
- * call. What is left decides. */
-void call_drop_masked(struct call *call);
+/* A stage has ended: keeps which one decided, and its trace and span. */
+void call_leave_stage(struct call *call, const char *name);
+/* Where the time goes from now on. Consecutive stages of one part need one reading of the clock. */
+void call_enter_part(struct call *call, enum call_part part);
+void call_end_timing(struct call *call);
+/* The log of calls, without their arguments. */
+void call_log_end(const struct call *call);
 
 struct str call_method(enum call_mode mode); /* "tools/call", "toolgate/check", "toolgate/report" */
 /* Of its arguments, without volatile ones: by it the ledger knows calls that are alike. */
 struct hash128 call_fingerprint(const void *call);
-/* Computed when it is admitted, and kept. */
-void call_set_fingerprint(struct call *call);
 /* The json_fingerprint of the arguments as they came, for the decision log. */
 struct hash128 call_arguments_hash(struct call *call);
 /* The json_fingerprint of the result, or of what the ledger compares of it. */

@@ -92,21 +92,6 @@ static struct str wrong_word(struct str gives, const struct verdict *v)
     return STR_NONE;
 }
 
-/* The verdict or class that the word misspells; STR_NONE: it is one, or it is like none, as a policy's own
- * code.
- */
-static struct str misspelled(struct str word)
-{
-    struct str names[VERDICT_KINDS + CLASS_COUNT];
-    size_t count = 0;
-    for (int i = 0; i < VERDICT_KINDS; i++)
-        names[count++] = str_of(verdict_name((enum verdict_kind)i));
-    for (int i = 0; i < CLASS_COUNT; i++)
-        names[count++] = str_of(error_class_info((enum error_class)i)->name);
-    struct str closest = suggest_closest(word, names, count);
-    return str_eq(closest, word) ? STR_NONE : closest;
-}
-
 static void add_mismatch(struct example_outcome *o, const char *field, struct str expected, struct str got)
 {
     o->mismatches[o->mismatch_count++] = (struct example_mismatch){field, expected, got, NULL};
@@ -136,16 +121,24 @@ static struct str verdict_words(struct arena *arena, const struct verdict *v)
                         STR_ARG(has_code ? v->code : STR_NONE));
 }
 
+/* A word that is no verdict, class or code of the call may misspell one of the first two. */
 static void compare_verdict(struct example_run *run, const char *field, struct str gives,
                             const struct call *call)
 {
     const struct verdict *v = call_outcome(call)->verdict;
-    struct str wrong = wrong_word(gives, v), meant = wrong.len ? misspelled(wrong) : STR_NONE;
-    if (meant.len)
+    struct str wrong = wrong_word(gives, v), names[VERDICT_KINDS + CLASS_COUNT];
+    size_t count = 0;
+    if (!wrong.len)
+        return;
+    for (int i = 0; i < VERDICT_KINDS; i++)
+        names[count++] = str_of(verdict_name((enum verdict_kind)i));
+    for (int i = 0; i < CLASS_COUNT; i++)
+        names[count++] = str_of(error_class_info((enum error_class)i)->name);
+    struct str meant = suggest_closest(wrong, names, count);
+    if (meant.len && !str_eq(meant, wrong))
         gives = arena_printf(run->arena, STR_FMT " (there is no '" STR_FMT "': did you mean '" STR_FMT "'?)",
                              STR_ARG(gives), STR_ARG(wrong), STR_ARG(meant));
-    if (wrong.len)
-        add_mismatch(run->outcome, field, gives, verdict_words(run->arena, v));
+    add_mismatch(run->outcome, field, gives, verdict_words(run->arena, v));
 }
 
 /* `shows` with content blocks is about the whole answer, with these members of it; otherwise about the result
@@ -224,6 +217,65 @@ static void compare(struct example_run *run)
     o->open = !o->passed && tool && (tool->schema_pending || tool->held);
 }
 
+/* ---- an outcome as one line of a log (lua/cli/test.lua writes it for a terminal, and as JSON) ---- */
+
+#define VALUE_MAX_BYTES     160u /* of an expected or actual value */
+#define LOG_SAID_MAX_BYTES  200u /* of what the model reads, in the log line */
+#define LOG_FAULT_MAX_BYTES 400u /* of a policy error, in the log line; its end names the fix */
+
+static struct str or_nothing(struct str s)
+{
+    return s.len ? s : STR_LIT("(nothing)");
+}
+
+/* Newlines become spaces, so that one line stays one line. */
+static void write_flat(struct buf *out, struct str text, size_t max)
+{
+    struct str shown = str_cut(text, max);
+    for (size_t i = 0; i < shown.len; i++)
+        buf_byte(out, shown.at[i] == '\n' ? ' ' : shown.at[i]);
+    buf_text(out, shown.len < text.len ? " …" : "");
+}
+
+/* "policies/x.lua:12: example 'name': gives: expected pass, got …; becomes: - limit = 10, + limit = 50; the
+ * model reads \"…\"" */
+static void write_line(struct buf *out, const struct example_outcome *o)
+{
+    const char *quote = o->said.len ? "\"" : "";
+    buf_printf(out, STR_FMT ":%d: %s '" STR_FMT "': ", STR_ARG(o->policy->file), o->example->line,
+               o->sample ? "sample" : "example", STR_ARG(o->example->name));
+    for (size_t i = 0; i < o->mismatch_count; i++) {
+        const struct example_mismatch *m = &o->mismatches[i];
+        buf_printf(out, "%s%s: ", i ? "; " : "", m->field);
+        for (size_t k = 0; m->changes && k < m->changes->count; k++) {
+            buf_printf(out, "%s%c ", k ? ", " : "", m->changes->lines[k].sign);
+            write_flat(out, m->changes->lines[k].text, VALUE_MAX_BYTES);
+        }
+        if (m->changes)
+            continue;
+        buf_text(out, "expected ");
+        write_flat(out, m->expected, VALUE_MAX_BYTES);
+        if (strcmp(m->field, "says") == 0) /* the whole feedback is written below */
+            continue;
+        buf_text(out, ", got ");
+        write_flat(out, or_nothing(m->got), VALUE_MAX_BYTES);
+    }
+    if (o->fault.len) {
+        buf_text(out, ", because ");
+        write_flat(out, o->fault, LOG_FAULT_MAX_BYTES);
+    }
+    buf_printf(out, "; the model reads %s", quote);
+    write_flat(out, or_nothing(o->said), LOG_SAID_MAX_BYTES);
+    buf_text(out, quote);
+    if (o->schema_unknown)
+        buf_text(out,
+                 o->open
+                     ? "; its upstream has not listed it, so the result is open: give its definition with "
+                       "--tools FILE, as `toolgate tools --format mcp --socket PATH` prints it"
+                     : "; its schema is unknown, so all arguments are valid: give its definition with "
+                       "--tools, or a 'schema' in the policy");
+}
+
 /*
  * ---- samples: calls made from the schema of a tool that runs in Lua, without expectations. A policy may
  * refuse, ask or fail; it must not break, and the result of `run` must fit the output schema. ----
@@ -265,7 +317,7 @@ static void tell(const struct examples *examples, struct arena *arena, const str
 {
     struct buf line = buf_in(arena);
     if (!outcome->passed && examples->report) {
-        examples_write_line(&line, outcome);
+        write_line(&line, outcome);
         if (outcome->open)
             generation_report_warning(examples->report, STR_FMT, STR_ARG(buf_view(&line)));
         else
@@ -423,76 +475,4 @@ struct examples_count examples_run(struct generation *generation, struct generat
     struct examples_count count = examples->count;
     examples_end(examples);
     return count;
-}
-
-/* ---- an outcome as one line of a log (lua/cli/test.lua writes it for a terminal, and as JSON) ---- */
-
-#define VALUE_MAX_BYTES     160u /* of an expected or actual value */
-#define LOG_SAID_MAX_BYTES  200u /* of what the model reads, in the log line */
-#define LOG_FAULT_MAX_BYTES 400u /* of a policy error, in the log line; its end names the fix */
-
-static struct str or_nothing(struct str s)
-{
-    return s.len ? s : STR_LIT("(nothing)");
-}
-
-/* The expected string is in `expected`; for `says` the whole feedback is written below, so there is no "got".
- */
-static bool shows_got(const struct example_mismatch *m)
-{
-    return strcmp(m->field, "says") != 0;
-}
-
-static const char *why_schema_unknown(const struct example_outcome *o)
-{
-    return o->open ? "its upstream has not listed it, so the result is open: give its definition with "
-                     "--tools FILE, as `toolgate tools --format mcp --socket PATH` prints it"
-                   : "its schema is unknown, so all arguments are valid: give its definition with --tools, "
-                     "or a 'schema' in the policy";
-}
-
-/* Newlines become spaces, so that one line stays one line. */
-static void write_flat(struct buf *out, struct str text, size_t max)
-{
-    struct str shown = str_cut(text, max);
-    for (size_t i = 0; i < shown.len; i++)
-        buf_byte(out, shown.at[i] == '\n' ? ' ' : shown.at[i]);
-    buf_text(out, shown.len < text.len ? " …" : "");
-}
-
-static void write_flat_mismatch(struct buf *out, const struct example_mismatch *m)
-{
-    buf_printf(out, "%s: ", m->field);
-    for (size_t i = 0; m->changes && i < m->changes->count; i++) {
-        buf_printf(out, "%s%c ", i ? ", " : "", m->changes->lines[i].sign);
-        write_flat(out, m->changes->lines[i].text, VALUE_MAX_BYTES);
-    }
-    if (m->changes)
-        return;
-    buf_text(out, "expected ");
-    write_flat(out, m->expected, VALUE_MAX_BYTES);
-    if (shows_got(m)) {
-        buf_text(out, ", got ");
-        write_flat(out, or_nothing(m->got), VALUE_MAX_BYTES);
-    }
-}
-
-void examples_write_line(struct buf *out, const struct example_outcome *o)
-{
-    const char *quote = o->said.len ? "\"" : "";
-    buf_printf(out, STR_FMT ":%d: %s '" STR_FMT "': ", STR_ARG(o->policy->file), o->example->line,
-               o->sample ? "sample" : "example", STR_ARG(o->example->name));
-    for (size_t i = 0; i < o->mismatch_count; i++) {
-        buf_text(out, i ? "; " : "");
-        write_flat_mismatch(out, &o->mismatches[i]);
-    }
-    if (o->fault.len) {
-        buf_text(out, ", because ");
-        write_flat(out, o->fault, LOG_FAULT_MAX_BYTES);
-    }
-    buf_printf(out, "; the model reads %s", quote);
-    write_flat(out, or_nothing(o->said), LOG_SAID_MAX_BYTES);
-    buf_text(out, quote);
-    if (o->schema_unknown)
-        buf_printf(out, "; %s", why_schema_unknown(o));
 }

@@ -8,8 +8,6 @@
 #include "catalog/generation.h"
 #include "json/diff.h"
 
-struct buf;
-
 /* A field of an example that is not as expected. */
 struct example_mismatch {
     /* "gives", "becomes", "shows", "says", "status", "again", "history", "next_args", "sample" */
@@ -54,7 +52,7 @@ struct examples_count {
     size_t samples, samples_failed, unsampled; /* unsampled: the schema yields no call */
 };
 
-/* Runs all. Failures also go to the report (may be NULL), as examples_write_line writes them. */
+/* Runs all. Failures also go to the report (may be NULL), a line each. */
 struct examples_count examples_run(struct generation *generation, struct generation_report *report,
                                    const struct examples_options *options);
 
@@ -65,11 +63,5 @@ struct examples *examples_begin(struct generation *generation, struct generation
                                 example_seen *seen, void *owner);
 bool examples_step(struct examples *examples);
 size_t examples_end(struct examples *examples);
-
-/* ---- writing an outcome ---- */
-
-/* "policies/x.lua:12: example 'name': gives: expected pass, got …; becomes: - limit = 10, + limit = 50; the
- * model reads \"…\"" */
-void examples_write_line(struct buf *out, const struct example_outcome *outcome);
 
 #endif

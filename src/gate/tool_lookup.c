@@ -50,62 +50,45 @@ const struct tool *tool_lookup_find(const struct call *c, const struct call_requ
     return tool && exists(c, r, tool) ? tool : NULL;
 }
 
-struct known_names {
-    struct str *at;
-    size_t own, count; /* the client's own come first */
-};
-
-static void collect_names(const struct call *c, const struct call_request *r, struct client_tools *own,
-                          struct known_names *names)
-{
-    size_t own_count = client_tools_count(own), all_count = c->generation->tool_count;
-    *names = (struct known_names){ARENA_ARRAY(c->arena, struct str, own_count + all_count), 0, 0};
-    for (size_t i = 0; i < own_count; i++)
-        if (client_tools_find(own, c->generation, client_tools_name_at(own, i)))
-            names->at[names->count++] = client_tools_name_at(own, i);
-    names->own = names->count;
-    for (size_t i = 0; i < all_count; i++) {
-        const struct tool *tool = c->generation->tools[i];
-        bool duplicate = names->own && client_tools_find(own, c->generation, tool->name);
-        if (!duplicate && (r->mode != CALL_RUN || tool_is_listed(tool)) && is_granted(c, r, tool))
-            names->at[names->count++] = tool->name;
-    }
-}
-
-/* The closest ones in front; returns how many are. Among few names, a shared word is no likeness. */
-static size_t sort_by_likeness(struct arena *arena, struct str word, struct known_names *names, bool few)
-{
-    size_t closest[SUGGEST_MAX], count = suggest_ranked(word, names->at, names->count, closest), kept = 0;
-    struct str *sorted = ARENA_ARRAY(arena, struct str, names->count);
-    bool *taken = ARENA_ARRAY(arena, bool, names->count);
-    for (size_t i = 0; i < count && kept < TOOL_LOOKUP_CLOSE_MAX; i++) {
-        if (few && suggest_score(word, names->at[closest[i]]) < SUGGEST_CLOSE)
-            break;
-        taken[closest[i]] = true;
-        sorted[kept++] = names->at[closest[i]];
-    }
-    count = kept;
-    for (size_t i = 0; i < names->count; i++)
-        if (!taken[i])
-            sorted[kept++] = names->at[i];
-    names->at = sorted;
-    return count;
-}
-
 size_t tool_lookup_suggest(const struct call *c, const struct call_request *r,
                            struct str out[TOOL_LOOKUP_ALL_MAX], size_t *close)
 {
     struct client_tools *own = listed_own(r);
-    struct known_names names;
-    collect_names(c, r, own, &names);
-    bool few = names.count <= TOOL_LOOKUP_ALL_MAX;
-    size_t like = sort_by_likeness(c->arena, r->tool, &names, few), found = 0;
+    struct generation *generation = c->generation;
+    size_t own_count = client_tools_count(own), all_count = generation->tool_count, count = 0, found = 0;
+    struct str *names = ARENA_ARRAY(c->arena, struct str, own_count + all_count);
+    for (size_t i = 0; i < own_count; i++) /* the client's own come first */
+        if (client_tools_find(own, generation, client_tools_name_at(own, i)))
+            names[count++] = client_tools_name_at(own, i);
+    bool has_own = count;
+    for (size_t i = 0; i < all_count; i++) {
+        const struct tool *tool = generation->tools[i];
+        bool duplicate = has_own && client_tools_find(own, generation, tool->name);
+        if (!duplicate && (r->mode != CALL_RUN || tool_is_listed(tool)) && is_granted(c, r, tool))
+            names[count++] = tool->name;
+    }
+    /* The closest names go first. Among few names, a shared word is no likeness. */
+    bool few = count <= TOOL_LOOKUP_ALL_MAX;
+    size_t order[SUGGEST_MAX + TOOL_LOOKUP_ALL_MAX], ranked = suggest_ranked(r->tool, names, count, order);
+    size_t like = 0;
+    while (like < ranked && like < TOOL_LOOKUP_CLOSE_MAX &&
+           !(few && suggest_score(r->tool, names[order[like]]) < SUGGEST_CLOSE))
+        like++;
+    size_t listed = like;
+    for (size_t i = 0; few && i < count; i++) {
+        bool is_close = false;
+        for (size_t k = 0; k < like; k++)
+            is_close |= order[k] == i;
+        if (!is_close)
+            order[listed++] = i;
+    }
     *close = 0;
-    for (size_t i = 0; i < (few ? names.count : like); i++) { /* prepare hooks run for these names only */
-        const struct tool *of_client = client_tools_find(own, c->generation, names.at[i]);
-        const struct tool *tool = of_client ? NULL : generation_find(c->generation, names.at[i]);
+    for (size_t i = 0; i < listed; i++) { /* prepare hooks run for these names only */
+        struct str name = names[order[i]];
+        const struct tool *of_client = client_tools_find(own, generation, name);
+        const struct tool *tool = of_client ? NULL : generation_find(generation, name);
         if (of_client ? is_shown(c, r, of_client, own) : tool && exists(c, r, tool)) {
-            out[found++] = names.at[i];
+            out[found++] = name;
             *close += i < like;
         }
     }

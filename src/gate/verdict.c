@@ -381,20 +381,6 @@ void verdict_from_settle(struct verdict *v, const struct ledger_settled *settled
     }
 }
 
-void verdict_from_question(struct verdict *v, const struct policy_outcome *outcome)
-{
-    verdict_set(v, CLASS_NEED_USER_INPUT, outcome->code, outcome->detail, outcome->hint);
-    v->choices = outcome->choices;
-    v->coverage = STR_LIT("NEED_USER_INPUT");
-}
-
-void verdict_from_failure(struct verdict *v, enum error_class class, const struct policy_outcome *outcome)
-{
-    verdict_set(v, class, outcome->code, STR_NONE, outcome->hint);
-    v->quoted = outcome->detail;
-    v->after_s = class == CLASS_TRANSIENT ? outcome->after_s : -1;
-}
-
 void verdict_from_hook(struct verdict *v, struct arena *arena, const struct policy_outcome *outcome)
 {
     struct str code = outcome->code.len ? outcome->code : STR_LIT("invalid_arguments");
@@ -421,13 +407,16 @@ void verdict_from_hook(struct verdict *v, struct arena *arena, const struct poli
         verdict_set(v, CLASS_FORBIDDEN, outcome->code, outcome->detail, outcome->hint);
         break;
     case OUTCOME_ASK:
-        verdict_from_question(v, outcome);
+        verdict_set(v, CLASS_NEED_USER_INPUT, outcome->code, outcome->detail, outcome->hint);
+        v->choices = outcome->choices;
+        v->coverage = STR_LIT("NEED_USER_INPUT");
         break;
     case OUTCOME_TRANSIENT:
-        verdict_from_failure(v, CLASS_TRANSIENT, outcome);
-        break;
-    case OUTCOME_FAILED:
-        verdict_from_failure(v, CLASS_TOOL_ERROR, outcome);
+    case OUTCOME_FAILED: /* in the tool's own words, or in the result hook's */
+        verdict_set(v, outcome->kind == OUTCOME_FAILED ? CLASS_TOOL_ERROR : CLASS_TRANSIENT, outcome->code,
+                    STR_NONE, outcome->hint);
+        v->quoted = outcome->detail;
+        v->after_s = outcome->kind == OUTCOME_FAILED ? -1 : outcome->after_s;
         break;
     default:
         break;

@@ -190,9 +190,4 @@ void verdict_from_settle(struct verdict *verdict, const struct ledger_settled *s
  * is. */
 void verdict_from_hook(struct verdict *verdict, struct arena *arena, const struct policy_outcome *outcome);
 
-/* A hook's question for the user, and a failure in the tool's own words. */
-void verdict_from_question(struct verdict *verdict, const struct policy_outcome *outcome);
-void verdict_from_failure(struct verdict *verdict, enum error_class class,
-                          const struct policy_outcome *outcome);
-
 #endif
