@@ -203,34 +203,28 @@ static bool is_failure_only(const struct look *look)
     return !look->record && !look->payload && !look->containers && !look->scalars;
 }
 
-/* As of GraphQL and JSON:API. With a line, a rule or a severity it is a finding of some checker. */
-static bool is_service_error(const struct json *item)
+/* Findings have a place or a weight, such as a line, a rule or a severity; a service's own errors, as of
+ * GraphQL and JSON:API, do not. Texts alone are errors, unless the tool is one that looks for them. */
+static bool is_errors_list(const struct look *look)
 {
     static const struct str known[] = {STR("message"), STR("locations"), STR("path"),   STR("extensions"),
                                        STR("code"),    STR("type"),      STR("status"), STR("title"),
                                        STR("detail"),  STR("source"),    STR("id"),     STR("links"),
                                        STR("meta")};
-    if (!json_is(item, JSON_OBJECT) ||
-        !(json_get_text(item, "message") || json_get_text(item, "detail") || json_get_text(item, "title")))
-        return false;
-    for (uint32_t i = 0; i < item->len; i++)
-        if (!IS_ONE_OF(item->members[i].key, known))
-            return false;
-    return true;
-}
-
-/* Findings have a place or a weight; a service's own errors do not. Texts alone are errors, unless the tool
- * is one that looks for them. */
-static bool is_errors_list(const struct look *look)
-{
     const struct json *data = json_get_text(look->object, "data");
     if (!json_is(look->errors, JSON_ARRAY) || !is_failure_only(look))
         return false;
     if (json_is(data, JSON_NULL) || look->message.len)
         return true;
     for (uint32_t i = 0; i < look->errors->len; i++) {
-        bool is_text = look->errors->items[i].type == JSON_STRING && !is_checker(look);
-        if (!is_text && !is_service_error(&look->errors->items[i]))
+        const struct json *item = &look->errors->items[i];
+        bool is_error = item->type == JSON_STRING && !is_checker(look);
+        if (item->type == JSON_OBJECT)
+            is_error = json_get_text(item, "message") || json_get_text(item, "detail") ||
+                       json_get_text(item, "title");
+        for (uint32_t k = 0; is_error && item->type == JSON_OBJECT && k < item->len; k++)
+            is_error = IS_ONE_OF(item->members[k].key, known);
+        if (!is_error)
             return false;
     }
     return true;

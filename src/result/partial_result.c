@@ -358,17 +358,6 @@ struct str partial_result_cut(struct arena *arena, const struct result *result)
                         cut.path.len ? " inside " : "", STR_ARG(cut.path));
 }
 
-static struct str detail_of(struct arena *arena, const struct rest *rest)
-{
-    long long from = rest->from, to = rest->to, total = rest->total;
-    if (total <= 0)
-        return strcmp(rest->code, "truncated") == 0 ? STR_LIT("the answer says that it was truncated")
-                                                    : STR_LIT("the answer says that more follows");
-    if (from > 1 || (rest->items < 0 && !rest->is_page))
-        return arena_printf(arena, "the answer shows %lld-%lld of %lld", from, to, total);
-    return arena_printf(arena, "the answer shows %s%lld of %lld", rest->is_page ? "page " : "", to, total);
-}
-
 struct partial_result partial_result_detect(struct arena *arena, const struct result *result,
                                             const struct json *input, const struct json *args)
 {
@@ -403,7 +392,16 @@ struct partial_result partial_result_detect(struct arena *arena, const struct re
     if (!rest.code || rest.complete || (rest.is_page && !PARAMETER(input, page_parameters)))
         return partial;
     partial.code = rest.code;
-    partial.detail = detail_of(arena, &rest);
+    if (rest.total <= 0)
+        partial.detail = strcmp(rest.code, "truncated") == 0
+                             ? STR_LIT("the answer says that it was truncated")
+                             : STR_LIT("the answer says that more follows");
+    else if (rest.from > 1 || (rest.items < 0 && !rest.is_page))
+        partial.detail = arena_printf(arena, "the answer shows %lld-%lld of %lld", (long long)rest.from,
+                                      (long long)rest.to, (long long)rest.total);
+    else
+        partial.detail = arena_printf(arena, "the answer shows %s%lld of %lld", rest.is_page ? "page " : "",
+                                      (long long)rest.to, (long long)rest.total);
     partial.next = next_arguments(&rest);
     return partial;
 }

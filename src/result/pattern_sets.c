@@ -72,12 +72,17 @@ bool pattern_sets_find(struct arena *arena, unsigned sets, const struct json *va
 
 /* ---- mask ---- */
 
-static struct str mask_secrets(struct arena *arena, struct str text)
+/* Hidden characters first: they could divide a secret. */
+struct str pattern_sets_mask_text(struct arena *arena, unsigned sets, struct str text)
 {
-    struct buf out = buf_in(arena);
+    struct buf visible = buf_in(arena), out = buf_in(arena);
     size_t done = 0, at, len;
     struct str name;
-    while (secret_text_find_key(text, done, &at, &len, &name)) {
+    if ((sets & PATTERN_SET_HIDDEN) && find_hidden(text).len) {
+        printable_strip_invisible(&visible, text);
+        text = visible.len ? buf_view(&visible) : STR_LIT("");
+    }
+    while ((sets & PATTERN_SET_SECRETS) && secret_text_find_key(text, done, &at, &len, &name)) {
         buf_add(&out, text.at + done, at - done);
         buf_printf(&out, "[redacted " STR_FMT "]", STR_ARG(name));
         done = at + len;
@@ -86,17 +91,6 @@ static struct str mask_secrets(struct arena *arena, struct str text)
         return text;
     buf_str(&out, str_from(text, done));
     return buf_view(&out);
-}
-
-/* Hidden characters first: they could divide a secret. */
-struct str pattern_sets_mask_text(struct arena *arena, unsigned sets, struct str text)
-{
-    struct buf visible = buf_in(arena);
-    if ((sets & PATTERN_SET_HIDDEN) && find_hidden(text).len) {
-        printable_strip_invisible(&visible, text);
-        text = visible.len ? buf_view(&visible) : STR_LIT("");
-    }
-    return sets & PATTERN_SET_SECRETS ? mask_secrets(arena, text) : text;
 }
 
 struct masking {

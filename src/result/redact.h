@@ -54,6 +54,8 @@ struct str redact_text(struct arena *arena, const struct str *fields, size_t cou
 const struct json *redact_without(struct arena *arena, const struct str *fields, size_t count,
                                   const struct json *value);
 
+/* ---- the hidden values, to be found again where a text repeats them; for the decision log, too ---- */
+
 #define REDACT_STEPS_MAX                                                                                     \
     4000000u /* of about 2 ns each, to add copies and to find them in all texts of a result */
 #define REDACT_START_BITS 10u
@@ -77,19 +79,5 @@ void redact_copies_add(struct redact_copies *copies, const struct json *hidden);
 /* The text with each copy masked, in any case of letters, unless it is a part of a longer word or number. The
  * text itself if it has none; "[redacted]" whole once the search took too many steps. */
 struct str redact_copies_mask(struct redact_copies *copies, struct str text);
-
-/* Zeroed before redact_names_of. */
-struct redact_names {
-    struct str *list; /* the last name of each field */
-    size_t count;
-    bool begins[256]; /* by the first byte, in any case */
-};
-
-/* `fields` as in redact_result, and borrowed. */
-void redact_names_of(struct redact_names *names, struct arena *arena, const struct str *fields, size_t count);
-
-/* The text with the value behind "field:", "field=" and "\"field\":" masked; the text itself if it has none.
- */
-struct str redact_named_values(struct arena *arena, struct redact_names *names, struct str text);
 
 #endif
