@@ -189,11 +189,24 @@ static const struct json *value_at(const struct json *value, struct str path)
     return NULL;
 }
 
-static bool is_name_of_long_text(struct str name)
+/* A string without bounds whose name or description makes a long value likely. */
+static bool is_long_field(const struct tool *tool, struct str name)
 {
+    static const char *const phrases[] = {"source code",   "full text",  "full content", "entire content",
+                                          "whole content", "multi-line", "multiline",    "complete content"};
+    static const char *const bounds[] = {"maxLength", "enum", "const", "format", "pattern"};
     static const char *const words[] = {"code",   "content",  "contents", "query", "text",
                                         "body",   "html",     "script",   "patch", "diff",
                                         "prompt", "markdown", "sql",      "source"};
+    const struct json *schema = json_get(json_get_text(tool->input, "properties"), name);
+    if (!str_is(json_str(json_get_text(schema, "type")), "string"))
+        return false;
+    for (size_t i = 0; i < sizeof(bounds) / sizeof(bounds[0]); i++)
+        if (json_get_text(schema, bounds[i]))
+            return false;
+    for (size_t i = 0; i < sizeof(phrases) / sizeof(phrases[0]); i++)
+        if (str_contains_nocase(json_str(json_get_text(schema, "description")), str_of(phrases[i])))
+            return true;
     size_t start = name.len; /* of its last word: "newContent" and "new_content" end in "content" */
     while (start > 0 && ascii_is_letter(name.at[start - 1])) {
         start--;
@@ -206,24 +219,6 @@ static bool is_name_of_long_text(struct str name)
         if (word.len == strlen(words[i]) && strncasecmp(word.at, words[i], word.len) == 0)
             return word.len == name.len || strcmp(words[i], "code") != 0; /* country_code is short */
     return false;
-}
-
-/* A string without bounds whose name or description makes a long value likely. */
-static bool is_long_field(const struct tool *tool, struct str name)
-{
-    static const char *const phrases[] = {"source code",   "full text",  "full content", "entire content",
-                                          "whole content", "multi-line", "multiline",    "complete content"};
-    static const char *const bounds[] = {"maxLength", "enum", "const", "format", "pattern"};
-    const struct json *schema = json_get(json_get_text(tool->input, "properties"), name);
-    if (!str_is(json_str(json_get_text(schema, "type")), "string"))
-        return false;
-    for (size_t i = 0; i < sizeof(bounds) / sizeof(bounds[0]); i++)
-        if (json_get_text(schema, bounds[i]))
-            return false;
-    for (size_t i = 0; i < sizeof(phrases) / sizeof(phrases[0]); i++)
-        if (str_contains_nocase(json_str(json_get_text(schema, "description")), str_of(phrases[i])))
-            return true;
-    return is_name_of_long_text(name);
 }
 
 static void explain_cuts(struct arguments *args)

@@ -27,7 +27,6 @@
 #include "gate/decision_log.h"
 #include "gate/feedback.h"
 #include "gate/metrics.h"
-#include "gate/overlays.h"
 #include "json/build.h"
 #include "json/parse.h"
 #include "json/write.h"
@@ -615,15 +614,6 @@ static enum step settle(struct call *c)
     return settle_answered(c);
 }
 
-/* Returns the reservation of an admitted call that is cancelled. */
-static void release(struct call *c)
-{
-    verdict_set(&c->verdict, CLASS_CANCELLED, STR_LIT("cancelled"), STR_NONE, STR_NONE);
-    c->settled = arena_alloc(c->arena, sizeof(*c->settled)); /* ledger_settle fills it in */
-    ledger_settle(c->gate->ledger, settle_request(c, LEDGER_CLASS_RELEASED), c->arena, c->settled, NULL,
-                  NULL);
-}
-
 /* ---- the stages in their order ---- */
 
 #define IN(mode)   (1u << (mode))
@@ -823,8 +813,12 @@ void call_cancel(struct call *c)
         upstream_cancel(c->gate->upstreams, c);
     if (c->gate->metrics)
         c->gate->metrics->cancelled++;
-    if (c->admitted && !c->settle_started)
-        release(c);
+    if (c->admitted && !c->settle_started) { /* returns the reservation */
+        verdict_set(&c->verdict, CLASS_CANCELLED, STR_LIT("cancelled"), STR_NONE, STR_NONE);
+        c->settled = arena_alloc(c->arena, sizeof(*c->settled)); /* ledger_settle fills it in */
+        ledger_settle(c->gate->ledger, settle_request(c, LEDGER_CLASS_RELEASED), c->arena, c->settled, NULL,
+                      NULL);
+    }
     if (c->gate->decisions && !c->request.dry_run) {
         verdict_set(&c->verdict, CLASS_CANCELLED, STR_LIT("cancelled"), STR_NONE, STR_NONE);
         c->verdict.stage = stages[c->stage].name;

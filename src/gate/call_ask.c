@@ -16,7 +16,6 @@
 #include "base/log.h"
 #include "gate/call.h"
 #include "gate/ids.h"
-#include "gate/overlays.h"
 #include "json/write.h"
 #include "policy/policy_hooks.h"
 
@@ -124,8 +123,8 @@ static void bind_text(struct buf *out, struct str text)
     buf_printf(out, "%zu:" STR_FMT ",", text.len, STR_ARG(text));
 }
 
-/* Whoever changes any of it asks anew; each part is preceded by its length, so that none can pass for two.
- * The policies are known by their text: it is the same on every daemon of the fleet, in whatever folder. */
+/* A change of any of it is another question; each part is preceded by its length, so that none can pass for
+ * two. The policies are known by their text: it is the same on every daemon of the fleet, in any folder. */
 static void bind_call(const struct call *c, uint8_t out[SHA256_BYTES])
 {
     const struct verdict *v = &c->verdict;
@@ -174,35 +173,11 @@ static void fill_question(struct call *c, struct approval_request *request)
 
 /* ---- the order of steps ---- */
 
-/* True: it has ended. */
-static bool do_request(struct call *c, enum approval_kind kind)
+/* The request is about what was approved for this call. */
+static void name_approved(const struct call_ask *ask, struct approval_request *request)
 {
-    struct approval_request *r = &c->ask->request;
-    *r = (struct approval_request){.kind = kind, .arena = c->arena, .done = call_resume, .owner = c};
-    if (kind == APPROVAL_ASK) {
-        fill_question(c, r);
-    } else {
-        r->id_count = c->ask->id_count;
-        memcpy(r->ids, c->ask->ids, sizeof(r->ids));
-    }
-    return approvals_do(c->gate->approvals, r);
-}
-
-static void keep_asking(struct call *c)
-{
-    const struct approval_request *request = &c->ask->request;
-    char *id = arena_alloc(c->arena, APPROVAL_ID_CHARS + 1);
-    c->ask->repeats = !request->is_new;
-    if (request->entry.of_client) {
-        c->outcome.question = request->entry.id;
-        return;
-    }
-    approvals_write_id(request->entry.id, id);
-    c->verdict.approval = (struct str){id, APPROVAL_ID_CHARS};
-    if (request->is_new)
-        log_event(LOG_INFO, "approval_asked", LOG_STR("approval", c->verdict.approval),
-                  LOG_STR("tool", c->tool->name), LOG_STR("session", c->place.session),
-                  LOG_NUM("uid", c->place.uid));
+    request->id_count = ask->id_count;
+    memcpy(request->ids, ask->ids, sizeof(request->ids));
 }
 
 /* What has become of the question, or of what was to be spent. True: the hooks were asked again. */
@@ -232,7 +207,18 @@ static bool take(struct call *c)
         return false;
     }
     if (r->found == APPROVAL_PENDING) {
-        keep_asking(c);
+        ask->repeats = !r->is_new;
+        if (r->entry.of_client) {
+            c->outcome.question = r->entry.id;
+            return false;
+        }
+        char *id = arena_alloc(c->arena, APPROVAL_ID_CHARS + 1);
+        approvals_write_id(r->entry.id, id);
+        c->verdict.approval = (struct str){id, APPROVAL_ID_CHARS};
+        if (r->is_new)
+            log_event(LOG_INFO, "approval_asked", LOG_STR("approval", c->verdict.approval),
+                      LOG_STR("tool", c->tool->name), LOG_STR("session", c->place.session),
+                      LOG_NUM("uid", c->place.uid));
         return false;
     }
     bool approved = r->entry.state == APPROVAL_APPROVED;
@@ -256,7 +242,16 @@ static enum step go_on(struct call *c)
             c->ask = ARENA_NEW(c->arena, struct call_ask);
         if (!question && !(passes && c->ask && c->ask->id_count))
             return STEP_NEXT;
-        if (!do_request(c, question ? APPROVAL_ASK : APPROVAL_SPEND))
+        struct approval_request *request = &c->ask->request;
+        *request = (struct approval_request){.kind = question ? APPROVAL_ASK : APPROVAL_SPEND,
+                                             .arena = c->arena,
+                                             .done = call_resume,
+                                             .owner = c};
+        if (question)
+            fill_question(c, request);
+        else
+            name_approved(c->ask, request);
+        if (!approvals_do(c->gate->approvals, request))
             return STEP_WAIT;
         if (!take(c))
             return STEP_NEXT;
@@ -284,8 +279,7 @@ void call_ask_reopen(struct call *c)
     struct approval_request request = {.kind = APPROVAL_REOPEN};
     if (!c->ask || !c->ask->id_count)
         return;
-    request.id_count = c->ask->id_count;
-    memcpy(request.ids, c->ask->ids, sizeof(request.ids));
+    name_approved(c->ask, &request);
     approvals_do_unheard(c->gate->approvals, &request);
 }
 

@@ -7,7 +7,6 @@
 #include "base/arena.h"
 #include "base/log.h"
 #include "base/stack_trace.h"
-#include "gate/overlays.h"
 #include "gate/verdict.h"
 #include "json/build.h"
 #include "result/failure_envelope.h"

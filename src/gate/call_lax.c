@@ -6,7 +6,6 @@
 #include "gate/call_state.h"
 
 #include "base/arena.h"
-#include "gate/overlays.h"
 #include "base/hash.h"
 #include "policy/peer.h"
 #include "json/write.h"

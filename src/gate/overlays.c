@@ -1,9 +1,8 @@
 /* Asks the overlays of a tool and merges what they find into the verdict of the call. */
-#include "gate/overlays.h"
+#include "gate/call_state.h"
 
 #include "base/arena.h"
 #include "gate/call.h"
-#include "gate/call_state.h"
 #include "result/pattern_sets.h"
 
 /* From halt down to pass; a partial result is stricter than a complete one. */

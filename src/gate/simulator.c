@@ -5,7 +5,7 @@
 #include "base/suggest.h"
 #include "gate/arguments.h"
 #include "gate/ids.h"
-#include "gate/overlays.h"
+#include "gate/call_state.h"
 #include "gate/verdict.h"
 #include "json/write.h"
 #include "result/result.h"
