@@ -87,10 +87,18 @@ local function put_entry(name)
   return 1
 end
 
-local KNOWN = { { "reads", "They read" },
-                { "notes", "They keep a model's own lists and notes, and change nothing else" },
-                { "edits", "They edit local files" },
-                { "shells", "They run commands: their effects are unknown" } }
+local KNOWN = {
+  { "reads", "They read" },
+  { "notes", "They keep a model's own lists and notes, and change nothing else" },
+  { "edits", "They edit local files" },
+  { "shells", "They run commands: their effects are unknown" },
+  { "polls", "They ask for what is under way: the same call is no loop up to loop.poll.max" },
+  { "steps", "They are meant to be repeated, up to loop.poll.max" },
+  { "step_verbs", "So are other tools whose name begins with" },
+  { "step_ends", "or ends with" },
+  { "labels", "Arguments that do not make a known tool's call another one" },
+  { "command_labels", "Arguments that do not make a command another one" },
+}
 
 local function put_known_tools()
   local built_in = assert(loadstring(cli.embedded "known_tools.lua"))()

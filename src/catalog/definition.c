@@ -4,6 +4,7 @@
 #include "base/arena.h"
 #include "base/buf.h"
 #include "base/printable.h"
+#include "policy/known_tools.h"
 #include "json/build.h"
 
 #include <ctype.h>
@@ -407,20 +408,45 @@ static enum policy_effects effects_of_words(struct str words)
     return effects == EFFECTS_READ && unsure ? EFFECTS_UNDECLARED : effects;
 }
 
+/* Where the part behind the last "__", '.', '/' or ':' begins. */
+static size_t last_part(struct str name)
+{
+    size_t at = name.len;
+    while (at > 0 && !strchr("./:", name.at[at - 1]) &&
+           !(at > 1 && name.at[at - 1] == '_' && name.at[at - 2] == '_'))
+        at--;
+    return at;
+}
+
 /* The parts before the last one name a server or a group, unless only they begin with a verb:
  * "read_file__v2". */
 enum policy_effects effects_guess(struct str name)
 {
     enum policy_effects effects = EFFECTS_UNDECLARED;
     while (name.len && !effects) {
-        size_t at = name.len; /* where the part behind the last "__", '.', '/' or ':' begins */
-        while (at > 0 && !strchr("./:", name.at[at - 1]) &&
-               !(at > 1 && name.at[at - 1] == '_' && name.at[at - 2] == '_'))
-            at--;
+        size_t at = last_part(name);
         effects = effects_of_words(str_from(name, at));
         while (at > 0 && !isalnum((unsigned char)name.at[at - 1]))
             at--;
         name.len = at;
     }
     return effects;
+}
+
+bool steps_guess(struct str name)
+{
+    char lower[EFFECTS_GUESS_WORD_MAX_BYTES];
+    struct str words = str_from(name, last_part(name)), word;
+    bool ends = false;
+    if (effects_guess(name) != EFFECTS_UNDECLARED)
+        return false;
+    for (int at = 0; (word = next_word(&words)).len; at++) {
+        struct str low = {lower, word.len < sizeof(lower) ? word.len : 0};
+        for (size_t i = 0; i < low.len; i++)
+            lower[i] = ascii_lower(word.at[i]);
+        if (at < 2 && known_tools_lists(KNOWN_STEP_VERBS, low)) /* the first may be a server's name */
+            return true;
+        ends = known_tools_lists(KNOWN_STEP_ENDS, low);
+    }
+    return ends;
 }

@@ -41,4 +41,8 @@ size_t secret_fields_find(struct arena *arena, const struct json *schema, const 
  * something. */
 enum policy_effects effects_guess(struct str name);
 
+/* Whether the name is that of a step, which is meant to be repeated: "browser_press_key", "scroll-down",
+ * "go_back", "undo". Never of a tool whose name says that it reads, writes or destroys: "send_back". */
+bool steps_guess(struct str name);
+
 #endif

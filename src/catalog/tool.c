@@ -292,6 +292,8 @@ static void set_limits(struct tool *tool, const struct policy *policy, const str
     l->hinted = tool->effects == EFFECTS_DESTRUCTIVE && tool->effects_from == EFFECTS_FROM_ANNOTATIONS &&
                 effects_by_name(tool->name) != EFFECTS_DESTRUCTIVE;
     l->edits_files = known_tools_find(tool->name) == KNOWN_EDITS;
+    l->polls = known_tools_lists(KNOWN_POLLS, tool->name) || known_tools_lists(KNOWN_STEPS, tool->name) ||
+               steps_guess(tool->name);
     l->effects = effects[tool->effects];
     if (l->hinted)
         l->same_call = SAME_CALL_WRITE;
@@ -508,6 +510,29 @@ static void set_options(struct tool *tool, const struct policy *policy, const st
     }
 }
 
+/* The arguments that do not make a call another one: those that the policies name; without them what is known
+ * of the tool, and beside a command what labels it. */
+static void set_volatiles(struct arena *arena, struct tool *tool, const struct policy *policy)
+{
+    struct buf list = buf_in(arena); /* of struct str */
+    enum known_tool kind = known_tools_find(tool->name);
+    bool is_shell = kind == KNOWN_SHELLS;
+    const struct policy *overlay;
+    size_t count;
+    if (policy)
+        buf_add(&list, policy->volatiles, policy->volatile_count * sizeof(struct str));
+    for (size_t i = 0; !policy && i < tool->parameter_count; i++)
+        is_shell |= str_is(tool->parameters[i], "command");
+    if ((kind || is_shell) && !list.len) {
+        const struct str *labels = known_tools_list(is_shell ? KNOWN_COMMAND_LABELS : KNOWN_LABELS, &count);
+        buf_add(&list, labels, count * sizeof(struct str));
+    }
+    for (size_t i = 0; (overlay = next_enforced_overlay(tool, &i));)
+        buf_add(&list, overlay->volatiles, overlay->volatile_count * sizeof(struct str));
+    tool->volatiles = (const struct str *)(void *)list.at;
+    tool->volatile_count = list.len / sizeof(struct str);
+}
+
 enum err tool_build(struct arena *arena, const struct config *config, const struct tool_source *source,
                     struct tool **out, struct why *why)
 {
@@ -519,17 +544,11 @@ enum err tool_build(struct arena *arena, const struct config *config, const stru
     set_schema_mode(tool, policy, config);
     set_options(tool, policy, config);
     set_limits(tool, policy, config);
-    struct buf volatiles = buf_in(arena); /* of struct str */
-    const struct policy *overlay;
-    if (policy)
-        buf_add(&volatiles, policy->volatiles, policy->volatile_count * sizeof(struct str));
-    for (size_t i = 0; (overlay = next_enforced_overlay(tool, &i));)
-        buf_add(&volatiles, overlay->volatiles, overlay->volatile_count * sizeof(struct str));
-    tool->volatiles = (const struct str *)(void *)volatiles.at;
-    tool->volatile_count = volatiles.len / sizeof(struct str);
     enum err err = check_definition(arena, tool, config, why);
     if (err == OK)
         err = compile_input(arena, tool, why);
+    if (err == OK)
+        set_volatiles(arena, tool, policy);
     if (err == OK && tool->output) {
         err = compile(arena, tool, tool->output, "output schema", NULL, &tool->output_schema, why);
         /* A server's own that cannot be used is as good as none; a policy's is meant. */

@@ -6,37 +6,63 @@
 #include <lauxlib.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
-#define NAMES_MAX 128u /* of one kind */
+#define NAMES_MAX 128u /* of one list */
 
-static struct str names[KNOWN_KINDS][NAMES_MAX];
+static struct {
+    struct str names[NAMES_MAX];
+    size_t count;
+} lists[KNOWN_LISTS];
 
-static const char *const fields[KNOWN_KINDS] = {
-    [KNOWN_READS] = "reads", [KNOWN_NOTES] = "notes", [KNOWN_EDITS] = "edits", [KNOWN_SHELLS] = "shells"};
+static const char *const fields[KNOWN_LISTS] = {
+    [KNOWN_READS] = "reads",           [KNOWN_NOTES] = "notes",
+    [KNOWN_EDITS] = "edits",           [KNOWN_SHELLS] = "shells",
+    [KNOWN_POLLS] = "polls",           [KNOWN_STEPS] = "steps",
+    [KNOWN_STEP_VERBS] = "step_verbs", [KNOWN_STEP_ENDS] = "step_ends",
+    [KNOWN_LABELS] = "labels",         [KNOWN_COMMAND_LABELS] = "command_labels"};
 
-enum known_tool known_tools_find(struct str name)
+static void read_table(void)
 {
-    bool is_read = names[KNOWN_READS][0].at;
-    struct str source = is_read ? STR_NONE : embedded_text("known_tools.lua");
-    lua_State *L = is_read ? NULL : luaL_newstate(); /* kept: the names are its strings */
-    if (!is_read &&
-        (!L || luaL_loadbuffer(L, source.at, source.len, "=known_tools.lua") || lua_pcall(L, 0, 1, 0))) {
+    struct str source = embedded_text("known_tools.lua");
+    lua_State *L = luaL_newstate(); /* kept: the names are its strings */
+    if (!L || luaL_loadbuffer(L, source.at, source.len, "=known_tools.lua") || lua_pcall(L, 0, 1, 0)) {
         fprintf(stderr, "toolgate: known_tools.lua: %s\n", L ? lua_tostring(L, -1) : "no memory");
         abort(); /* an error in the embedded file is one of the build */
     }
-    for (int kind = KNOWN_READS; kind < KNOWN_KINDS && !is_read; kind++) {
-        lua_getfield(L, 1, fields[kind]);
-        for (unsigned i = 0; i < NAMES_MAX; i++) {
-            lua_rawgeti(L, 2, (int)i + 1);
-            names[kind][i].at = lua_tolstring(L, -1, &names[kind][i].len);
+    for (int i = KNOWN_READS; i < KNOWN_LISTS; i++) {
+        lua_getfield(L, 1, fields[i]);
+        lists[i].count = lua_objlen(L, 2) < NAMES_MAX ? lua_objlen(L, 2) : NAMES_MAX;
+        for (size_t at = 0; at < lists[i].count; at++) {
+            lua_rawgeti(L, 2, (int)at + 1);
+            lists[i].names[at].at = lua_tolstring(L, -1, &lists[i].names[at].len);
             lua_pop(L, 1);
         }
         lua_settop(L, 1);
     }
+}
+
+const struct str *known_tools_list(enum known_list list, size_t *count)
+{
+    if (!lists[KNOWN_READS].count)
+        read_table();
+    *count = lists[list].count;
+    return lists[list].names;
+}
+
+bool known_tools_lists(enum known_list list, struct str name)
+{
+    size_t count;
+    const struct str *names = known_tools_list(list, &count);
+    for (size_t i = 0; i < count; i++)
+        if (str_eq(names[i], name))
+            return true;
+    return false;
+}
+
+enum known_tool known_tools_find(struct str name)
+{
     for (int kind = KNOWN_READS; kind < KNOWN_KINDS; kind++)
-        for (size_t i = 0; i < NAMES_MAX && names[kind][i].len; i++)
-            if (str_eq(names[kind][i], name))
-                return kind;
+        if (known_tools_lists((enum known_list)kind, name))
+            return (enum known_tool)kind;
     return KNOWN_NOT;
 }

@@ -17,6 +17,9 @@ describe("a tool that coding assistants have built in", function()
     gate = daemon.start { tools = json.encode {
       definition "Edit", definition "Bash", definition "TodoWrite", definition "update_plan", definition "KillShell",
       definition "tidy_up", definition "Read", definition "create_file",
+      definition "scroll_down", definition "browser_press_key", definition "file_bug",
+      { name = "run_in_tab", description = "Runs.", inputSchema = { type = "object", properties = {
+        command = { type = "string" }, description = { type = "string" }, timeout = { type = "integer" } } } },
       definition("press_key", { destructiveHint = true }), definition("delete_row", { destructiveHint = true }) } }
     client = gate:connect()
   end)
@@ -78,6 +81,29 @@ describe("a tool that coding assistants have built in", function()
     end
     assert.equal("pass pass pass pass", table.concat(said, " "))
     assert.equal("pass same_call", does("delete_row", "1") .. " " .. does("delete_row", "1"))
+  end)
+
+  it("may repeat a step up to loop.poll.max, also one that is known by its verb", function()
+    for _, name in ipairs { "scroll_down", "browser_press_key" } do
+      for i = 1, 8 do assert.equal("pass", does(name, "ArrowDown"), name .. " " .. i) end
+    end
+  end)
+
+  it("makes the same call whatever label a command has, and whatever time limit", function()
+    local function runs(name, i)
+      local place = session("labels", { turn = 1 })
+      local arguments = { command = "echo noop", description = "Try " .. i, timeout = i }
+      local checked = client:checks(name, arguments, place)
+      if checked.verdict ~= "pass" then return checked.verdict end
+      client:asks("toolgate/report", { callId = checked.callId, name = name, arguments = arguments, result = "noop",
+                                       _meta = place })
+    end
+    for _, name in ipairs { "Bash", "run_in_tab" } do
+      local stopped
+      for i = 1, 6 do stopped = stopped or runs(name, i) end
+      assert.truthy(stopped, name)
+    end
+    for i = 1, 6 do assert.equal("pass", client:checks("file_bug", { description = "Bug " .. i }, session "s").verdict) end
   end)
 
   it("is in toolgate words --tools", function()

@@ -85,6 +85,22 @@ static void what_depends_on_the_tool_is_not_guessed(void **state)
         is(names[i], EFFECTS_UNDECLARED);
 }
 
+static void a_name_of_steps_neither_reads_nor_writes(void **state)
+{
+    static const char
+        *const steps[] = {"browser_press_key", "pressKey", "scroll-down",  "web.scroll",  "undo",
+                          "go_back",           "next",     "slides__next", "navigateBack"},
+               *const others[] = {"send_back",  "get_next",   "create_next",   "feedback",
+                                  "next_month", "impression", "forward_email", "delete_previous"};
+    (void)state;
+    for (size_t i = 0; i < sizeof(steps) / sizeof(steps[0]); i++)
+        if (!steps_guess(str_of(steps[i])))
+            fail_msg("%s: no step", steps[i]);
+    for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
+        if (steps_guess(str_of(others[i])))
+            fail_msg("%s: taken for a step", others[i]);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -93,6 +109,7 @@ int main(void)
         cmocka_unit_test(a_prefix_names_a_server_or_a_group),
         cmocka_unit_test(a_later_verb_makes_a_read_doubtful),
         cmocka_unit_test(what_depends_on_the_tool_is_not_guessed),
+        cmocka_unit_test(a_name_of_steps_neither_reads_nor_writes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
