@@ -4,13 +4,11 @@
  *   pending ──▶ approved ──▶ spent      by the call that was approved, when it comes again
  *      └──────▶ denied                  each lives APPROVAL_MS from its last change
  *
- * One table for the fleet, kept as one record of the ledger's store (ledger/record.h): an approval that two
- * daemons would spend is spent once. An entry belongs to one question of one call: `binding` is a SHA-256 of
- * session, user, tool, arguments, policies and question, so nothing that was changed since meets it. Those
- * that a client puts to its own user (`of_client`) are no business of operators, and the other way round.
- *
- * Nothing here runs for a call that no policy asks about. While Redis is away nothing is approved and nothing
- * is spent: there is no stand-in for a person's yes.
+ * One table for the fleet, kept as a record (record.h): an approval that two daemons would spend is spent
+ * once. `binding` is a SHA-256 of session, user, tool, arguments, policies and question, so a call that was
+ * changed since does not match it. Operators do not see questions that a client puts to its own user
+ * (`of_client`), nor answer them. While Redis is away nothing is approved or spent: nothing stands in for a
+ * person's yes.
  */
 #ifndef TOOLGATE_LEDGER_APPROVALS_H
 #define TOOLGATE_LEDGER_APPROVALS_H
@@ -26,16 +24,16 @@ struct arena;
 struct ledger;
 struct record_coder;
 
-#define APPROVAL_MS           300000 /* to answer the question, and again to make the approved call */
-#define APPROVALS_MAX         256u   /* of the fleet */
-#define APPROVALS_USER_MAX    32u    /* of the calls of one uid */
-#define APPROVALS_SESSION_MAX 8u
-#define APPROVAL_ARGUMENTS_MAX                                                                               \
-    2048u /* bytes shown to the operator; longer arguments are cut, and marked so */
-#define APPROVAL_QUESTION_MAX 1024u
-#define APPROVAL_NAME_MAX     256u /* of a session, a tool, a user */
-#define APPROVAL_RECORD_BYTES 2097152u
-#define APPROVAL_SPENDS_MAX   8u /* questions of one call */
+#define APPROVAL_MS            300000 /* to answer the question, and again to make the approved call */
+#define APPROVALS_MAX          256u   /* of the fleet */
+#define APPROVALS_USER_MAX     32u    /* of the calls of one uid */
+#define APPROVALS_SESSION_MAX  8u
+#define APPROVAL_ARGUMENTS_MAX 2048u /* bytes shown to the operator */
+#define APPROVAL_QUESTION_MAX  1024u
+#define APPROVAL_NAME_MAX      256u /* of a session, a tool, a user */
+#define APPROVAL_RECORD_BYTES  2097152u
+#define APPROVAL_SPENDS_MAX    8u  /* questions of one call */
+#define APPROVAL_ID_CHARS      16u /* hexadecimal digits */
 
 enum approval_state {
     APPROVAL_NONE, /* there is none; the binding or the id is unknown, or its time is over */
@@ -90,7 +88,7 @@ struct approval_request {
     enum approval_state found; /* ASK: its state now; DECIDE: before; SPEND: SPENT, or NONE */
     bool is_new;               /* ASK: this request has entered it */
     bool is_full;              /* ASK: there was no room for it */
-    bool is_own;               /* DECIDE: refused, for it is the same process that asked */
+    bool is_own;               /* DECIDE: refused, since the same process has asked */
     struct approval entry;     /* ASK, DECIDE: as it is now */
     const struct approval *list;
     unsigned list_count;
@@ -111,14 +109,12 @@ void approval_table_code(struct record_coder *coder, struct approval_table *tabl
 
 /* ---- the fleet's table ---- */
 
-#define APPROVAL_ID_CHARS 16u /* hexadecimal digits */
-
 /* Borrows the ledger's store. */
 struct approvals *approvals_new(struct ledger *ledger);
 /* After the ledger: its stores end no request any more. */
 void approvals_free(struct approvals *approvals);
 
-/* True: it has ended, and `done` is not called. False: `done` is called later, exactly once. The request, and
+/* True: it has ended, and `done` is not called. False: `done` is called later, exactly once; the request, and
  * what it borrows, lives until then. */
 bool approvals_do(struct approvals *approvals, struct approval_request *request);
 /* A copy of a request whose answer nobody waits for; it has no texts. */

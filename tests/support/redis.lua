@@ -159,6 +159,46 @@ function M.sentinel(master, password)
   end }
 end
 
+-- Masters of a cluster, each with its part of the slots, that know each other.
+function M.cluster(masters, ...)
+  local nodes = {}
+  for i = 1, masters do
+    nodes[i] = M.start { port = true, arguments = { "--cluster-enabled", "yes", "--cluster-node-timeout", "3000",
+                                                    "--cluster-config-file", "nodes.conf",
+                                                    "--repl-diskless-sync-delay", "0", ... } }
+    nodes[i]:does("CLUSTER", "ADDSLOTSRANGE", math.floor((i - 1) * 16384 / masters), math.floor(i * 16384 / masters) - 1)
+    nodes[i]:does("CLUSTER", "SET-CONFIG-EPOCH", i)
+    if i > 1 then nodes[1]:does("CLUSTER", "MEET", "127.0.0.1", nodes[i].port) end
+  end
+  M.cluster_is_well(nodes)
+  return nodes
+end
+
+function M.cluster_is_well(nodes)
+  for _, node in ipairs(nodes) do
+    process.eventually("the cluster is well", function()
+      local info = node:does("CLUSTER", "INFO")
+      return info:find("cluster_state:ok", 1, true) and info:find("cluster_known_nodes:" .. #nodes, 1, true)
+    end)
+  end
+end
+
+-- A replica of the first node of a cluster.
+function M.replica_in(nodes)
+  local replica = M.start { port = true, arguments = { "--cluster-enabled", "yes", "--cluster-node-timeout", "3000",
+                                                       "--cluster-config-file", "nodes.conf" } }
+  nodes[1]:does("CLUSTER", "MEET", "127.0.0.1", replica.port)
+  M.cluster_is_well { replica, unpack(nodes) }
+  replica:does("CLUSTER", "REPLICATE", nodes[1]:does("CLUSTER", "MYID"))
+  process.eventually("all know that the replica follows", function()
+    for i = 2, #nodes do
+      if not nodes[i]:does("CLUSTER", "NODES"):find("slave", 1, true) then return false end
+    end
+    return replica:info "master_link_status" == "up"
+  end)
+  return replica
+end
+
 -- The address for --redis.
 function server:url(db)
   if self.port then

@@ -9,7 +9,7 @@ local verdict, session = client_of.verdict, client_of.session
 
 local POLICIES = { ["echo.lua"] = fixtures.echo }
 local PATIENT = "return { ledger = { timeout_ms = 5000 } }" -- a busy machine is not an outage
-local MASTERS, SLOTS, SESSIONS = 3, 16384, 12
+local SESSIONS = 12
 
 local function gate_on(address)
   return daemon.start { policies = POLICIES, arguments = { "--redis", address }, config = PATIENT }
@@ -19,32 +19,8 @@ describe("a Redis Cluster of three masters", function()
   local nodes, replica, count
 
   before_each(function()
-    nodes, count = {}, 0
-    local function node()
-      return redis.start { port = true, arguments = { "--cluster-enabled", "yes", "--cluster-node-timeout", "1000",
-                                                      "--cluster-config-file", "nodes.conf",
-                                                      "--repl-diskless-sync-delay", "0" } }
-    end
-    for i = 1, MASTERS do
-      nodes[i] = node()
-      nodes[i]:does("CLUSTER", "ADDSLOTSRANGE", math.floor((i - 1) * SLOTS / MASTERS), math.floor(i * SLOTS / MASTERS) - 1)
-      nodes[i]:does("CLUSTER", "SET-CONFIG-EPOCH", i)
-    end
-    replica = node()
-    for _, other in ipairs { nodes[2], nodes[3], replica } do
-      nodes[1]:does("CLUSTER", "MEET", "127.0.0.1", other.port)
-    end
-    for _, one in ipairs { nodes[1], nodes[2], nodes[3], replica } do
-      process.eventually("the cluster is well", function()
-        local info = one:does("CLUSTER", "INFO")
-        return info:find("cluster_state:ok", 1, true) and info:find("cluster_known_nodes:4", 1, true)
-      end)
-    end
-    replica:does("CLUSTER", "REPLICATE", nodes[1]:does("CLUSTER", "MYID"))
-    process.eventually("the replica follows", function() return replica:info "master_link_status" == "up" end)
-    process.eventually("all know the replica", function()
-      return nodes[2]:does("CLUSTER", "NODES"):find("slave", 1, true) and nodes[3]:does("CLUSTER", "NODES"):find("slave", 1, true)
-    end)
+    nodes, count = redis.cluster(3), 0
+    replica = redis.replica_in(nodes)
   end)
   after_each(function()
     daemon.stop_all()
@@ -65,7 +41,7 @@ describe("a Redis Cluster of three masters", function()
   local function survives(address)
     local gate = gate_on(address)
     local client = gate:connect()
-    assert.equal(SESSIONS, calls(client))
+    process.eventually("all sessions are counted in Redis", function() return calls(client) == SESSIONS end)
     process.eventually("the replica has everything", function()
       return replica:info "slave_repl_offset" == nodes[1]:info "master_repl_offset"
     end)

@@ -277,31 +277,10 @@ describe("a Redis that replies", function()
 end)
 
 describe("a Redis Cluster", function()
-  local nodes, gate, client, counter = {}, nil, nil, 0
+  local nodes, gate, client, counter = nil, nil, nil, 0
 
-  local SLOTS = 16384
-
-  local function is_well()
-    for _, node in ipairs(nodes) do
-      process.eventually("the cluster is well", function()
-        local info = node:does("CLUSTER", "INFO")
-        return info:find("cluster_state:ok", 1, true) and info:find("cluster_known_nodes:2", 1, true)
-      end)
-    end
-  end
-
-  -- Two masters, each with half of the slots; shared by all cases, because the setup takes seconds.
-  setup(function()
-    for i = 1, 2 do
-      nodes[i] = redis.start { port = true, arguments = { "--cluster-enabled", "yes", "--cluster-node-timeout", "15000",
-                                                          "--cluster-config-file", "nodes.conf",
-                                                          "--cluster-require-full-coverage", "no" } }
-      nodes[i]:does("CLUSTER", "ADDSLOTSRANGE", (i - 1) * SLOTS / 2, i * SLOTS / 2 - 1)
-      nodes[i]:does("CLUSTER", "SET-CONFIG-EPOCH", i)
-    end
-    nodes[1]:does("CLUSTER", "MEET", "127.0.0.1", nodes[2].port)
-    is_well()
-  end)
+  -- Shared by all cases, because the setup takes seconds.
+  setup(function() nodes = redis.cluster(2, "--cluster-require-full-coverage", "no", "--cluster-node-timeout", "15000") end)
   teardown(redis.stop_all)
 
   before_each(function()
@@ -400,7 +379,7 @@ describe("a Redis Cluster", function()
     assert.truthy(by.redis > 0 and by["local"] > 0)
     assert.is_true(gate:status().ledger.connected)
     nodes[2]:start_again()
-    is_well()
+    redis.cluster_is_well(nodes)
     process.eventually("everything is merged", function() return gate:status().ledger.waiting == 0 end)
   end)
 
