@@ -4,8 +4,8 @@
 local core, details = KEYS[1], KEYS[2]
 for _, command in ipairs {
   { "GETRANGE", core, "0", "8" }, { "SET", core, "a core", "KEEPTTL" }, { "SETRANGE", core, "0", "A" }, { "GET", core },
-  { "HSET", details, "goal", "none" }, { "HGET", details, "goal" }, { "HGETALL", details },
-  { "HDEL", details, "goal", "goal" }, { "EXPIRE", core, ARGV[1] }, { "PEXPIRE", core, ARGV[1] .. "000" }, { "TIME" },
+  { "EXPIRE", core, ARGV[1] }, { "PEXPIRE", core, ARGV[1] .. "000" }, { "TIME" }, { "HSET", details, "goal", "none" },
+  { "EXPIRE", details, ARGV[1] }, { "HGET", details, "goal" }, { "HGETALL", details }, { "HDEL", details, "goal", "goal" },
 } do
   local done = redis.pcall(unpack(command))
   if type(done) == "table" and done.err then return { command[1], done.err } end

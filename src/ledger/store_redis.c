@@ -432,29 +432,29 @@ static const struct redis_hooks cluster_hooks = {on_up, on_away};
 
 #define PROBE_TTL_S 10u
 
-/* The trials' keys are tg2:{probe-…}: the 36 bits that base64url writes as "probe-", and 92 of a hash. They
- * are the same for each handshake of this daemon: what a broken one left is overwritten. */
+/* On keys that are the same for each handshake of this daemon: what a broken one left is overwritten. */
 static void write_trials(struct redis_command trials[REDIS_TRIALS], const char *name)
 {
-    static const unsigned char digits[] = {41, 43, 40, 27, 30, 62};
-    char unique[80];
-    uint64_t begin = 0;
-    snprintf(unique, sizeof(unique), "%.64s:%08x", name, (unsigned)hash_random());
-    struct hash128 id = hash_stable(str_of(unique));
-    for (size_t i = 0; i < sizeof(digits); i++)
-        begin = begin << 6 | digits[i];
-    id.high = begin << 28 | (id.high & 0xfffffff);
-    /* Gives the core its time to live, also if the user may not call EXPIRE. */
-    redis_command_begin(&trials[REDIS_TRIAL_WRITE], 5);
-    redis_command_word(&trials[REDIS_TRIAL_WRITE], STR_LIT("SET"));
-    write_keys(&trials[REDIS_TRIAL_WRITE], id, 0);
-    redis_command_word(&trials[REDIS_TRIAL_WRITE], STR_NONE);
-    redis_command_word(&trials[REDIS_TRIAL_WRITE], STR_LIT("EX"));
-    redis_command_number(&trials[REDIS_TRIAL_WRITE], PROBE_TTL_S);
-    redis_command_begin_script(&trials[REDIS_TRIAL_SCRIPT], SCRIPT_PROBE, 2, 1);
-    write_keys(&trials[REDIS_TRIAL_SCRIPT], id, PART_BIT(PART_DETAILS));
-    redis_command_number(&trials[REDIS_TRIAL_SCRIPT], PROBE_TTL_S);
-    write_forget(&trials[REDIS_TRIAL_DELETE], id);
+    struct redis_command *set = &trials[REDIS_TRIAL_WRITE], *probe = &trials[REDIS_TRIAL_SCRIPT],
+                         *del = &trials[REDIS_TRIAL_DELETE];
+    char stem[96], keys[2][sizeof(stem) + 1];
+    snprintf(stem, sizeof(stem), "tg2:{probe-%.64s-%08x}", name, (unsigned)hash_random());
+    snprintf(keys[0], sizeof(keys[0]), "%ss", stem);
+    snprintf(keys[1], sizeof(keys[1]), "%sd", stem);
+    redis_command_begin(set, 5); /* it gives the core a time to live, also if the user may not call EXPIRE */
+    redis_command_word(set, STR_LIT("SET"));
+    redis_command_key(set, str_of(keys[0]));
+    redis_command_word(set, STR_NONE);
+    redis_command_word(set, STR_LIT("EX"));
+    redis_command_number(set, PROBE_TTL_S);
+    redis_command_begin_script(probe, SCRIPT_PROBE, 2, 1);
+    redis_command_key(probe, str_of(keys[0]));
+    redis_command_key(probe, str_of(keys[1]));
+    redis_command_number(probe, PROBE_TTL_S);
+    redis_command_begin(del, 3);
+    redis_command_word(del, STR_LIT("DEL"));
+    redis_command_key(del, str_of(keys[0]));
+    redis_command_key(del, str_of(keys[1]));
 }
 
 static const struct {
