@@ -76,10 +76,10 @@ void redis_cluster_on_lost(struct redis_connection *node, const char *why)
     for (size_t i = 0; r->slots && i < REDIS_SLOTS; i++)
         if (r->slots[i] == number)
             r->slots[i] = UNKNOWN;
-    struct redis_connection *next = r->nodes[(number + 1u) % r->node_count];
-    for (uint32_t i = 1; next->state != REDIS_UP && i < r->node_count; i++)
-        if (r->nodes[(number + i) % r->node_count]->state == REDIS_UP)
-            next = r->nodes[(number + i) % r->node_count];
+    uint32_t ahead = 1; /* to the next that is connected, else to the next */
+    while (ahead < r->node_count && r->nodes[(number + ahead) % r->node_count]->state != REDIS_UP)
+        ahead++;
+    struct redis_connection *next = r->nodes[(number + (ahead < r->node_count ? ahead : 1)) % r->node_count];
     bool is_first = node == r->first, was_up = r->is_up;
     uint64_t suppressed;
     if (is_first)
@@ -157,6 +157,9 @@ struct redis_connection *redis_cluster_node(struct redis_connection *from, struc
     node->own_name[host.len] = '\0';
     node->own = (struct redis_address_host){{node->own_name, host.len}, (uint16_t)port};
     node->hosts = &node->own;
+    node->address[0] = '\0';
+    node->port = 0;
+    node->failures = 0;
     return node;
 }
 
@@ -167,7 +170,8 @@ enum reply_action {
     ACTION_MOVED,  /* another node has the slot from now on */
     ACTION_ASK,    /* another node has it for this command */
     ACTION_WAIT,   /* a slot on its way between two nodes, and not every key of the session is there */
-    ACTION_LEAVE   /* it can't serve now: the connection is given up */
+    ACTION_LEAVE,  /* it can't serve now: the connection is given up */
+    ACTION_REFUSE  /* any other error: the command is at fault */
 };
 
 static const struct {
@@ -194,49 +198,43 @@ static const struct {
     {"ERR ACL failure in", ACTION_LEAVE}, /* NOPERM, as later ones and Valkey have it */
 };
 
-static void act(struct redis_connection *from, struct redis_command *command, enum reply_action action,
-                const char *text)
+void redis_cluster_on_error(struct redis_connection *from, struct redis_command *command, const char *text)
 {
     struct redis_cluster *r = from->cluster;
     struct redis_connection *to = from;
+    /* Before version 7 a command's error stands within a script's: "ERR Error running script (…): -OOM …". */
+    const char *inner = strstr(text, ": -");
+    const char *word = strncmp(text, "ERR ", 4) == 0 && inner ? inner + 3 : text;
+    enum reply_action action = ACTION_REFUSE;
+    for (size_t i = 0; action == ACTION_REFUSE && i < sizeof(words) / sizeof(*words); i++) {
+        size_t len = strlen(words[i].word);
+        if (strncmp(word, words[i].word, len) == 0 && (word[len] == ' ' || word[len] == '\0'))
+            action = words[i].action;
+    }
     if (action == ACTION_MOVED || action == ACTION_ASK) { /* "MOVED 3999 127.0.0.1:6381" */
-        const char *host = strchr(text, ' ') ? strchr(strchr(text, ' ') + 1, ' ') : NULL;
+        const char *host = strchr(word, ' ') ? strchr(strchr(word, ' ') + 1, ' ') : NULL;
         const char *port = host ? strrchr(host, ':') : NULL;
         to = port ? redis_cluster_node(from, (struct str){host + 1, (size_t)(port - host - 1)},
                                        strtoul(port + 1, NULL, 10))
                   : NULL;
     }
-    command->reloads = action == ACTION_RELOAD;
     if (action == ACTION_LEAVE && from->state == REDIS_UP) {
         from->state = REDIS_LEAVING;
-        snprintf(from->problem, sizeof(from->problem), "%s", text);
+        snprintf(from->problem, sizeof(from->problem), "%s", word);
     }
     if (action == ACTION_MOVED && to) {
         if (!r->slots)
             r->slots = memset(alloc_zeroed(REDIS_SLOTS), UNKNOWN, REDIS_SLOTS);
         r->slots[redis_command_slot(command)] = number_of(r, to);
     }
+    command->reloads = action == ACTION_RELOAD;
     command->asking = action == ACTION_ASK;
-    bool goes = to && action != ACTION_LEAVE && action != ACTION_WAIT && command->hops++ < HOPS_MAX;
+    bool goes = to && action <= ACTION_ASK && command->hops++ < HOPS_MAX;
     if (goes)
         redis_connection_wake(to);
     if (!goes || !redis_connection_send(to, command, true))
-        command->ended(command, REDIS_UNDONE, NULL, text);
-}
-
-/* Before version 7 a command's error stands within a script's: "ERR Error running script (…): -OOM …". */
-void redis_cluster_on_error(struct redis_connection *from, struct redis_command *command, const char *text)
-{
-    const char *inner = strstr(text, ": -");
-    const char *word = strncmp(text, "ERR ", 4) == 0 && inner ? inner + 3 : text;
-    for (size_t i = 0; i < sizeof(words) / sizeof(*words); i++) {
-        size_t len = strlen(words[i].word);
-        if (strncmp(word, words[i].word, len) == 0 && (word[len] == ' ' || word[len] == '\0')) {
-            act(from, command, words[i].action, word);
-            return;
-        }
-    }
-    command->ended(command, REDIS_REFUSED, NULL, text);
+        command->ended(command, action == ACTION_REFUSE ? REDIS_REFUSED : REDIS_UNDONE, NULL,
+                       action == ACTION_REFUSE ? text : word);
 }
 
 /* ---- from outside ---- */
