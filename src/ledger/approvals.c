@@ -380,14 +380,11 @@ void approvals_write_id(uint64_t id, char out[APPROVAL_ID_CHARS + 1])
 
 uint64_t approvals_read_id(struct str text)
 {
-    uint64_t id = 0;
+    char digits[APPROVAL_ID_CHARS + 1] = "", written[APPROVAL_ID_CHARS + 1];
     if (text.len != APPROVAL_ID_CHARS)
         return 0;
-    for (size_t i = 0; i < text.len; i++) {
-        const char *digits = "0123456789abcdef", *at = text.at[i] ? strchr(digits, text.at[i]) : NULL;
-        if (!at)
-            return 0;
-        id = id << 4 | (uint64_t)(at - digits);
-    }
-    return id;
+    memcpy(digits, text.at, text.len);
+    uint64_t id = strtoull(digits, NULL, 16);
+    approvals_write_id(id, written);
+    return str_is(text, written) ? id : 0; /* as it is written, and in no other way */
 }

@@ -95,19 +95,18 @@ int64_t redis_clock_now_ms(const struct redis_clock *clock);
  * is found at connect. Names contain a hash of the text: builds of different versions load theirs side by
  * side. ---- */
 
-#define REDIS_SCRIPTS_MAX 3u
+enum { REDIS_SCRIPT_COMMIT, REDIS_SCRIPT_RATE, REDIS_SCRIPT_PROBE, REDIS_SCRIPTS }; /* lua/ledger */
 
-/* Commands of the handshake on keys that expire: a plain write, a run of lua/ledger/probe.lua, which returns
+/* Commands of the handshake on keys that expire: a plain write, a run of the probe, which returns
  * 1, or the command that failed and its error; and a deletion. */
 enum { REDIS_TRIAL_WRITE, REDIS_TRIAL_SCRIPT, REDIS_TRIAL_DELETE, REDIS_TRIALS };
 
 struct redis_scripts {
-    size_t count;
-    struct str library;                  /* the text for FUNCTION LOAD */
-    struct str texts[REDIS_SCRIPTS_MAX]; /* for SCRIPT LOAD */
+    struct str library;              /* the text for FUNCTION LOAD */
+    struct str texts[REDIS_SCRIPTS]; /* for SCRIPT LOAD */
     struct redis_command trials[REDIS_TRIALS];
-    char functions[REDIS_SCRIPTS_MAX][REDIS_SCRIPT_NAME_BYTES];
-    char shas[REDIS_SCRIPTS_MAX][REDIS_SCRIPT_NAME_BYTES]; /* from the first handshake; same everywhere */
+    char functions[REDIS_SCRIPTS][REDIS_SCRIPT_NAME_BYTES];
+    char shas[REDIS_SCRIPTS][REDIS_SCRIPT_NAME_BYTES]; /* from the first handshake; same everywhere */
 };
 
 /* ---- redis_connection.c ---- */

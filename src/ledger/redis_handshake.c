@@ -24,12 +24,7 @@ enum step {
     STEP_TRIAL
 };
 
-static const char *const step_names[] = {
-    [STEP_AUTH] = "AUTH", [STEP_SELECT] = "SELECT",      [STEP_INFO] = "INFO",
-    [STEP_TIME] = "TIME", [STEP_SCRIPT] = "SCRIPT LOAD",
-};
-
-_Static_assert(9 + REDIS_SCRIPTS_MAX + REDIS_TRIALS <= REDIS_STEPS_MAX,
+_Static_assert(9 + REDIS_SCRIPTS + REDIS_TRIALS <= REDIS_STEPS_MAX,
                "there is room for every reply of a handshake");
 
 static void expect(struct redis_connection *n, enum step step)
@@ -149,7 +144,7 @@ static void load_texts(struct redis_connection *n)
 {
     const struct redis_scripts *scripts = n->cluster->scripts;
     n->loaded = 0;
-    for (size_t i = 0; i < scripts->count; i++)
+    for (size_t i = 0; i < REDIS_SCRIPTS; i++)
         ask(n, STEP_SCRIPT, "SCRIPT LOAD %b", scripts->texts[i].at, scripts->texts[i].len);
 }
 
@@ -160,9 +155,9 @@ uint8_t redis_handshake_load_scripts(struct redis_connection *n)
         redisAppendCommand(n->context, "FUNCTION LOAD %b", scripts->library.at, scripts->library.len);
         return 1;
     }
-    for (size_t i = 0; i < scripts->count; i++)
+    for (size_t i = 0; i < REDIS_SCRIPTS; i++)
         redisAppendCommand(n->context, "SCRIPT LOAD %b", scripts->texts[i].at, scripts->texts[i].len);
-    return (uint8_t)scripts->count;
+    return REDIS_SCRIPTS;
 }
 
 /* Why a server is of no use, before a write is tried; NULL: it may be. Without the right to INFO, the write
@@ -290,9 +285,12 @@ void redis_handshake_on_reply(struct redis_connection *n, uint8_t step, const re
     case STEP_COURTESY:
         break;
     case STEP_AUTH:
+        if (is_error)
+            fail(n, "AUTH", reply->str);
+        break;
     case STEP_SELECT:
         if (is_error)
-            fail(n, step_names[step], reply->str);
+            fail(n, "SELECT", reply->str);
         break;
     case STEP_ID:
         n->facts.client_id = reply->type == REDIS_REPLY_INTEGER ? reply->integer : 0;
@@ -300,13 +298,13 @@ void redis_handshake_on_reply(struct redis_connection *n, uint8_t step, const re
     case STEP_INFO:
         useless = read_facts(n, reply);
         if (useless)
-            fail(n, step_names[step], useless);
+            fail(n, "INFO", useless);
         else
             begin_second(n);
         break;
     case STEP_TIME:
         if (is_error || !redis_clock_read(&n->facts.clock, reply, n->time_asked_us))
-            fail(n, step_names[step], is_error ? reply->str : "the answer is none that it gives");
+            fail(n, "TIME", is_error ? reply->str : "the answer is none that it gives");
         break;
     case STEP_NODES:
         read_nodes(n, reply);
@@ -320,11 +318,11 @@ void redis_handshake_on_reply(struct redis_connection *n, uint8_t step, const re
         break;
     case STEP_SCRIPT:
         if (is_error || reply->len != REDIS_SCRIPT_NAME_BYTES) {
-            fail(n, step_names[step], is_error ? reply->str : "an answer that is no SHA1");
+            fail(n, "SCRIPT LOAD", is_error ? reply->str : "an answer that is no SHA1");
             break;
         }
         memcpy(scripts->shas[n->loaded++], reply->str, REDIS_SCRIPT_NAME_BYTES);
-        if (n->loaded == scripts->count)
+        if (n->loaded == REDIS_SCRIPTS)
             begin_trials(n);
         break;
     case STEP_TRIAL:

@@ -20,9 +20,6 @@
 #define CALLID_KEY          "tg2:callid_key"
 #define CALLID_KEY_AGAIN_MS 200u
 
-enum { SCRIPT_COMMIT, SCRIPT_RATE, SCRIPT_PROBE, SCRIPTS };
-_Static_assert(SCRIPTS <= REDIS_SCRIPTS_MAX, "there is room for all scripts");
-
 /* One request under way. */
 struct pending {
     struct redis_command command; /* first: it is what the cluster hands back */
@@ -251,8 +248,8 @@ static bool load(struct session_store *store, struct store_request *request)
     struct store_redis *s = (struct store_redis *)store;
     struct pending *p = pending_new(s, request);
     if (request->with) {
-        redis_command_begin_script(&p->command, SCRIPT_COMMIT, 1 + (size_t)__builtin_popcount(request->with),
-                                   1);
+        redis_command_begin_script(&p->command, REDIS_SCRIPT_COMMIT,
+                                   1 + (size_t)__builtin_popcount(request->with), 1);
         write_keys(&p->command, request->id, request->with);
         redis_command_word(&p->command, STR_LIT("-"));
     } else {
@@ -287,7 +284,7 @@ static void put_write(struct redis_command *command, unsigned with, const struct
 static void write_commit(struct redis_command *command, const struct store_request *request)
 {
     struct str core = request->parts[PART_CORE];
-    redis_command_begin_script(command, SCRIPT_COMMIT, 1 + (size_t)__builtin_popcount(request->with),
+    redis_command_begin_script(command, REDIS_SCRIPT_COMMIT, 1 + (size_t)__builtin_popcount(request->with),
                                2 + 4 * (request->write_count + (core.at != NULL)));
     write_keys(command, request->id, request->with);
     redis_command_word(command, request->guard);
@@ -324,7 +321,7 @@ static void write_rate(struct redis_command *command, const struct store_rate_re
     write_key(key, request->bucket, 'r');
     for (int i = 0; i < 8; i++)
         admission[i] = (char)(request->admission >> (8 * i));
-    redis_command_begin_script(command, SCRIPT_RATE, 1, 2 + 2 * request->rate_count);
+    redis_command_begin_script(command, REDIS_SCRIPT_RATE, 1, 2 + 2 * request->rate_count);
     redis_command_key(command, (struct str){key, KEY_BYTES});
     redis_command_word(command, (struct str){admission, sizeof(admission)});
     redis_command_number(command, STORE_RATE_ADMISSIONS);
@@ -396,7 +393,7 @@ static void ask_key(void *owner)
         return;
     memcpy(s->offered, s->has_key ? (const void *)s->key : made, sizeof(s->offered));
     s->key_command.ended = on_key;
-    redis_command_begin_script(&s->key_command, SCRIPT_COMMIT, 1, 6);
+    redis_command_begin_script(&s->key_command, REDIS_SCRIPT_COMMIT, 1, 6);
     redis_command_key(&s->key_command, STR_LIT(CALLID_KEY));
     redis_command_word(&s->key_command, STR_NONE);
     redis_command_number(&s->key_command, 0);
@@ -447,7 +444,7 @@ static void write_trials(struct redis_command trials[REDIS_TRIALS], const char *
     redis_command_word(set, STR_NONE);
     redis_command_word(set, STR_LIT("EX"));
     redis_command_number(set, PROBE_TTL_S);
-    redis_command_begin_script(probe, SCRIPT_PROBE, 2, 1);
+    redis_command_begin_script(probe, REDIS_SCRIPT_PROBE, 2, 1);
     redis_command_key(probe, str_of(keys[0]));
     redis_command_key(probe, str_of(keys[1]));
     redis_command_number(probe, PROBE_TTL_S);
@@ -459,15 +456,15 @@ static void write_trials(struct redis_command trials[REDIS_TRIALS], const char *
 
 static const struct {
     const char *file, *name;
-} script_files[SCRIPTS] = {
-    [SCRIPT_COMMIT] = {"ledger/commit.lua", "com"},
-    [SCRIPT_RATE] = {"ledger/rate.lua", "rat"},
-    [SCRIPT_PROBE] = {"ledger/probe.lua", "pro"},
+} script_files[REDIS_SCRIPTS] = {
+    [REDIS_SCRIPT_COMMIT] = {"ledger/commit.lua", "com"},
+    [REDIS_SCRIPT_RATE] = {"ledger/rate.lua", "rat"},
+    [REDIS_SCRIPT_PROBE] = {"ledger/probe.lua", "pro"},
 };
 
 static void write_library(struct buf *out, const struct redis_scripts *scripts)
 {
-    for (size_t i = 0; i < SCRIPTS; i++)
+    for (size_t i = 0; i < REDIS_SCRIPTS; i++)
         buf_printf(out, "redis.register_function('%.*s', function(KEYS, ARGV)\n" STR_FMT "end)\n",
                    (int)REDIS_SCRIPT_NAME_BYTES, scripts->functions[i], STR_ARG(scripts->texts[i]));
 }
@@ -477,12 +474,11 @@ static void init_scripts(struct store_redis *s)
 {
     struct redis_scripts *scripts = &s->scripts;
     struct buf *library = &s->library;
-    scripts->count = SCRIPTS;
-    for (size_t i = 0; i < SCRIPTS; i++)
+    for (size_t i = 0; i < REDIS_SCRIPTS; i++)
         scripts->texts[i] = embedded_text(script_files[i].file);
     write_library(library, scripts);
     struct hash128 hash = hash_stable(buf_view(library));
-    for (size_t i = 0; i < SCRIPTS; i++) {
+    for (size_t i = 0; i < REDIS_SCRIPTS; i++) {
         char name[REDIS_SCRIPT_NAME_BYTES + 1];
         snprintf(name, sizeof(name), "tg2_%016llx%016llx_%s", (unsigned long long)hash.high,
                  (unsigned long long)hash.low, script_files[i].name);
