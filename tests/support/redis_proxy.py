@@ -5,13 +5,15 @@
 #     lose        the connection is closed before Redis has the request
 #     lose_reply  Redis has the request; the connection is closed before its reply
 #     stall       the request is forwarded STALL_S later, after the daemon has given up
+#   or, whatever their share: old, ancient (INFO names version 6 or 5), slow (the probe's write takes SLOW_S)
 # SIGUSR1 ends all faults. Prints "ready" when it listens.
 import asyncio
 import random
+import re
 import signal
 import sys
 
-DELAY_MAX_S, STALL_S = 0.012, 0.4
+DELAY_MAX_S, STALL_S, SLOW_S = 0.012, 0.4, 0.03
 CHUNK = 1 << 16
 
 server, prefix, count, seed, faults = sys.argv[1:6]
@@ -23,6 +25,13 @@ def meets(fault):
     return chance.random() < shares.get(fault, 0)
 
 
+def aged(data):
+    version = b"6" if "old" in shares else b"5" if "ancient" in shares else None
+    if not version:
+        return data
+    return re.sub(rb"redis_version:\d+", b"redis_version:" + version, data).replace(b"valkey_version", b"valkei_version")
+
+
 async def requests(reader, writer, losing):
     """Returns when the daemon has gone, or a fault is to close the connection."""
     while data := await reader.read(CHUNK):
@@ -30,6 +39,8 @@ async def requests(reader, writer, losing):
             await asyncio.sleep(chance.random() * DELAY_MAX_S)
         if meets("stall"):
             await asyncio.sleep(STALL_S)
+        if "slow" in shares and b"SET" in data and b"{probe-" in data:
+            await asyncio.sleep(SLOW_S)
         if meets("lose"):
             return
         if meets("lose_reply"):
@@ -46,7 +57,7 @@ async def replies(reader, writer, losing):
         if meets("delay"):
             await asyncio.sleep(chance.random() * DELAY_MAX_S)
         if not losing:
-            writer.write(data)
+            writer.write(aged(data))
             await writer.drain()
 
 

@@ -4,8 +4,8 @@ local golden = require "golden"
 local client_of = require "client"
 local fixtures = require "fixtures"
 local process = require "process"
+local proxies = require "redis_proxy"
 local redis = require "redis"
-local socket = require "socket"
 
 -- The parts of log lines and of the status that vary from run to run.
 local VARIABLE = { ["%d+ us"] = "<n> us", [": %a+ %d[%d.]+ at"] = ": redis <version> at",
@@ -122,55 +122,6 @@ describe("a working Redis", function()
   end)
 end)
 
--- A proxy that rewrites INFO to another version, or delays writes.
-local function in_between(store, change)
-  local front = assert(socket.bind("127.0.0.1", 0))
-  local _, port = front:getsockname()
-  local program = process.write(process.directory() .. "/between.lua", [[
-    local socket, unix = require "socket", require "socket.unix"
-    local front = assert(socket.bind("127.0.0.1", tonumber(arg[1])))
-    local change, pairs_of = arg[3], {}
-    while true do
-      local list = { front }
-      for one in pairs(pairs_of) do list[#list + 1] = one end
-      for _, one in ipairs((socket.select(list))) do
-        if one == front then
-          local client, store = front:accept(), unix.stream()
-          assert(store:connect(arg[2]))
-          client:settimeout(0)
-          store:settimeout(0)
-          pairs_of[client], pairs_of[store] = store, client
-        else
-          local text, why, part = one:receive(65536)
-          text = text or part
-          if why == "closed" and #text == 0 then os.exit(0) end
-          if change == "old" then
-            text = text:gsub("redis_version:%d+", "redis_version:6"):gsub("valkey_version", "valkei_version")
-                       :gsub("FUNCTION", "FUNKTION")
-          elseif change == "ancient" then
-            text = text:gsub("redis_version:%d+", "redis_version:5"):gsub("valkey_version", "valkei_version")
-          elseif change == "slow" and text:find("SET", 1, true) and text:find("{probe-", 1, true) then
-            socket.sleep(0.03)
-          end
-          pairs_of[one]:settimeout(5)
-          pairs_of[one]:send(text)
-          pairs_of[one]:settimeout(0)
-        end
-      end
-    end
-  ]])
-  front:close()
-  local child = process.start({ "luajit", program, tostring(port), store.socket, change },
-                              { stdin = "/dev/null", stderr = program .. ".err" })
-  process.eventually("it listens", function()
-    local how = child:status()
-    if how then error(process.read(program .. ".err"), 0) end
-    local probe = socket.connect("127.0.0.1", port)
-    return probe
-  end)
-  return port, child
-end
-
 describe("an unreachable Redis", function()
   after_each(daemon.stop_all)
 
@@ -224,22 +175,18 @@ describe("an unreachable Redis", function()
 end)
 
 describe("a Redis", function()
-  local child
-
   after_each(function()
     daemon.stop_all()
-    if child then
-      child:signal(9)
-      pcall(child.wait, child)
-      child = nil
-    end
+    proxies.stop_all()
     redis.stop_all()
   end)
 
+  local function through_proxy(change)
+    return proxies.start(redis.start { arguments = keeps() }, 1, { [change] = 1 }, 1):url(1)
+  end
+
   it("without libraries causes a warning, and works", function()
-    local port
-    port, child = in_between(redis.start { arguments = keeps() }, "old")
-    local gate = gate_on("redis://127.0.0.1:" .. port)
+    local gate = gate_on(through_proxy "old")
     local warnings = warnings_of(gate)
     assert.equal(1, #warnings)
     golden.check("log", "Redis: version 6", warnings[1], { ["redis 6%.[%d.]+"] = "redis <version>" })
@@ -247,17 +194,13 @@ describe("a Redis", function()
   end)
 
   it("too old for the scripts is reported, and not used", function()
-    local port
-    port, child = in_between(redis.start { arguments = keeps() }, "ancient")
-    local gate = gate_on("redis://127.0.0.1:" .. port)
+    local gate = gate_on(through_proxy "ancient")
     golden.check("log", "Redis: older than version 6", gate:logs("redis_down"), VARIABLE)
     assert.equal("local", client_of.verdict(gate:connect():calls("echo", { text = "a" }, session "s")).ledger)
   end)
 
   it("with slow writes causes a warning before calls time out", function()
-    local port
-    port, child = in_between(redis.start { arguments = keeps() }, "slow")
-    local gate = gate_on("redis://127.0.0.1:" .. port, "return { ledger = { timeout_ms = 100 } }")
+    local gate = gate_on(through_proxy "slow", "return { ledger = { timeout_ms = 100 } }")
     local warnings = ledger_of(gate).warnings
     assert.equal(1, #warnings)
     golden.check("log", "Redis: a slow write", warnings[1], { ["%d+%.%d ms"] = "<duration>" })

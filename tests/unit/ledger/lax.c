@@ -29,20 +29,6 @@ static bool knows(struct ledger_case *t, uint64_t schema, struct ledger_problem 
     return ledger_lax_look(t->ledger, schema, &problem, 1);
 }
 
-static void three_sessions_are_enough_where_there_is_one_user(void **state)
-{
-    struct ledger_case *t = *state;
-    finds(t, "u/a", 1, limit, true);
-    finds(t, "u/a", 1, limit, true);
-    finds(t, "u/b", 1, limit, true);
-    assert_false(knows(t, SCHEMA, limit));
-    finds(t, "u/c", 1, limit, true);
-    assert_true(knows(t, SCHEMA, limit));
-    assert_false(knows(t, SCHEMA + 1, limit)); /* another schema */
-    assert_false(knows(t, SCHEMA, (struct ledger_problem){STR("limit"), STR("type")}));
-    assert_false(knows(t, SCHEMA, (struct ledger_problem){STR("query"), STR("missing")}));
-}
-
 static void two_users_are_needed_where_there_are_two(void **state)
 {
     struct ledger_case *t = *state;
@@ -55,15 +41,6 @@ static void two_users_are_needed_where_there_are_two(void **state)
     assert_false(knows(t, SCHEMA, limit));
     finds(t, "v/y", 2, limit, true);
     assert_true(knows(t, SCHEMA, limit));
-}
-
-static void indexes_do_not_count(void **state)
-{
-    struct ledger_case *t = *state;
-    finds(t, "u/a", 1, (struct ledger_problem){STR("rows[1].id"), STR("missing")}, true);
-    finds(t, "u/b", 1, (struct ledger_problem){STR("rows[22].id"), STR("missing")}, true);
-    finds(t, "u/c", 1, (struct ledger_problem){STR("rows[0].id"), STR("missing")}, true);
-    assert_true(knows(t, SCHEMA, (struct ledger_problem){STR("rows[7].id"), STR("missing")}));
 }
 
 static void learn(struct ledger_case *t)
@@ -162,9 +139,7 @@ static void the_record_is_bounded_and_decodes_to_itself(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST_CASE(three_sessions_are_enough_where_there_is_one_user),
         TEST_CASE(two_users_are_needed_where_there_are_two),
-        TEST_CASE(indexes_do_not_count),
         TEST_CASE(it_is_known_for_thirty_days),
         TEST_CASE(it_is_forgotten_when_the_server_refuses),
         TEST_CASE(a_path_that_is_too_long_is_not_learnt),
