@@ -53,7 +53,7 @@ static bool drop_oldest(struct approval_table *t, struct approval like, bool of_
     return false;
 }
 
-/* Who asks much pushes out its own questions, then those of the user who has most. */
+/* A session or user with many questions loses its own oldest ones, else the user with the most does. */
 static bool make_room(struct approval_table *t, const struct approval *asked)
 {
     if (count_of(t, asked, true) >= APPROVALS_SESSION_MAX && !drop_oldest(t, *asked, true))
@@ -97,7 +97,7 @@ static bool ask(struct approval_table *t, struct approval_request *r, int64_t no
     struct approval *e = NULL;
     bool changed = false;
     for (unsigned i = 0; i < t->count && !e; i++) {
-        struct approval *at = &t->list[i]; /* what was spent is over: the same call asks anew */
+        struct approval *at = &t->list[i]; /* a spent one is over: the same call is a new question */
         if (at->state != APPROVAL_SPENT && at->of_client == r->asked.of_client &&
             memcmp(at->binding, r->asked.binding, sizeof(at->binding)) == 0)
             e = at;

@@ -36,7 +36,7 @@ struct record_coder;
 #define APPROVAL_ID_CHARS      16u /* hexadecimal digits */
 
 enum approval_state {
-    APPROVAL_NONE, /* there is none; the binding or the id is unknown, or its time is over */
+    APPROVAL_NONE, /* the binding or the id is unknown, or its time is over */
     APPROVAL_PENDING,
     APPROVAL_APPROVED,
     APPROVAL_DENIED,
@@ -117,7 +117,7 @@ void approvals_free(struct approvals *approvals);
 /* True: it has ended, and `done` is not called. False: `done` is called later, exactly once; the request, and
  * what it borrows, lives until then. */
 bool approvals_do(struct approvals *approvals, struct approval_request *request);
-/* A copy of a request whose answer nobody waits for; it has no texts. */
+/* Copies a request without texts, whose answer is not needed. */
 void approvals_do_unheard(struct approvals *approvals, const struct approval_request *request);
 /* Forgets the owner's requests; what they change may be committed all the same. */
 void approvals_cancel(struct approvals *approvals, const void *owner);

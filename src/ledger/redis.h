@@ -1,6 +1,6 @@
 /*
- * What the redis_*.c files and store_redis.c share; nobody else includes it. One Redis (or Valkey): a single
- * server, a master behind sentinels, or a cluster. Commands go to the node that has their slot, follow
+ * What the redis_*.c files and store_redis.c share; no other file includes it. One Redis (or Valkey): a
+ * single server, a master behind sentinels, or a cluster. Commands go to the node that has their slot, follow
  * redirections, and end in time. What happens during an outage is decided elsewhere.
  */
 #ifndef TOOLGATE_LEDGER_REDIS_H
@@ -69,7 +69,7 @@ struct str redis_command_finish(struct redis_command *command, const struct redi
 /* `at` NULL: the reply is no string. */
 struct str redis_reply_text(const struct redisReply *reply);
 
-/* ---- the server's clock as seen from here: its distance from CLOCK_BOOTTIME, which nobody sets and which
+/* ---- the server's clock as seen from here: its distance from CLOCK_BOOTTIME, which is never set and which
  * goes on while the machine is suspended, read by TIME ---- */
 
 struct redis_clock {
@@ -217,7 +217,7 @@ struct redis_cluster {
     void *owner;
     struct redis_connection *nodes[REDIS_NODES_MAX], *first;
     uint32_t node_count, named_count; /* the named ones stand first */
-    uint32_t failed;                  /* attempts in a row of whichever node was first */
+    uint32_t failed;                  /* attempts in a row, of any first node */
     uint8_t *slots;                   /* a node for each; NULL: no cluster, as far as is known */
     struct arena *arena;
     struct str shown; /* the address, for people */

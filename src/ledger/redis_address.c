@@ -16,7 +16,7 @@ static enum err wrong(struct why *why, const char *part)
     return err_set(why, ERR_CONFIG, "expected %s; %s", forms, part);
 }
 
-/* What stands before the first `c`, taken off `rest`; false, and nothing changed, where there is none. */
+/* What stands before the first `c`, taken off `rest`. False, and nothing changed: there is no `c`. */
 static bool cut_before(struct str *rest, char c, struct str *before)
 {
     const char *at = rest->len ? memchr(rest->at, c, rest->len) : NULL;
@@ -38,7 +38,7 @@ static bool cut_behind(struct str *rest, char c, struct str *behind)
     return true;
 }
 
-static bool read_number(struct str text, uint32_t most, uint32_t *out)
+static bool read_number(struct str text, uint32_t max, uint32_t *out)
 {
     uint32_t n = 0;
     if (!text.len || text.len > 6)
@@ -49,7 +49,7 @@ static bool read_number(struct str text, uint32_t most, uint32_t *out)
         n = n * 10 + (uint32_t)(text.at[i] - '0');
     }
     *out = n;
-    return n <= most;
+    return n <= max;
 }
 
 static struct str decoded(struct arena *arena, struct str text)

@@ -43,7 +43,7 @@ struct store_redis {
     int64_t time_asked_us; /* by redis_clock_local_us */
     int64_t time_sent_us;  /* monotonic */
     struct redis_clock clock;
-    struct redis_command key_command; /* likewise for the key */
+    struct redis_command key_command; /* the same for the key */
     bool asks_key, has_key, is_up;
     struct timer key_again;
     unsigned char key[STORE_REDIS_KEY_BYTES], offered[STORE_REDIS_KEY_BYTES];

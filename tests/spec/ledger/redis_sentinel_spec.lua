@@ -5,6 +5,7 @@ local client_of = require "client"
 local fixtures = require "fixtures"
 local process = require "process"
 local redis = require "redis"
+local socket = require "socket"
 local verdict, session = client_of.verdict, client_of.session
 
 describe("a master behind Sentinel", function()
@@ -150,6 +151,16 @@ describe("a master behind Sentinel", function()
   it("is found through sentinels without a password, even if one is configured", function()
     begin(nil, "?sentinels=:a guess")
     assert.equal("redis", echo())
+  end)
+
+  it("is found behind two sentinels that do not answer", function()
+    begin()
+    local silent = { assert(socket.bind("127.0.0.1", 0)), assert(socket.bind("127.0.0.1", 0)) }
+    local function port(one) return select(2, one:getsockname()) end
+    local other = daemon.start { policies = { ["echo.lua"] = fixtures.echo }, arguments = { "--redis",
+      ("sentinel://127.0.0.1:%d,127.0.0.1:%d,127.0.0.1:%d/cache"):format(port(silent[1]), port(silent[2]), sentinel.port) } }
+    process.eventually("it is connected", function() return other:status().ledger.connected end)
+    for _, one in ipairs(silent) do one:close() end
   end)
 
   it("with an unknown name is reported", function()
