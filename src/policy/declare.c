@@ -390,8 +390,7 @@ static void finish_policy(struct declaration *d)
     struct arena *scratch = arena_new(); /* the search raises no Lua error, so this is always freed */
     policy_rule_conflicts(d->policy, NULL, scratch, add_conflict, &conflicts);
     arena_free(scratch);
-    if (sandbox_deadline_passed(d->set->sandbox))
-        sandbox_raise_deadline(d->L);
+    sandbox_check_deadline(d->L);
     diagnostics_raise(d->L, &conflicts);
 }
 

@@ -26,24 +26,18 @@ struct declaration {
     const struct json *annotated; /* the lines of annotated arguments, by name; NULL: there are none */
 };
 
-/* Reads the value at `at`, inside a protected call. */
-void declare_read(struct declaration *d, int at);
+void declare_read(struct declaration *d, int at);              /* the value at `at`, protected */
+struct policy_wants declare_wants(const struct token *tokens); /* what its functions read of `call` */
+struct policy *declare_blank(struct policy_set *set, struct str name,
+                             struct str file); /* nothing is declared */
 
-/* What the functions of a source read of `call`. */
-struct token;
-struct policy_wants declare_wants(const struct token *tokens);
-
-/* A policy with nothing declared. */
-struct policy *declare_blank(struct policy_set *set, struct str name, struct str file);
-
-/* ---- tables; a new one is also named in reference.c ------------------------ */
+/* ---- tables; a new one is also named in field.c ---- */
 
 extern const struct field_table declare_tool_table, declare_policy_table, declare_gateway_table,
     declare_coerce_table, declare_retry_table, declare_again_table, declare_loop_table, declare_poll_table,
     declare_rate_table, declare_exec_table, declare_exec_group_table, declare_exec_sandbox_table,
     declare_http_table, declare_compact_table, declare_example_table, declare_example_call_table;
 
-/* Readers of fields in other files than the tables. */
 field_reader declare_exec, declare_http, declare_examples;
 
 /* ---- reading by rows ------------------------------------------------------- */
@@ -71,8 +65,7 @@ int field_mismatch(struct declaration *d, const char *name, int at, const char *
 /* Raises if the value is no plain table. */
 void field_require_table(struct declaration *d, const char *name, int at, const char *expected);
 
-/* The string at `at`, in d->arena. */
-struct str field_string(struct declaration *d, int at);
+struct str field_string(struct declaration *d, int at); /* in d->arena */
 
 /* Reads a table { NAME = "value" } of at most field->most strings, into a struct name_values. */
 field_reader field_read_pairs;
@@ -83,7 +76,7 @@ const struct json *field_json(struct declaration *d, const char *what, int at, c
 /* ---- checks across fields, after all of them; each raises an error --------- */
 
 void declare_check_exec(
-    struct declaration *d); /* a word that the schema lacks, or that runs a model's program */
+    struct declaration *d); /* words that the schema lacks, or that run a model's program */
 void declare_check_http(struct declaration *d); /* an address that needs what the schema does not require */
 
 /* The properties of a schema that names all its arguments there; NULL: other keywords may name more. */

@@ -89,7 +89,7 @@ static inline void policy_wants_add(struct policy_wants *wants, const struct pol
 
 int lua_modules_require(lua_State *L); /* the word require (policy_set.c) */
 
-/* ---- call_table.c: the table `call` of hooks ---- */
+/* ---- policy_hooks.c: the table `call` of hooks ---- */
 
 /* The table has this field; if not, *meant is the closest name, or STR_NONE. */
 bool call_table_has(struct str name, struct str *meant);

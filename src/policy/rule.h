@@ -85,12 +85,9 @@ static inline struct str rule_name(const struct json *list, uint32_t i)
 
 /* It holds for this value (NULL: left out); predicates never do. */
 bool condition_matches(const struct rule_condition *c, const struct json *value);
+void condition_describe(struct buf *out, const struct rule_condition *c); /* limit is above 100 */
 
-/* limit is above 100 */
-void condition_describe(struct buf *out, const struct rule_condition *c);
-
-/* Reads the list of rules at `at` (nil: none), inside a protected call; errors begin with the line or "rules:
- * ". */
+/* Reads the list of rules at `at` (nil: none), protected; errors begin with the line or "rules: ". */
 void rule_read_all(lua_State *L, int at, const struct json *schema, struct arena *arena, struct rules *out);
 
 /* The new arguments, `args` itself if nothing changed; adds problems. Rules with predicates need `tests` and

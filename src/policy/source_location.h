@@ -25,8 +25,7 @@ int token_depth(struct token t); /* 1 for an opening bracket, -1 for a closing o
  * last, so that t[i - 1] and t[i + 4] exist for each. */
 const struct token *location_tokens(struct arena *arena, struct str source);
 
-/* The line of tool "…" {; 1 if unknown. */
-int location_of_tool(const struct token *t);
+int location_of_tool(const struct token *t); /* the line of tool "…" {; 1 if unknown */
 
 /* The line of `name = …` in the table of tool "…" { … }, or in that of its field `parent` ("loop.poll"; NULL:
  * the tool's own). */
@@ -40,11 +39,9 @@ bool location_sort_fields(struct str source, int line, struct str *names, size_t
  * that is not found. */
 const int *location_of_items(struct arena *arena, const struct token *t, const char *field, size_t count);
 
-/* The source has `.name` or `["name"]`. */
-bool location_has_access(const struct token *t, const char *name);
+bool location_has_access(const struct token *t, const char *name); /* .name or ["name"] */
 
-/* The name in tool "…" {, or STR_NONE. */
-struct str location_tool_name(const struct token *t);
+struct str location_tool_name(const struct token *t); /* in tool "…" {, or STR_NONE */
 
 /* The names and globs in policy { tools = { … } }, or "*" if they are computed; false: it is no such policy.
  * `most` is at least 1. */

@@ -466,21 +466,6 @@ static int by_key(const void *a, const void *b)
     return str_cmp(*(const struct str *)a, *(const struct str *)b);
 }
 
-/* Keys that the original does not have, sorted by bytes, as Lua has no order. */
-static size_t new_keys(struct read_state *r, int at, const struct json *original, struct str *out)
-{
-    size_t count = 0;
-    lua_pushnil(r->L);
-    while (lua_next(r->L, at)) {
-        lua_pop(r->L, 1);
-        struct str key = sandbox_string(r->L, -1);
-        if (!json_is(original, JSON_OBJECT) || !json_get(original, key))
-            out[count++] = arena_dup(r->arena, key);
-    }
-    qsort(out, count, sizeof(*out), by_key);
-    return count;
-}
-
 /* `count`: the number of keys in the table. */
 static struct json read_object(struct read_state *r, int at, size_t count, const struct read_path *path,
                                const struct bridge_hints *hints)
@@ -504,8 +489,18 @@ static struct json read_object(struct read_state *r, int at, size_t count, const
     }
     if (same && known == count)
         return *original;
+    /* Keys that the original does not have are sorted by bytes, as Lua has no order. */
     struct str *added = ARENA_ARRAY(r->arena, struct str, count + 1);
-    size_t add = known < count ? new_keys(r, at, original, added) : 0;
+    size_t add = 0;
+    for (lua_pushnil(r->L); known < count && lua_next(r->L, at);) {
+        lua_pop(r->L, 1);
+        struct str key = sandbox_string(r->L, -1);
+        if (!original || !json_get(original, key))
+            added[add++] = arena_dup(r->arena, key);
+    }
+    if (known == count)
+        lua_pop(r->L, 1);
+    qsort(added, add, sizeof(*added), by_key);
     for (size_t i = 0; i < add; i++) {
         struct bridge_hints member = {.original = NULL, .schema = schema_of(hints->schema, added[i])};
         read_member(r, at, added[i], path, &member, &members[n].value);
@@ -545,18 +540,6 @@ static struct keys count_keys(struct read_state *r, int at, const struct read_pa
     return keys;
 }
 
-static bool empty_is_list(enum mark mark, const struct read_path *path, const struct bridge_hints *hints)
-{
-    if (mark == MARK_ARRAY || mark == MARK_OBJECT)
-        return mark == MARK_ARRAY;
-    if (hints->original && (hints->original->type == JSON_ARRAY || hints->original->type == JSON_OBJECT))
-        return hints->original->type == JSON_ARRAY;
-    struct str type = json_str(json_get_text(hints->schema, "type"));
-    if (str_is(type, "object") || str_is(type, "array"))
-        return str_is(type, "array");
-    return path->up != NULL;
-}
-
 static struct json read_table(struct read_state *r, int at, struct read_path *path,
                               const struct bridge_hints *hints)
 {
@@ -576,7 +559,16 @@ static struct json read_table(struct read_state *r, int at, struct read_path *pa
     if (moved.original)
         hints = &moved;
     struct keys keys = count_keys(r, at, path);
-    if (keys.numbers || (!keys.names && empty_is_list(mark, path, hints)))
+    bool list = keys.numbers != 0;
+    if (!list && !keys.names) { /* as marked, as it was, as the schema has it, or by its place */
+        struct str type = json_str(json_get_text(hints->schema, "type"));
+        const struct json *was = hints->original;
+        list = mark == MARK_ARRAY || mark == MARK_OBJECT               ? mark == MARK_ARRAY
+               : json_is(was, JSON_ARRAY) || json_is(was, JSON_OBJECT) ? was->type == JSON_ARRAY
+               : str_is(type, "object") || str_is(type, "array")       ? str_is(type, "array")
+                                                                       : path->up != NULL;
+    }
+    if (list)
         return read_list(r, at, keys.numbers, path, hints);
     return read_object(r, at, keys.names, path, hints);
 }

@@ -150,26 +150,6 @@ static const struct bytecode *take_function(struct dump *d)
     return code;
 }
 
-static const struct bytecode *take_dump(struct dump *d)
-{
-    const unsigned char *head = take(d, 4);
-    d->bad |= !head || memcmp(head, "\033LJ", 3) != 0 || head[3] != DUMP_VERSION;
-    uint32_t flags = take_number(d);
-    d->bad |= flags > DUMP_FLAGS_MAX || flags & (DUMP_STRIPPED | DUMP_BIG);
-    take_string(d, take_number(d));
-    for (uint32_t len = take_number(d); len && !d->bad; len = take_number(d)) {
-        const unsigned char *end = d->at + len;
-        const struct bytecode *code = take_function(d);
-        d->bad |= d->at > end || (size_t)(end - d->at) > (size_t)(d->end - d->at) || d->count == d->room;
-        if (d->bad)
-            break;
-        d->at = end; /* skips the names of locals */
-        d->pending[d->count++] = code;
-    }
-    d->bad |= d->count != 1;
-    return d->bad ? NULL : d->pending[0];
-}
-
 static int add_bytes(lua_State *L, const void *bytes, size_t len, void *out)
 {
     (void)L;
@@ -181,17 +161,30 @@ const struct bytecode *bytecode_read(lua_State *L, int at, struct arena *arena)
 {
     struct buf bytes = buf_in(arena);
     lua_pushvalue(L, at);
-    int failed = lua_dump(L, add_bytes, &bytes);
+    struct dump d = {.arena = arena, .bad = lua_dump(L, add_bytes, &bytes) != 0};
     lua_pop(L, 1);
     struct str text = buf_view(&bytes);
-    struct dump d = {.at = (const unsigned char *)text.at, .arena = arena, .bad = failed != 0};
+    d.at = (const unsigned char *)text.at;
     d.end = d.at + text.len;
     d.room = text.len / FUNCTION_MIN + 1;
     d.pending = ARENA_ARRAY(arena, const struct bytecode *, d.room);
-    const struct bytecode *code = take_dump(&d);
-    if (!code)
+    const unsigned char *head = take(&d, 4);
+    d.bad |= !head || memcmp(head, "\033LJ", 3) != 0 || head[3] != DUMP_VERSION;
+    uint32_t flags = take_number(&d);
+    d.bad |= flags > DUMP_FLAGS_MAX || flags & (DUMP_STRIPPED | DUMP_BIG);
+    take_string(&d, take_number(&d));
+    for (uint32_t len = take_number(&d); len && !d.bad; len = take_number(&d)) {
+        const unsigned char *end = d.at + len;
+        const struct bytecode *code = take_function(&d);
+        d.bad |= d.at > end || (size_t)(end - d.at) > (size_t)(d.end - d.at) || d.count == d.room;
+        if (d.bad)
+            break;
+        d.at = end; /* skips the names of locals */
+        d.pending[d.count++] = code;
+    }
+    if (d.bad || d.count != 1)
         luaL_error(L, "toolgate does not know the bytecode of this LuaJIT");
-    return code;
+    return d.pending[0];
 }
 
 int bytecode_line(const struct bytecode *code, uint32_t i)

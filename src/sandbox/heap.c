@@ -73,17 +73,6 @@ static struct heap_chunk *chunk_of(void *block)
     return (struct heap_chunk *)((char *)block - (uintptr_t)block % HEAP_CHUNK_BYTES);
 }
 
-static void add_region(struct heap *heap)
-{
-    struct heap_region *region = malloc((HEAP_REGION_CHUNKS + 1) * (size_t)HEAP_CHUNK_BYTES);
-    if (!region)
-        return;
-    SLIST_INSERT_HEAD(&heap->regions, region, next);
-    char *at = (char *)chunk_of((char *)(region + 1) + HEAP_CHUNK_BYTES - 1);
-    for (size_t i = HEAP_REGION_CHUNKS; i-- > 0;)
-        SLIST_INSERT_HEAD(&heap->empty, (struct heap_chunk *)(at + i * HEAP_CHUNK_BYTES), empty);
-}
-
 static void make_partial(struct heap *heap, struct heap_chunk *chunk)
 {
     LIST_INSERT_HEAD(&heap->partial[class_of(chunk->block_bytes)], chunk, partial);
@@ -96,11 +85,16 @@ static void *alloc_small(struct heap *heap, size_t size)
     if (!chunk) {
         if (!may_hold(heap, HEAP_CHUNK_BYTES))
             return NULL;
-        if (SLIST_EMPTY(&heap->empty))
-            add_region(heap);
+        if (SLIST_EMPTY(&heap->empty)) {
+            struct heap_region *region = malloc((HEAP_REGION_CHUNKS + 1) * (size_t)HEAP_CHUNK_BYTES);
+            if (!region)
+                return NULL;
+            SLIST_INSERT_HEAD(&heap->regions, region, next);
+            char *at = (char *)chunk_of((char *)(region + 1) + HEAP_CHUNK_BYTES - 1);
+            for (size_t i = HEAP_REGION_CHUNKS; i-- > 0;)
+                SLIST_INSERT_HEAD(&heap->empty, (struct heap_chunk *)(at + i * HEAP_CHUNK_BYTES), empty);
+        }
         chunk = SLIST_FIRST(&heap->empty);
-        if (!chunk)
-            return NULL;
         SLIST_REMOVE_HEAD(&heap->empty, empty);
         heap->held += HEAP_CHUNK_BYTES;
         *chunk = (struct heap_chunk){.block_bytes = (uint32_t)(class_of(size) * HEAP_GRAIN_BYTES),

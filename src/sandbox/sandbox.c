@@ -74,7 +74,7 @@ size_t sandbox_memory_bytes(const struct sandbox *sandbox)
     return sandbox->heap.cap;
 }
 
-int sandbox_raise_deadline(lua_State *L)
+static int raise_deadline(lua_State *L)
 {
     const struct sandbox *sandbox = sandbox_of(L);
     const struct deadline_run *run = sandbox->frame.run;
@@ -92,7 +92,7 @@ int sandbox_raise_deadline(lua_State *L)
 static void deadline_hook(lua_State *L, lua_Debug *where)
 {
     (void)where;
-    sandbox_raise_deadline(L);
+    raise_deadline(L);
 }
 
 /* In the signal handler, where lua_sethook is allowed. */
@@ -109,7 +109,7 @@ bool sandbox_deadline_passed(struct sandbox *sandbox)
 void sandbox_check_deadline(lua_State *L)
 {
     if (sandbox_deadline_passed(sandbox_of(L)))
-        sandbox_raise_deadline(L);
+        raise_deadline(L);
 }
 
 static void trace_hook(lua_State *L, lua_Debug *where)

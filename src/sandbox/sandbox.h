@@ -87,9 +87,8 @@ static inline void sandbox_push_string(lua_State *L, struct str s) /* nil if it 
         lua_pushnil(L);
 }
 
-/* Long loops in C must check whether the current run is past its deadline; the last one checks and raises. */
+/* Long loops in C must check whether the current run is past its deadline; the second raises an error. */
 bool sandbox_deadline_passed(struct sandbox *sandbox);
-int sandbox_raise_deadline(lua_State *L);
 void sandbox_check_deadline(lua_State *L);
 
 /* Raises an error if callbacks are nested so deep that the C stack would overflow. */

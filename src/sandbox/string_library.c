@@ -388,14 +388,6 @@ static int push_captures(struct match *m, const char *s, const char *e)
     return count;
 }
 
-static bool is_plain(const char *pattern, size_t len)
-{
-    for (size_t i = 0; i < len; i++)
-        if (pattern[i] && strchr(MAGIC, pattern[i]))
-            return false;
-    return true;
-}
-
 static int find_or_match(lua_State *L, bool find)
 {
     size_t len, plen;
@@ -403,8 +395,10 @@ static int find_or_match(lua_State *L, bool find)
     lua_Integer init = luaL_optinteger(L, 3, 1); /* 1-based; negative: from the end */
     init = init < 0 ? init + (lua_Integer)len : init - 1;
     init = init < 0 ? 0 : init > (lua_Integer)len ? (lua_Integer)len : init;
-    bool plain = find && (lua_toboolean(L, 4) || is_plain(p, plen));
-    if (plain) {
+    bool magic = false;
+    for (size_t i = 0; find && !magic && i < plen; i++)
+        magic = p[i] && strchr(MAGIC, p[i]);
+    if (find && (lua_toboolean(L, 4) || !magic)) {
         const char *found = memmem(s + init, len - (size_t)init, p, plen);
         if (!found) {
             lua_pushnil(L);
