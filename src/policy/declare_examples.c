@@ -9,37 +9,26 @@
 #define EXAMPLES_MAX 10000u
 #define HISTORY_MAX  100u /* calls before one example; the ledger remembers 32 */
 
-/* What the value of a field may be besides JSON: the row's `first`. */
+/* What a value may be besides JSON, and the schema that it follows: the row's `first` and `least`. */
 enum form { ANY, TABLE, OBJECT, LIST };
+enum value_schema { NO_SCHEMA, INPUT, OUTPUT };
+#define VALUE(schema, form) READ(read_value), LEAST(schema), .first = (form)
 
-static void read_value(struct declaration *d, const struct field *field, int at, const struct json *schema)
+static void read_value(struct declaration *d, const struct field *field, int at)
 {
     static const char *const expected[] = {
         [TABLE] = "a table", [OBJECT] = "a table with names", [LIST] = "a list"};
+    const struct json *const schemas[] = {
+        [NO_SCHEMA] = NULL, [INPUT] = d->policy->schema, [OUTPUT] = d->policy->output_schema};
     if (field->first != ANY && !lua_istable(d->L, at))
         field_mismatch(d, field->name, at, expected[field->first]);
-    const struct json *value = field_json(d, field->name, at, schema);
+    const struct json *value = field_json(d, field->name, at, schemas[field->least]);
     if (field->first == OBJECT && value->type != JSON_OBJECT && value->len)
         field_mismatch(d, field->name, at, expected[OBJECT]);
     if (field->first == LIST && value->type != JSON_ARRAY && value->len)
         field_error(d, field->name, "'%s.%s': expected a list, got a table with names", d->parent,
                     field->name);
     *FIELD_INTO(d, field, const struct json *) = value;
-}
-
-static void read_input(struct declaration *d, const struct field *field, int at)
-{
-    read_value(d, field, at, d->policy->schema);
-}
-
-static void read_output(struct declaration *d, const struct field *field, int at)
-{
-    read_value(d, field, at, d->policy->output_schema);
-}
-
-static void read_plain(struct declaration *d, const struct field *field, int at)
-{
-    read_value(d, field, at, NULL);
 }
 
 static void read_status(struct declaration *d, const struct field *field, int at)
@@ -73,10 +62,10 @@ struct past_call {
 static const struct field call_fields[] = {
     {"tool", FIELD_STRING, "\"list_orders\"", NULL, "The tool. Default: this one.", AT(tool)},
     {"args", FIELD_CUSTOM, "{ page = 1 }", "table", "Its arguments; equal arguments make it the same call.",
-     AT(args), READ(read_input), .first = TABLE},
+     AT(args), VALUE(INPUT, TABLE)},
     {"result", FIELD_CUSTOM, "{ orders = {} }", "any",
      "Its result: another result is progress, and ids in it are known. Default: the same each time.",
-     AT(result), READ(read_output)},
+     AT(result), VALUE(OUTPUT, ANY)},
     {"class", FIELD_STRING, "\"tool_error\"", "toolgate.Class", "How it ended. Default: ok.", AT(class)},
     {"turn", FIELD_COUNT, "2", NULL, "The user turn. Default: the example's own.", AT(turn)},
     {"ago", FIELD_COUNT, "3600", NULL, "Seconds before the call. Default: one second apart.", AT(ago)},
@@ -102,7 +91,7 @@ static void read_history(struct declaration *d, const struct field *field, int a
                          &declare_example_call_table, 0, &call);
         lua_pop(d->L, 1);
     }
-    read_plain(d, field, at);
+    read_value(d, field, at); /* its row names no schema */
 }
 
 #define AT(member) .offset = offsetof(struct policy_example, member)
@@ -111,9 +100,9 @@ static const struct field example_fields[] = {
     {"tool", FIELD_STRING, "\"edit_file\"", NULL, "In a policy for several tools: the one that is called.",
      AT(tool)},
     {"args", FIELD_CUSTOM, "{ action = \"list\" }", "any", "What the model sends.", AT(args),
-     READ(read_input)},
+     VALUE(INPUT, ANY)},
     {"seen", FIELD_CUSTOM, "{ \"e1\" }", "(string|number)[]", "Ids that are known already.", AT(seen),
-     READ(read_plain), .first = LIST},
+     VALUE(NO_SCHEMA, LIST)},
     {"goal", FIELD_STRING, "\"what is on today?\"", NULL, "What the user asked for.", AT(goal)},
     {"called", FIELD_STRING, "\"get_event\"", NULL, "The alias that is called. Default: the tool's name.",
      AT(called)},
@@ -126,20 +115,20 @@ static const struct field example_fields[] = {
      "Earlier calls of this session, oldest first: call.history, and what budgets and loops count.",
      AT(history), READ(read_history), .first = LIST},
     {"facts", FIELD_CUSTOM, "{ orders = 3 }", "table<string, any>", "The value of call.facts.", AT(facts),
-     READ(read_input), .first = TABLE},
+     VALUE(INPUT, TABLE)},
     {"context", FIELD_CUSTOM, "{ role = \"guest\" }", "table<string, any>",
      "The value of call.context: what the agent's program says of the request.", AT(context),
-     READ(read_plain), .first = OBJECT},
+     VALUE(NO_SCHEMA, OBJECT)},
     {"result", FIELD_CUSTOM, "{ events = {} }", "any", "The tool's result; the tool does not run.",
-     AT(result), READ(read_output)},
+     AT(result), VALUE(OUTPUT, ANY)},
     {"gives", FIELD_STRING, "\"refuse fabricated_id\"", NULL,
      "Words that must all match: the verdict, the class, the code.", AT(gives)},
     {"again", FIELD_STRING, "\"refuse same_call\"", NULL,
      "The same words for the same call, made once more directly after it.", AT(again)},
     {"becomes", FIELD_CUSTOM, "{ action = \"list\" }", "table", "The arguments that the tool receives.",
-     AT(becomes), READ(read_input), .first = TABLE},
+     AT(becomes), VALUE(INPUT, TABLE)},
     {"shows", FIELD_CUSTOM, "{ name = \"Ana\", email = \"[redacted]\" }", "any",
-     "The result that the model receives, redacted and compacted.", AT(shows), READ(read_output)},
+     "The result that the model receives, redacted and compacted.", AT(shows), VALUE(OUTPUT, ANY)},
     {"says", FIELD_STRING, "\"page 2\"", NULL, "Text that the reply to the model must contain.", AT(says)},
     {"status", FIELD_CUSTOM, "\"NEED_USER_INPUT\"", "toolgate.Coverage", "The coverage in the reply.",
      AT(status), READ(read_status)},

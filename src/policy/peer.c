@@ -48,12 +48,19 @@ void peer_init_example(struct peer *peer, struct str user)
     snprintf(peer->user, sizeof(peer->user), STR_FMT, STR_ARG(user));
 }
 
+/* The next rule of `allow` for this peer, from *at on; NULL: there is none. */
+static const struct allow_rule *next_rule(const struct config *config, const struct peer *peer, size_t *at)
+{
+    while (*at < config->allow_count)
+        if (matches_peer(&config->allow[(*at)++], peer))
+            return &config->allow[*at - 1];
+    return NULL;
+}
+
 bool peer_may_connect(const struct config *config, const struct peer *peer)
 {
-    for (size_t i = 0; i < config->allow_count; i++)
-        if (matches_peer(&config->allow[i], peer))
-            return true;
-    return config->allow_count == 0;
+    size_t at = 0;
+    return !config->allow_count || next_rule(config, peer, &at);
 }
 
 bool peer_is_operator(const struct config *config, const struct peer *peer)
@@ -67,11 +74,9 @@ bool peer_is_operator(const struct config *config, const struct peer *peer)
 static bool may(const struct config *config, const struct peer *peer, size_t member, struct str name)
 {
     bool granted = config->allow_count == 0;
-    for (size_t i = 0; i < config->allow_count && !granted; i++) {
-        const struct allow_rule *rule = &config->allow[i];
+    const struct allow_rule *rule;
+    for (size_t at = 0; !granted && (rule = next_rule(config, peer, &at));) {
         const struct name_globs *globs = (const struct name_globs *)((const char *)rule + member);
-        if (!matches_peer(rule, peer))
-            continue;
         /* A rule that names tools and says nothing of prompts or resources was written for tools alone. */
         granted = !globs->given && !rule->tools.given;
         for (size_t n = 0; n < globs->count && !granted; n++)
@@ -99,18 +104,17 @@ bool peer_may_read(const struct config *config, const struct peer *peer, struct 
 bool peer_may_read_some(const struct config *config, const struct peer *peer)
 {
     bool granted = config->allow_count == 0;
-    for (size_t i = 0; i < config->allow_count && !granted; i++) {
-        const struct allow_rule *rule = &config->allow[i];
-        granted = matches_peer(rule, peer) &&
-                  (rule->resources.given ? rule->resources.count > 0 : !rule->tools.given);
-    }
+    const struct allow_rule *rule;
+    for (size_t at = 0; !granted && (rule = next_rule(config, peer, &at));)
+        granted = rule->resources.given ? rule->resources.count > 0 : !rule->tools.given;
     return granted;
 }
 
 bool peer_has_resource_globs(const struct config *config, const struct peer *peer)
 {
-    for (size_t i = 0; i < config->allow_count; i++)
-        if (matches_peer(&config->allow[i], peer) && config->allow[i].resources.given)
+    const struct allow_rule *rule;
+    for (size_t at = 0; (rule = next_rule(config, peer, &at));)
+        if (rule->resources.given)
             return true;
     return false;
 }
