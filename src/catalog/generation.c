@@ -419,8 +419,7 @@ static bool hash_generation(struct generation_build *b)
     }
     uint64_t allow = hash_stable(buf_view(&rules)).low;
     buf_clear(&rules);
-    bool has_hooks = policy_set_gateway(g->policies)
-                         ->hooks[HOOK_PREPARE]; /* then the list depends on the policies' code */
+    bool has_hooks = policy_set_gateway(g->policies)->hooks[HOOK_PREPARE]; /* so the list depends on code */
     for (size_t i = 0; i < policy_set_count(g->policies); i++)
         has_hooks |= policy_set_at(g->policies, i)->hooks[HOOK_PREPARE];
     hash_add(&b->list_hash, allow);

@@ -1,6 +1,7 @@
 /* The watchdog ends the process if the deadline cannot stop a hook, and writes down which file it was. */
 #include "policy/policy_support.h"
 
+#include "policy/policy_internal.h"
 #include "sandbox/deadline.h"
 
 #include <signal.h>
@@ -11,9 +12,14 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-static void never_late(void *owner)
+struct fault {
+    void (*end)(void);
+};
+
+static void run_fault(lua_State *L, void *fault)
 {
-    (void)owner;
+    (void)L;
+    ((struct fault *)fault)->end();
 }
 
 /* What a child that runs `end` in a policy writes down; *status is how it ended. */
@@ -24,17 +30,14 @@ static void record_of(void (*end)(void), int *status, char *line, size_t size)
     assert_int_equal(pipe(told), 0);
     pid_t child = fork();
     if (child == 0) {
-        struct deadline_run run = {.budget = 1,
-                                   .watchdog = 20,
-                                   .on_late = never_late,
-                                   .file = "policies/stuck.lua",
-                                   .source_hash = 0xbeef};
+        struct sandbox_context now = {.file = "policies/stuck.lua", .source_hash = 0xbeef};
+        struct fault fault = {end};
+        struct why why;
         setrlimit(RLIMIT_CORE, &(struct rlimit){0});
         for (int signo = 1; signo < NSIG; signo++) /* the test's framework catches crashes, too */
             signal(signo, SIG_DFL);
         fault_record_open(told[1]);
-        deadline_enter(&run);
-        end();
+        sandbox_run(sandbox_new(16384, vocabulary_open), 1, &now, run_fault, &fault, &why);
         _exit(0);
     }
     close(told[1]);
