@@ -45,7 +45,6 @@ static bool push_field(lua_State *L, int table, struct str name)
 static void unknown_global(struct check *c, int line, struct str name)
 {
     struct str names[LIBRARIES_NAMES_MAX];
-    char text[LIBRARIES_SENTENCE_MAX];
     size_t count = libraries_collect_names(c->L, c->words, names, 0);
     if (str_is(name, "needs") || str_is(name, "drops") || str_is(name, "defaults") ||
         str_is(name, "refuses")) {
@@ -57,8 +56,8 @@ static void unknown_global(struct check *c, int line, struct str name)
     }
     for (size_t i = 0; i < c->own_count && count < LIBRARIES_NAMES_MAX; i++)
         names[count++] = c->own[i];
-    libraries_format_missing(text, sizeof(text), NULL, name, names, count);
-    diagnostics_add(c->diagnostics, line, "%s", text);
+    struct str text = libraries_missing(c->diagnostics->arena, NULL, name, names, count);
+    diagnostics_add(c->diagnostics, line, STR_FMT, STR_ARG(text));
 }
 
 static void check_read(struct check *c, const struct bytecode *code, uint32_t i)
@@ -74,13 +73,13 @@ static void check_read(struct check *c, const struct bytecode *code, uint32_t i)
                        BYTECODE_B(code->at[i]) == BYTECODE_A(code->at[i - 1]) && !is_target(code, i);
     struct str names[LIBRARIES_NAMES_MAX];
     struct str field = reads_field ? bytecode_text(code, BYTECODE_C(code->at[i])) : STR_NONE;
-    char text[LIBRARIES_SENTENCE_MAX];
     if (field.at && libraries_push_wrapped(c->L, -1)) { /* the word is a library */
         int table = lua_gettop(c->L);
         if (!push_field(c->L, table, field)) {
-            libraries_format_missing(text, sizeof(text), arena_dup(c->diagnostics->arena, name).at, field,
-                                     names, libraries_collect_names(c->L, table, names, 0));
-            diagnostics_add(c->diagnostics, bytecode_line(code, i), "%s", text);
+            struct arena *arena = c->diagnostics->arena;
+            struct str text = libraries_missing(arena, arena_dup(arena, name).at, field, names,
+                                                libraries_collect_names(c->L, table, names, 0));
+            diagnostics_add(c->diagnostics, bytecode_line(code, i), STR_FMT, STR_ARG(text));
         }
     }
     lua_settop(c->L, top);

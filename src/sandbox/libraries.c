@@ -7,6 +7,7 @@
  */
 #include "sandbox/libraries.h"
 
+#include "base/arena.h"
 #include "base/suggest.h"
 #include "sandbox/freeze.h"
 #include "sandbox/sandbox.h"
@@ -215,33 +216,36 @@ static const struct {
     {" _G _VERSION arg ", "there are no shared globals"},
 };
 
-void libraries_format_missing(char *out, size_t size, const char *library, struct str name,
-                              const struct str *names, size_t count)
+struct str libraries_missing(struct arena *arena, const char *library, struct str name,
+                             const struct str *names, size_t count)
 {
     char spaced[32];
     const char *reason = NULL;
+    struct str short_name = str_cut(name, 60);
     size_t width = (size_t)snprintf(spaced, sizeof(spaced), " " STR_FMT " ", STR_ARG(name));
     for (size_t i = 0; !library && width < sizeof(spaced) && i < sizeof(excluded) / sizeof(excluded[0]); i++)
         if (strstr(excluded[i].names, spaced))
             reason = excluded[i].reason;
     struct str meant = reason ? STR_NONE : suggest_closest(name, names, count);
-    int n = library ? snprintf(out, size, "there is no %s." STR_FMT, library, STR_ARG(str_cut(name, 60)))
-                    : snprintf(out, size, "there is no builtin or global '" STR_FMT "'",
-                               STR_ARG(str_cut(name, 60)));
-    if (reason && n > 0 && (size_t)n < size)
-        snprintf(out + n, size - (size_t)n, ": %s", reason);
-    if (meant.len && n > 0 && (size_t)n < size)
-        snprintf(out + n, size - (size_t)n, " (did you mean '" STR_FMT "'?)", STR_ARG(meant));
+    struct str text =
+        library ? arena_printf(arena, "there is no %s." STR_FMT, library, STR_ARG(short_name))
+                : arena_printf(arena, "there is no builtin or global '" STR_FMT "'", STR_ARG(short_name));
+    if (reason)
+        return arena_printf(arena, STR_FMT ": %s", STR_ARG(text), reason);
+    return meant.len
+               ? arena_printf(arena, STR_FMT " (did you mean '" STR_FMT "'?)", STR_ARG(text), STR_ARG(meant))
+               : text;
 }
 
 /* __index of the builtins and of each library; upvalue 1: the library's name, or nil for builtins. */
 static int missing_name(lua_State *L)
 {
     struct str names[LIBRARIES_NAMES_MAX], name = sandbox_string(L, 2);
-    char text[LIBRARIES_SENTENCE_MAX];
-    libraries_format_missing(text, sizeof(text), lua_tostring(L, lua_upvalueindex(1)),
-                             name.at ? name : STR_LIT("?"), names, libraries_collect_names(L, 1, names, 0));
-    return luaL_error(L, "%s", text);
+    size_t count = libraries_collect_names(L, 1, names, 0);
+    struct str text =
+        libraries_missing(sandbox_context(sandbox_of(L))->arena, lua_tostring(L, lua_upvalueindex(1)),
+                          name.at ? name : STR_LIT("?"), names, count);
+    return luaL_error(L, "%s", text.at);
 }
 
 void libraries_guard_missing(lua_State *L, const char *library)

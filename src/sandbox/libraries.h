@@ -9,8 +9,9 @@
 
 #include <lua.h>
 
-#define LIBRARIES_NAMES_MAX    256 /* candidates for "did you mean" */
-#define LIBRARIES_SENTENCE_MAX 240 /* bytes of the message "there is no …" */
+struct arena;
+
+#define LIBRARIES_NAMES_MAX 256 /* candidates for "did you mean" */
 
 /* Opens the stock libraries as globals of the state, which policies cannot access. */
 void libraries_open(lua_State *L);
@@ -24,9 +25,9 @@ void libraries_add(lua_State *L, int builtins);
  * or global") with the closest name. */
 void libraries_guard_missing(lua_State *L, const char *library);
 
-/* Writes that message. */
-void libraries_format_missing(char *out, size_t size, const char *library, struct str name,
-                              const struct str *names, size_t count);
+/* That message, in the arena. */
+struct str libraries_missing(struct arena *arena, const char *library, struct str name,
+                             const struct str *names, size_t count);
 
 /* Appends the string keys of the table at `at` to the `count` names in out[LIBRARIES_NAMES_MAX]; returns the
  * new count. */

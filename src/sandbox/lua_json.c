@@ -23,26 +23,9 @@ struct push_state {
     int orders;
 };
 
-static void push_number(lua_State *L, const struct json *value, const struct push_state *p)
-{
-    double n = 0;
-    json_double(value, &n);
-    if (p->form == LUA_JSON_SPEC || fabs(n) < EXACT_BELOW) {
-        lua_pushnumber(L, n);
-        return;
-    }
-    if (p->form == LUA_JSON_EXACT)
-        lua_createtable(L, 1, 0);
-    lua_pushlstring(L, value->text, value->len);
-    if (p->form == LUA_JSON_EXACT) {
-        lua_rawseti(L, -2, 1);
-        luaL_getmetatable(L, NUMBER_MARK);
-        lua_setmetatable(L, -2);
-    }
-}
-
 static void push(lua_State *L, const struct json *value, const struct push_state *p)
 {
+    double n = 0;
     luaL_checkstack(L, 8, "a value is nested too deep");
     switch ((enum json_type)value->type) {
     case JSON_NULL:
@@ -52,7 +35,19 @@ static void push(lua_State *L, const struct json *value, const struct push_state
         lua_pushboolean(L, value->truth);
         break;
     case JSON_NUMBER:
-        push_number(L, value, p);
+        json_double(value, &n);
+        if (p->form == LUA_JSON_SPEC || fabs(n) < EXACT_BELOW) {
+            lua_pushnumber(L, n);
+            break;
+        }
+        if (p->form == LUA_JSON_EXACT)
+            lua_createtable(L, 1, 0);
+        lua_pushlstring(L, value->text, value->len);
+        if (p->form == LUA_JSON_EXACT) {
+            lua_rawseti(L, -2, 1);
+            luaL_getmetatable(L, NUMBER_MARK);
+            lua_setmetatable(L, -2);
+        }
         break;
     case JSON_STRING:
         lua_pushlstring(L, value->text, value->len);

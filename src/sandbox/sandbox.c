@@ -38,7 +38,7 @@
  * call: the first run starts the timer, and it stops itself after 20 ticks without a run. The handlers use
  * only async-signal-safe functions and never jump; lua_sethook is one. ---- */
 
-/* One run, on the caller's stack: it fills the fields up to the blank line. */
+/* One run, on the stack. */
 struct deadline_run {
     sig_atomic_t budget, watchdog; /* in ticks */
     lua_State *L;
@@ -189,23 +189,6 @@ static void make_timer(void)
     ticker.made = true;
 }
 
-static void deadline_enter(struct deadline_run *run)
-{
-    run->ticks = run->late = 0;
-    run->outer = ticker.running;
-    if (!ticker.made)
-        make_timer();
-    ticker.running = run; /* before `armed` is read: from here on the handler does not disarm */
-    ticker.idle = 0;
-    if (!ticker.armed)
-        arm(true);
-}
-
-static void deadline_leave(struct deadline_run *run)
-{
-    ticker.running = run->outer;
-}
-
 /* ---- the state ---- */
 
 struct sandbox {
@@ -334,15 +317,6 @@ const char *sandbox_chunk(const char *file)
     return strlen(file) < LUA_IDSIZE - 2 || !slash ? file : slash + 1;
 }
 
-/* Past "(builtins):65: ", a line that no operator can look up. */
-static const char *skip_builtins_line(const char *text)
-{
-    const char *chunk = SANDBOX_BUILTINS_CHUNK + 1; /* without the = */
-    size_t len = strlen(chunk);
-    const char *end = strncmp(text, chunk, len) == 0 ? strstr(text + len, ": ") : NULL;
-    return end ? end + 2 : text;
-}
-
 /* The error value on top is what `error` was given: usually a string, but any value is possible. */
 static void explain_failure(const struct sandbox *sandbox, int status, struct why *why)
 {
@@ -351,6 +325,10 @@ static void explain_failure(const struct sandbox *sandbox, int status, struct wh
     const char *chunk = sandbox_chunk(now->file);
     const char *text = lua_type(L, -1) == LUA_TSTRING ? lua_tostring(L, -1) : NULL;
     char place[32] = "";
+    const char *builtins = SANDBOX_BUILTINS_CHUNK + 1; /* without the = */
+    if (text && str_starts(str_of(text), builtins) &&
+        strstr(text, ": ")) /* a line that no operator can look up */
+        text = strstr(text + strlen(builtins), ": ") + 2;
     if (now->hook)
         snprintf(place, sizeof(place), ":%d: %s", now->hook_line, now->hook);
     if (status == LUA_ERRMEM)
@@ -363,7 +341,7 @@ static void explain_failure(const struct sandbox *sandbox, int status, struct wh
     else if (str_starts(str_of(text), chunk))
         err_set(why, ERR_POLICY, "%.*s%s", (int)(chunk - now->file), now->file, text);
     else
-        err_set(why, ERR_POLICY, "%s%s: %s", now->file, place, skip_builtins_line(text));
+        err_set(why, ERR_POLICY, "%s%s: %s", now->file, place, text);
 }
 
 /*
@@ -388,7 +366,8 @@ enum err sandbox_run(struct sandbox *sandbox, uint32_t budget_ms, const struct s
                      sandbox_step *step, void *context, struct why *why)
 {
     lua_State *L = sandbox->L;
-    struct deadline_run run = {.budget = (int)budget_ms,
+    struct deadline_run run = {.outer = ticker.running,
+                               .budget = (int)budget_ms,
                                .watchdog = (int)(budget_ms + SANDBOX_WATCHDOG_MS),
                                .L = L,
                                .file = now->file,
@@ -401,9 +380,14 @@ enum err sandbox_run(struct sandbox *sandbox, uint32_t budget_ms, const struct s
     lua_rawgeti(L, LUA_REGISTRYINDEX, sandbox->enter_ref);
     if (sandbox->trace)
         lua_sethook(L, trace_hook, LUA_MASKLINE, 0);
-    deadline_enter(&run);
+    if (!ticker.made)
+        make_timer();
+    ticker.running = &run; /* before `armed` is read: from here on the handler does not disarm */
+    ticker.idle = 0;
+    if (!ticker.armed)
+        arm(true);
     int status = lua_pcall(L, 0, 0, 0);
-    deadline_leave(&run);
+    ticker.running = run.outer;
     if (run.late || sandbox->trace)
         lua_sethook(L, NULL, 0, 0);
     if (status != 0)
@@ -509,21 +493,16 @@ void sandbox_push_globals(lua_State *L, int environment)
     lua_pop(L, 1);
 }
 
-/* Raises the syntax error on top. A field cannot be called `until`, although people expect it. */
-static void raise_syntax_error(lua_State *L)
-{
-    if (strstr(lua_tostring(L, -1), "unexpected symbol near 'until'")) {
-        lua_pushliteral(L, ": until is a word of Lua and cannot name a field; write shadow_until");
-        lua_concat(L, 2);
-    }
-    lua_error(L);
-}
-
 void sandbox_load(lua_State *L, struct str source, const char *file)
 {
     lua_pushfstring(L, "@%s", sandbox_chunk(file));
-    if (luaL_loadbufferx(L, source.at, source.len, lua_tostring(L, -1), "t") != 0)
-        raise_syntax_error(L);
+    if (luaL_loadbufferx(L, source.at, source.len, lua_tostring(L, -1), "t") != 0) {
+        if (strstr(lua_tostring(L, -1), "unexpected symbol near 'until'")) { /* people expect such a field */
+            lua_pushliteral(L, ": until is a word of Lua and cannot name a field; write shadow_until");
+            lua_concat(L, 2);
+        }
+        lua_error(L);
+    }
     lua_newtable(L);
     lua_rawgeti(L, LUA_REGISTRYINDEX, sandbox_of(L)->environment_ref);
     lua_setmetatable(L, -2);
