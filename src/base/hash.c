@@ -66,15 +66,6 @@ static uint64_t word_at(const uint8_t *at)
     return le64toh(n);
 }
 
-/* The fewer than 8 bytes at the end. */
-static uint64_t rest_at(const uint8_t *at, size_t len)
-{
-    uint64_t n = 0;
-    for (size_t i = 0; i < len; i++)
-        n |= (uint64_t)at[i] << 8 * i;
-    return n;
-}
-
 static uint64_t rotate64(uint64_t n, unsigned bits)
 {
     return n << bits | n >> (64 - bits);
@@ -109,7 +100,10 @@ uint64_t siphash(const uint8_t key[SIPHASH_KEY_BYTES], struct str bytes)
     size_t left = bytes.len;
     for (; left >= 8; at += 8, left -= 8)
         take(&s, word_at(at));
-    take(&s, rest_at(at, left) | (uint64_t)bytes.len << 56);
+    uint64_t rest = (uint64_t)bytes.len << 56;
+    for (size_t i = 0; i < left; i++)
+        rest |= (uint64_t)at[i] << 8 * i;
+    take(&s, rest);
     s.c ^= 0xff;
     for (int i = 0; i < 4; i++)
         mix(&s);

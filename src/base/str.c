@@ -11,6 +11,14 @@ struct str str_cut(struct str s, size_t max)
     return (struct str){s.at, end};
 }
 
+struct str str_cut_front(struct str s, size_t max)
+{
+    size_t from = s.len > max ? s.len - max : 0;
+    while (from < s.len && ((unsigned char)s.at[from] & 0xC0) == 0x80)
+        from++;
+    return str_from(s, from);
+}
+
 size_t str_utf8_length(const char *at, const char *end)
 {
     const unsigned char *p = (const unsigned char *)at;
@@ -81,12 +89,8 @@ bool str_glob(struct str pattern, struct str s)
 
 bool str_is_name(struct str s)
 {
-    for (size_t i = 0; i < s.len; i++) {
-        char c = s.at[i];
-        bool fits = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
-                    c == '-';
-        if (!fits)
+    for (size_t i = 0; i < s.len; i++)
+        if (!ascii_is_alnum(s.at[i]) && s.at[i] != '_' && s.at[i] != '-')
             return false;
-    }
     return s.len > 0;
 }

@@ -163,6 +163,9 @@ static inline int str_cmp(struct str a, struct str b)
 /* At most `max` bytes of s, never splitting a UTF-8 sequence. */
 struct str str_cut(struct str s, size_t max);
 
+/* At most the last `max` bytes, without the rest of a UTF-8 sequence at their beginning. */
+struct str str_cut_front(struct str s, size_t max);
+
 struct str str_trim(struct str s);
 
 /* Bytes of the UTF-8 sequence at p (1-4), or 0 if it is invalid; overlong forms, surrogates and code points

@@ -119,11 +119,6 @@ static unsigned likeness(struct word a, struct word b)
     return prefix >= STEM_MIN && 100 * prefix >= STEM_PERCENT * longer ? 700 : 0;
 }
 
-static bool same_word(struct word a, struct word b)
-{
-    return a.len == b.len && memcmp(a.at, b.at, a.len) == 0;
-}
-
 /* The numbers of `a` are among those of `b`, in their order. */
 static bool has_numbers_of(const struct words *b, const struct words *a)
 {
@@ -131,18 +126,13 @@ static bool has_numbers_of(const struct words *b, const struct words *a)
     for (size_t i = 0; i < a->count; i++) {
         if (!ascii_is_digit(a->at[i].at[0]))
             continue;
-        while (at < b->count && !same_word(a->at[i], b->at[at]))
+        while (at < b->count &&
+               (a->at[i].len != b->at[at].len || memcmp(a->at[i].at, b->at[at].at, a->at[i].len) != 0))
             at++;
         if (at++ == b->count)
             return false;
     }
     return true;
-}
-
-/* Names with different numbers name different things; one may lack a number that the other has. */
-static bool numbers_differ(const struct words *a, const struct words *b)
-{
-    return !has_numbers_of(b, a) && !has_numbers_of(a, b);
 }
 
 /* Each word of the name with fewer words takes its best match among the others. */
@@ -181,7 +171,8 @@ static unsigned score_of(const struct words *a, struct str candidate)
 {
     struct words b __attribute__((uninitialized)); /* `count` and `len` say how much is written */
     split(candidate, &b);
-    if (!a->count || !b.count || numbers_differ(a, &b))
+    /* Names with different numbers name different things; one may lack a number that the other has. */
+    if (!a->count || !b.count || (!has_numbers_of(&b, a) && !has_numbers_of(a, &b)))
         return 0;
     struct word whole_a = {a->text, a->len}, whole_b = {b.text, b.len};
     unsigned whole = likeness(whole_a, whole_b);            /* `filename` and `file_name` */

@@ -448,16 +448,11 @@ static void report_twice(struct parser *p, const struct json_member *open,
     const char *at = known                  ? duplicate->key.at - 1
                      : duplicate->value.raw ? duplicate->value.raw
                                             : open->value.raw;
-    struct str path = path_of(p, p->container);
-    bool cut = path.len > PATH_MAX_BYTES;
-    if (cut)
-        path = str_from(path, path.len - PATH_MAX_BYTES);
-    while (cut && path.len && ((unsigned char)path.at[0] & 0xC0) == 0x80)
-        path = str_from(path, 1);
+    struct str whole = path_of(p, p->container), path = str_cut_front(whole, PATH_MAX_BYTES);
     set_error(p->error, JSON_ERROR_DUPLICATE_KEY, (size_t)(at - p->text.at),
               "duplicate key '" STR_FMT "' %s%s" STR_FMT " — send each key once",
-              STR_ARG(str_cut(duplicate->key, 64)), path.len ? "in " : "at the top level", cut ? "…" : "",
-              STR_ARG(path));
+              STR_ARG(str_cut(duplicate->key, 64)), path.len ? "in " : "at the top level",
+              path.len < whole.len ? "…" : "", STR_ARG(path));
 }
 
 static int on_close_object(void *ctx)

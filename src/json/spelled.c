@@ -92,13 +92,10 @@ static void describe_cut(const struct scanner *s, struct arena *arena, struct js
             buf_str(&path, str_cut(level->key, JSON_CUT_PATH_BYTES));
         }
     }
-    struct str shown = buf_view(&path);
-    if (shown.len > JSON_CUT_PATH_BYTES)
-        shown = str_from(shown, shown.len - JSON_CUT_PATH_BYTES);
-    while (shown.len && ((unsigned char)shown.at[0] & 0xC0) == 0x80)
-        shown = str_from(shown, 1);
-    *cut = (struct json_cut){
-        .chars = characters(s->text), .path = shown, .open = s->depth, .in_string = s->in_string};
+    *cut = (struct json_cut){.chars = characters(s->text),
+                             .path = str_cut_front(buf_view(&path), JSON_CUT_PATH_BYTES),
+                             .open = s->depth,
+                             .in_string = s->in_string};
 }
 
 /* ---- tokens ---- */

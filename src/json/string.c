@@ -248,27 +248,12 @@ enum json_string_error json_string_check(struct str text, size_t *offset)
 
 static size_t put_utf8(char *out, uint32_t point)
 {
-    unsigned char *p = (unsigned char *)out;
-    if (point < 0x80) {
-        p[0] = (unsigned char)point;
-        return 1;
-    }
-    if (point < 0x800) {
-        p[0] = (unsigned char)(0xC0 | point >> 6);
-        p[1] = (unsigned char)(0x80 | (point & 0x3F));
-        return 2;
-    }
-    if (point < 0x10000) {
-        p[0] = (unsigned char)(0xE0 | point >> 12);
-        p[1] = (unsigned char)(0x80 | (point >> 6 & 0x3F));
-        p[2] = (unsigned char)(0x80 | (point & 0x3F));
-        return 3;
-    }
-    p[0] = (unsigned char)(0xF0 | point >> 18);
-    p[1] = (unsigned char)(0x80 | (point >> 12 & 0x3F));
-    p[2] = (unsigned char)(0x80 | (point >> 6 & 0x3F));
-    p[3] = (unsigned char)(0x80 | (point & 0x3F));
-    return 4;
+    static const uint32_t leads[] = {0, 0, 0xC0, 0xE0, 0xF0}; /* by the length */
+    size_t len = point < 0x80 ? 1 : point < 0x800 ? 2 : point < 0x10000 ? 3 : 4;
+    for (size_t i = len - 1; i > 0; i--, point >>= 6)
+        out[i] = (char)(0x80 | (point & 0x3F));
+    out[0] = (char)(leads[len] | point);
+    return len;
 }
 
 size_t json_string_decode(char *out, struct str literal, bool *lone)
