@@ -174,30 +174,7 @@ static bool would_block(ssize_t written)
     return written < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == ENOBUFS);
 }
 
-/* Closes the previous descriptor unless it is stderr. Lines that wait go to the new one. */
-static void set_target(int fd)
-{
-    pthread_mutex_lock(&writer.lock);
-    bool is_busy = writer.in_use && writer.busy.number == writer.target.number; /* the thread closes it */
-    if (!is_busy)
-        target_close(&writer.target);
-    writer.target = (struct target){fd, -1, TARGET_MAY_BLOCK, writer.target.number + 1};
-    if (writer.never_waits)
-        target_find_kind(&writer.target);
-    pthread_mutex_unlock(&writer.lock);
-}
-
 /* ---- the thread; all of these with the lock ---- */
-
-static void take_first(void)
-{
-    struct line *line = writer.first;
-    writer.first = line->next;
-    if (!writer.first)
-        writer.last = &writer.first;
-    writer.queued_bytes -= line->len;
-    free(line);
-}
 
 static bool enqueue(struct str text, size_t done)
 {
@@ -226,12 +203,6 @@ static void enqueue_dropped(void)
     buf_clear(&text);
 }
 
-static void wait_for_reader(const struct target *target)
-{
-    struct pollfd reader = {.fd = target->second >= 0 ? target->second : target->fd, .events = POLLOUT};
-    poll(&reader, 1, POLL_MS);
-}
-
 static void count_failure(bool failed)
 {
     writer.failing = failed;
@@ -248,8 +219,9 @@ static void write_first(void)
     pthread_mutex_unlock(&writer.lock);
     ssize_t written = target_write(&target, line->at + line->done, line->len - line->done);
     bool stalls = would_block(written);
+    struct pollfd reader = {.fd = target.second >= 0 ? target.second : target.fd, .events = POLLOUT};
     if (stalls)
-        wait_for_reader(&target);
+        poll(&reader, 1, POLL_MS);
     pthread_mutex_lock(&writer.lock);
     writer.in_use = false;
     if (target.number != writer.target.number)
@@ -260,8 +232,13 @@ static void write_first(void)
         line->done = 0; /* the other log gets it whole */
     } else if (!stalls) {
         count_failure(written <= 0);
-        if (written <= 0 || line->done == line->len) /* the log cannot be written: the line is lost */
-            take_first();
+        if (written > 0 && line->done < line->len)
+            return;
+        writer.first = line->next; /* written, or lost, as the log cannot be written */
+        if (!writer.first)
+            writer.last = &writer.first;
+        writer.queued_bytes -= line->len;
+        free(line);
     }
 }
 
@@ -378,7 +355,14 @@ enum err log_open(enum log_level level, enum log_format format, const char *path
                        errno == ENXIO ? "nobody reads this FIFO" : strerror(errno));
     if (path)
         fcntl(fd, F_SETFL, flags & O_APPEND);
-    set_target(fd);
+    pthread_mutex_lock(&writer.lock);
+    bool is_busy = writer.in_use && writer.busy.number == writer.target.number; /* the thread closes it */
+    if (!is_busy)
+        target_close(&writer.target);
+    writer.target = (struct target){fd, -1, TARGET_MAY_BLOCK, writer.target.number + 1};
+    if (writer.never_waits)
+        target_find_kind(&writer.target);
+    pthread_mutex_unlock(&writer.lock);
     logger.level = level;
     logger.format = format;
     return OK;

@@ -32,17 +32,6 @@ static struct str take_string(struct scan *s)
     return (struct str){start, (size_t)(s->at - start)};
 }
 
-/* The id is echoed byte for byte, so it must be a valid literal. */
-static bool is_valid_string(struct str literal)
-{
-    struct arena *scratch = arena_new();
-    struct json value;
-    struct json_error error;
-    bool valid = json_parse(scratch, literal, NULL, &value, &error) == OK;
-    arena_free(scratch);
-    return valid;
-}
-
 /* An integer that is followed by its separator: a truncated one would be another id. */
 static struct str take_integer(struct scan *s)
 {
@@ -84,7 +73,15 @@ struct str json_recover_id(struct str text)
             if (s.at == s.end || *s.at != '"')
                 return take_integer(&s);
             struct str literal = take_string(&s);
-            return literal.len && is_valid_string(literal) ? literal : STR_NONE;
+            if (!literal.len)
+                return STR_NONE;
+            /* It is echoed byte for byte, so it must be a valid literal. */
+            struct arena *scratch = arena_new();
+            struct json value;
+            struct json_error error;
+            bool valid = json_parse(scratch, literal, NULL, &value, &error) == OK;
+            arena_free(scratch);
+            return valid ? literal : STR_NONE;
         }
         depth += (c == '{' || c == '[') - (c == '}' || c == ']');
         if (depth < 1 && !ascii_is_space(c))

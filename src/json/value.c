@@ -8,6 +8,7 @@
 #include "json/value.h"
 
 #include "base/arena.h"
+#include "base/buf.h"
 #include "base/hash.h"
 #include "json/build.h"
 #include "json/decimal.h"
@@ -333,14 +334,11 @@ struct json json_number(struct arena *arena, double n)
 
 struct json json_integer(struct arena *arena, int64_t n)
 {
-    char *text = arena_alloc(arena, 24), *p = text + 24;
-    uint64_t left = n < 0 ? 0 - (uint64_t)n : (uint64_t)n;
-    do
-        *--p = (char)('0' + left % 10);
-    while (left /= 10);
+    char *text = arena_alloc(arena, DIGITS_MAX_BYTES + 1), *at = text;
     if (n < 0)
-        *--p = '-';
-    return (struct json){.type = JSON_NUMBER, .integral = true, .len = (uint32_t)(text + 24 - p), .text = p};
+        *at++ = '-';
+    at = digits_put(at, n < 0 ? 0 - (uint64_t)n : (uint64_t)n);
+    return (struct json){.type = JSON_NUMBER, .integral = true, .len = (uint32_t)(at - text), .text = text};
 }
 
 const struct json *json_keep(struct arena *arena, struct json value)
