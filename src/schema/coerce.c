@@ -536,15 +536,6 @@ static const struct json *coerce_wrap(struct coercer *c, const struct node *node
     return list ? list : v;
 }
 
-/* The text in a list of one, if only a text fits. */
-static const struct json *coerce_unwrap(struct coercer *c, const struct node *node, const struct json *v)
-{
-    if (!c->options->lists || !takes_only(node, STRING) || v->len != 1 || v->items[0].type != JSON_STRING)
-        return v;
-    const struct json *text = if_accepted(c, node, coerce_value(c, node, &v->items[0]));
-    return text ? text : v;
-}
-
 static const struct json *coerce_items(struct coercer *c, const struct node *node, const struct json *v,
                                        bool *wrapped)
 {
@@ -667,6 +658,7 @@ static const struct json *coerce_object(struct coercer *c, const struct node *no
 static const struct json *coerce_by_type(struct coercer *c, const struct node *node, const struct json *v)
 {
     bool fits = node->types & type_bit_of(v);
+    const struct json *text = NULL;
     switch ((enum json_type)v->type) {
     case JSON_STRING:
         return c->valid ? v : coerce_string(c, node, v);
@@ -677,7 +669,12 @@ static const struct json *coerce_by_type(struct coercer *c, const struct node *n
     case JSON_OBJECT:
         return fits ? coerce_object(c, node, v) : coerce_wrap(c, node, v);
     case JSON_ARRAY:
-        return fits ? coerce_array(c, node, v) : coerce_unwrap(c, node, v);
+        if (fits)
+            return coerce_array(c, node, v);
+        /* The text in a list of one, if only a text fits. */
+        if (c->options->lists && takes_only(node, STRING) && v->len == 1 && v->items[0].type == JSON_STRING)
+            text = if_accepted(c, node, coerce_value(c, node, &v->items[0]));
+        return text ? text : v;
     case JSON_NULL:
         break;
     }

@@ -169,16 +169,6 @@ void message_put_types_json(struct json_out *out, unsigned types)
         json_close(out, ']');
 }
 
-/* "number 42", "list", "null": without its type, "42" in a list of fields may be read as a string. */
-static struct str quote_with_type(struct arena *arena, const struct json *v)
-{
-    if (v->type == JSON_ARRAY)
-        return v->len ? STR_LIT("list") : STR_LIT("empty list");
-    if (v->type == JSON_NULL || v->type == JSON_OBJECT)
-        return str_of(json_type_name(v->type));
-    return ARENA_JOIN(arena, str_of(json_type_name(v->type)), STR_LIT(" "), message_quote(arena, v));
-}
-
 /* An optional member of the object that is explained, where that cannot hide what is required elsewhere. */
 static bool is_optional(const struct explain_ctx *e, const struct location *location)
 {
@@ -249,8 +239,13 @@ void message_type(struct explain_ctx *e, const struct node *node, const struct n
     } else {
         shape_put(&out, node);
     }
+    /* "number 42", "list", "null": without its type, "42" in a list of fields may be read as a string. */
     buf_text(&out, ", got ");
-    buf_str(&out, quote_with_type(e->arena, v));
+    buf_text(&out, v->type != JSON_ARRAY ? json_type_name(v->type) : v->len ? "list" : "empty list");
+    if (v->type != JSON_NULL && v->type < JSON_ARRAY) {
+        buf_byte(&out, ' ');
+        buf_str(&out, message_quote(e->arena, v));
+    }
     if (list)
         put_list_form(&out, v);
     if (is_nothing(v) && is_optional(e, location))
