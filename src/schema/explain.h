@@ -62,6 +62,9 @@ void names_explain_undeclared(struct explain_ctx *e, struct str name, bool warni
 /* A value as JSON, cut to PROBLEM_GOT_MAX_BYTES; a container by the name of its type. */
 struct str message_quote(struct arena *arena, const struct json *v);
 
+/* The value as JSON for programs; empty if it is long. */
+struct str message_got(struct arena *arena, const struct json *v);
+
 /* Adds the problem unless the list has the same message for the same location. */
 void message_add(struct explain_ctx *e, const struct location *location, struct problem problem);
 
@@ -76,18 +79,6 @@ void message_nothing_fits(struct explain_ctx *e, const struct node *node, const 
 /* `with`: the field that requires it; `more`: a clause that follows; either may be empty. */
 void message_missing(struct explain_ctx *e, struct str name, const struct node *node, struct str with,
                      struct str more, const struct location *location);
-
-/* `declared`: the names that the object may have; empty: it is not said. */
-void message_unknown_field(struct explain_ctx *e, struct str declared, bool warning,
-                           const struct location *location);
-
-/* The field is to be called `meant`, whose values are those of `node` (may be NULL). */
-void message_rename(struct explain_ctx *e, struct str meant, const struct node *node, const struct json *v,
-                    bool warning, const struct location *location);
-
-/* The field belongs in another place: "edits[0]". */
-void message_elsewhere(struct explain_ctx *e, struct str place, struct str path, bool warning,
-                       const struct location *location);
 
 /* `lists`: choices of one property in several branches, shown as one list. */
 void message_choices(struct explain_ctx *e, const struct choices *const *lists, size_t count,

@@ -98,8 +98,7 @@ struct str message_quote(struct arena *arena, const struct json *v)
     return arena_truncate(arena, json_text(arena, v), PROBLEM_GOT_MAX_BYTES);
 }
 
-/* For programs: JSON or nothing. */
-static struct str got_json(struct arena *arena, const struct json *v)
+struct str message_got(struct arena *arena, const struct json *v)
 {
     if (v->type == JSON_STRING)
         return message_quote(arena, v);
@@ -255,7 +254,7 @@ void message_type(struct explain_ctx *e, const struct node *node, const struct n
                                  .message = buf_view(&out),
                                  .expected = buf_view(&expected),
                                  .shape = branches ? NULL : node,
-                                 .got = got_json(e->arena, v)});
+                                 .got = message_got(e->arena, v)});
 }
 
 void message_nothing_fits(struct explain_ctx *e, const struct node *node, const struct json *v,
@@ -268,7 +267,7 @@ void message_nothing_fits(struct explain_ctx *e, const struct node *node, const 
                                                 ? STR_LIT("not allowed here — remove it")
                                                 : STR_LIT("no value can fit, its schema contradicts itself "
                                                           "— leave it out"),
-                                 .got = got_json(e->arena, v)});
+                                 .got = message_got(e->arena, v)});
 }
 
 void message_missing(struct explain_ctx *e, struct str name, const struct node *node, struct str with,
@@ -295,52 +294,6 @@ void message_missing(struct explain_ctx *e, struct str name, const struct node *
                                  .message = buf_view(&out),
                                  .shape = node,
                                  .description = node ? node->description : STR_NONE});
-}
-
-void message_unknown_field(struct explain_ctx *e, struct str declared, bool warning,
-                           const struct location *location)
-{
-    struct str message = STR_LIT("unknown field — remove it");
-    if (declared.len)
-        message = ARENA_JOIN(e->arena, STR_LIT("is not declared here; the declared names are "), declared);
-    message_add(e, location,
-                (struct problem){.code = "unknown_field", .message = message, .warning = warning});
-}
-
-void message_rename(struct explain_ctx *e, struct str meant, const struct node *node, const struct json *v,
-                    bool warning, const struct location *location)
-{
-    struct buf suggestion = buf_in(e->arena), out = buf_in(e->arena);
-    bool fits = !node || node_accepts(&e->pass, node, v, NULL);
-    json_write_string(&suggestion, meant);
-    buf_text(&out, warning ? "is not declared: did you mean '" : "unknown field — did you mean '");
-    buf_str(&out, meant);
-    buf_text(&out, "'?");
-    if (!fits) {
-        buf_text(&out, " It takes ");
-        shape_put(&out, node);
-    }
-    message_add(e, location,
-                (struct problem){.code = "unknown_field",
-                                 .message = buf_view(&out),
-                                 .shape = node,
-                                 .got = got_json(e->arena, v),
-                                 .suggestion = buf_view(&suggestion),
-                                 .renames = !warning && fits,
-                                 .warning = warning});
-}
-
-void message_elsewhere(struct explain_ctx *e, struct str place, struct str path, bool warning,
-                       const struct location *location)
-{
-    struct buf suggestion = buf_in(e->arena);
-    json_write_string(&suggestion, path);
-    message_add(
-        e, location,
-        (struct problem){.code = "unknown_field",
-                         .message = ARENA_JOIN(e->arena, STR_LIT("is not declared here: it belongs "), place),
-                         .suggestion = buf_view(&suggestion),
-                         .warning = warning});
 }
 
 /* The choices of one property, of all branches. */
@@ -464,7 +417,7 @@ void message_choices(struct explain_ctx *e, const struct choices *const *lists, 
                 (struct problem){.code = constant ? "const" : "enum",
                                  .message = buf_view(&out),
                                  .expected = choices_json(e->arena, &all, constant),
-                                 .got = got_json(e->arena, v),
+                                 .got = message_got(e->arena, v),
                                  .suggestion = buf_view(&suggestion)});
 }
 
@@ -478,7 +431,7 @@ static struct problem limit_problem(struct explain_ctx *e, const char *code, con
         .code = code,
         .message = ARENA_JOIN(e->arena, str_of(sentence), STR_LIT(" "), shown, STR_LIT(", got "), got),
         .expected = ARENA_JOIN(e->arena, STR_LIT("{\""), str_of(code), STR_LIT("\":"), limit, STR_LIT("}")),
-        .got = got_json(e->arena, v)};
+        .got = message_got(e->arena, v)};
 }
 
 static struct problem count_problem(struct explain_ctx *e, const struct op *op, const struct json *v)
@@ -497,7 +450,7 @@ static struct problem count_problem(struct explain_ctx *e, const struct op *op, 
                                                     few ? "least" : "most", limit, kinds[v->type].counted,
                                                     limit == 1 ? "" : "s", size),
                             .expected = arena_printf(e->arena, "{\"%s\":%llu}", code, limit),
-                            .got = got_json(e->arena, v)};
+                            .got = message_got(e->arena, v)};
 }
 
 static struct problem contains_problem(struct explain_ctx *e, const struct op *op, const struct json *v)

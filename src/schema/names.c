@@ -6,7 +6,9 @@
  */
 #include "base/suggest.h"
 #include "json/build.h"
+#include "json/write.h"
 #include "schema/explain.h"
+#include "schema/shape.h"
 
 #include <ctype.h>
 
@@ -307,12 +309,43 @@ static bool is_required(const struct name_matches *m, const struct prop *field)
     return false;
 }
 
-static void explain_rename(struct explain_ctx *e, const struct name_match *sent,
-                           const struct location *object)
+/* `declared`: the names that the object may have; empty: it is not said. */
+static void add_unknown_field(struct explain_ctx *e, struct str declared, bool warning,
+                              const struct location *location)
 {
-    struct location at = location_of_member(object, sent->sent->key);
-    message_rename(e, sent->meant->key, sent->meant->node, &sent->sent->value, false, &at);
+    struct str message = STR_LIT("unknown field — remove it");
+    if (declared.len)
+        message = ARENA_JOIN(e->arena, STR_LIT("is not declared here; the declared names are "), declared);
+    message_add(e, location,
+                (struct problem){.code = "unknown_field", .message = message, .warning = warning});
 }
+
+/* The field is to be called as the one that was meant. */
+static void add_rename(struct explain_ctx *e, const struct name_match *sent, bool warning,
+                       const struct location *location)
+{
+    struct buf suggestion = buf_in(e->arena), out = buf_in(e->arena);
+    const struct node *node = sent->meant->node;
+    const struct json *v = &sent->sent->value;
+    bool fits = !node || node_accepts(&e->pass, node, v, NULL);
+    json_write_string(&suggestion, sent->meant->key);
+    buf_text(&out, warning ? "is not declared: did you mean '" : "unknown field — did you mean '");
+    buf_str(&out, sent->meant->key);
+    buf_text(&out, "'?");
+    if (!fits) {
+        buf_text(&out, " It takes ");
+        shape_put(&out, node);
+    }
+    message_add(e, location,
+                (struct problem){.code = "unknown_field",
+                                 .message = buf_view(&out),
+                                 .shape = node,
+                                 .got = message_got(e->arena, v),
+                                 .suggestion = buf_view(&suggestion),
+                                 .renames = !warning && fits,
+                                 .warning = warning});
+}
+
 void names_explain_missing(struct explain_ctx *e, struct str name, const struct node *node,
                            const struct location *location)
 {
@@ -324,12 +357,15 @@ void names_explain_missing(struct explain_ctx *e, struct str name, const struct 
     for (size_t i = 0; i < m->sent_count; i++) {
         if (m->sent[i].place != PLACE_RENAMED || !str_eq(m->sent[i].meant->key, name))
             continue;
-        explain_rename(e, &m->sent[i], location);
+        struct location at = location_of_member(location, m->sent[i].sent->key);
+        add_rename(e, &m->sent[i], false, &at);
         /* An open object accepts the other misspelled names as they are, and its optional fields would go
          * without their values: with the first correction, all are reported. */
         for (size_t k = 0; k < m->sent_count && !m->reported_others; k++)
-            if (m->sent[k].place == PLACE_RENAMED && !is_required(m, m->sent[k].meant))
-                explain_rename(e, &m->sent[k], location);
+            if (m->sent[k].place == PLACE_RENAMED && !is_required(m, m->sent[k].meant)) {
+                at = location_of_member(location, m->sent[k].sent->key);
+                add_rename(e, &m->sent[k], false, &at);
+            }
         m->reported_others = true;
         return;
     }
@@ -360,40 +396,49 @@ void names_explain_undeclared(struct explain_ctx *e, struct str name, bool warni
                               const struct location *location)
 {
     if (!warning && (!e->object || problems_full(e->problems))) {
-        message_unknown_field(e, STR_NONE, false, location);
+        add_unknown_field(e, STR_NONE, false, location);
         return;
     }
     const struct name_match *sent = NULL;
     const struct name_matches *m = matches_of(e);
     const struct location *up = e->object->up ? e->object->up->location : NULL;
     struct location at;
-    struct str place;
+    struct str place, path;
     for (size_t i = 0; i < m->sent_count && !sent; i++)
         if (str_eq(m->sent[i].sent->key, name))
             sent = &m->sent[i];
     switch (sent ? sent->place : PLACE_UNKNOWN) {
     case PLACE_RENAMED:
-        message_rename(e, sent->meant->key, sent->meant->node, &sent->sent->value, warning, location);
-        break;
+        add_rename(e, sent, warning, location);
+        return;
     case PLACE_DEEPER:
         if (!warning && is_required(m, sent->meant))
-            break; /* the problem of the missing field says where this one belongs */
+            return; /* the problem of the missing field says where this one belongs */
         at = location_of_member(location->up, sent->meant->key);
         place = message_path(e->arena, &at);
         if (sent->in_list)
             place = ARENA_JOIN(e->arena, place, STR_LIT("[0]"));
-        message_elsewhere(e, ARENA_JOIN(e->arena, STR_LIT("in "), place),
-                          ARENA_JOIN(e->arena, place, STR_LIT("."), sent->sent->key), warning, location);
+        path = ARENA_JOIN(e->arena, place, STR_LIT("."), sent->sent->key);
+        place = ARENA_JOIN(e->arena, STR_LIT("in "), place);
         break;
     case PLACE_HIGHER:
         at = location_of_member(up, sent->sent->key);
         place = up ? ARENA_JOIN(e->arena, STR_LIT("in "), message_path(e->arena, up))
                    : STR_LIT("at the top level of the arguments");
-        message_elsewhere(e, place, message_path(e->arena, &at), warning, location);
+        path = message_path(e->arena, &at);
         break;
     default: /* a nested field that holds data is not to be removed */
-        message_unknown_field(e, location->up ? declared_names(e, m) : STR_NONE, warning, location);
+        add_unknown_field(e, location->up ? declared_names(e, m) : STR_NONE, warning, location);
+        return;
     }
+    struct buf suggestion = buf_in(e->arena);
+    json_write_string(&suggestion, path);
+    message_add(
+        e, location,
+        (struct problem){.code = "unknown_field",
+                         .message = ARENA_JOIN(e->arena, STR_LIT("is not declared here: it belongs "), place),
+                         .suggestion = buf_view(&suggestion),
+                         .warning = warning});
 }
 
 /* ---- members that an open schema accepts without declaring them ---- */
