@@ -2,6 +2,7 @@
 #include "cli/lua_cli.h"
 
 #include "base/arena.h"
+#include "base/map.h"
 #include "base/printable.h"
 #include "cli/term.h"
 #include "json/build.h"
@@ -32,7 +33,7 @@ static bool read_value(struct arena *arena, const char *file, struct json *out)
 }
 
 /* Documents that $ref may name, each given as URI=FILE. */
-static bool add_documents(lua_State *L, struct arena *arena, struct schema_registry *registry)
+static bool add_documents(lua_State *L, struct arena *arena, struct map *registry)
 {
     size_t count;
     const char **with = lua_cli_list(L, "with", arena, &count);
@@ -99,7 +100,7 @@ static void push_problems(lua_State *L, const struct problems *problems)
 static int validate(lua_State *L)
 {
     struct arena *arena = arena_new();
-    struct schema_registry *registry = schema_registry_new(arena);
+    struct map *registry = map_new(arena);
     const struct schema_options options = {.annotate_format = lua_cli_flag(L, "annotate-format"),
                                            .registry = registry};
     size_t count;

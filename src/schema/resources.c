@@ -16,28 +16,17 @@
 
 /* ---- documents by URI ---- */
 
-struct schema_registry {
-    struct map *documents;
-};
-
-struct schema_registry *schema_registry_new(struct arena *arena)
-{
-    struct schema_registry *registry = ARENA_NEW(arena, struct schema_registry);
-    registry->documents = map_new(arena);
-    return registry;
-}
-
-void schema_registry_add(struct schema_registry *registry, struct str uri, const struct json *document)
+void schema_registry_add(struct map *registry, struct str uri, const struct json *document)
 {
     struct str fragment;
-    map_add(registry->documents, uri_split(uri, &fragment), (void *)document);
+    map_add(registry, uri_split(uri, &fragment), (void *)document);
 }
 
 /* The document by its URI without fragment, metaschemas included, or NULL. */
 static const struct json *find_document(struct compiler *c, struct str uri)
 {
-    const struct schema_registry *registry = c->options ? c->options->registry : NULL;
-    const struct json *known = registry ? map_get(registry->documents, uri) : NULL;
+    const struct map *registry = c->options ? c->options->registry : NULL;
+    const struct json *known = registry ? map_get(registry, uri) : NULL;
     if (known)
         return known;
     /* The metaschema on the line whose $id is the URI; draft-07's ends in an empty fragment. */

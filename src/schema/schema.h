@@ -11,6 +11,7 @@
 #include "schema/problem.h"
 
 struct arena;
+struct map;
 struct schema;
 
 #define SCHEMA_MAX_BYTES         262144u /* of a schema as JSON; checked by the reader */
@@ -21,20 +22,16 @@ struct schema;
     300000u /* of 25 ns on a slow core, so 10 ms, for all passes over a call's arguments; then               \
                SCHEMA_TOO_COMPLEX */
 
-struct schema_registry; /* documents that $ref and $schema may name by URI; nothing is ever fetched */
-
-/* Lives in the arena. The metaschemas of the three drafts need no adding. */
-struct schema_registry *schema_registry_new(struct arena *arena);
-
-/* `document` is borrowed while schemas are compiled with the registry. Of two with the same URI the first
- * stays. */
-void schema_registry_add(struct schema_registry *registry, struct str uri, const struct json *document);
+/* Adds a document that $ref and $schema may name by its URI; nothing is ever fetched, and the metaschemas of
+ * the three drafts need no adding. It is borrowed while schemas are compiled with the registry. Of two with
+ * the same URI the first stays. */
+void schema_registry_add(struct map *registry, struct str uri, const struct json *document);
 
 struct schema_options {
     bool annotate_format; /* `format` is an annotation, the specification's default; otherwise it is asserted
                            */
-    const struct schema_registry *registry; /* NULL: metaschemas only */
-    const char *default_dialect;            /* if there is no $schema; NULL: 2020-12 */
+    const struct map *registry;  /* NULL: metaschemas only */
+    const char *default_dialect; /* if there is no $schema; NULL: 2020-12 */
     bool local_times; /* a date-time without its zone is valid if nothing else is wrong with the instance */
 };
 

@@ -5,6 +5,7 @@
  * arena of its own; an error in one case is its answer, and the next follows.
  */
 #include "base/arena.h"
+#include "base/map.h"
 #include "base/version.h"
 #include "cli/command.h"
 #include "options.h"
@@ -97,9 +98,9 @@ static void put_error(struct json_out *out, const char *message)
     json_close(out, '}');
 }
 
-static struct schema_registry *registry_of(struct bowtie *b, const struct json *documents)
+static struct map *registry_of(struct bowtie *b, const struct json *documents)
 {
-    struct schema_registry *registry = schema_registry_new(b->arena);
+    struct map *registry = map_new(b->arena);
     for (uint32_t i = 0; json_is(documents, JSON_OBJECT) && i < documents->len; i++)
         schema_registry_add(registry, documents->members[i].key, &documents->members[i].value);
     return registry;

@@ -3,6 +3,7 @@
 #include "schema/schema_support.h"
 
 #include "base/clock.h"
+#include "base/map.h"
 #include "golden.h"
 
 static const char *refusal(const char *text)
@@ -81,7 +82,7 @@ static void formats_can_be_annotations(void **state)
 static void documents_come_from_the_registry(void **state)
 {
     (void)state;
-    struct schema_registry *registry = schema_registry_new(arena);
+    struct map *registry = map_new(arena);
     struct schema_options options = {.registry = registry};
     struct schema *schema;
     schema_registry_add(registry, STR_LIT("http://example.com/n.json"), parse("{`type`:`integer`}"));

@@ -4,6 +4,7 @@
  * not claimed are run and counted, too.
  */
 #include "base/arena.h"
+#include "base/map.h"
 #include "json/parse.h"
 #include "schema/schema.h"
 
@@ -41,7 +42,7 @@ struct tally {
 struct run {
     const char *root;
     struct arena *arena; /* of the remotes */
-    struct schema_registry *registry;
+    struct map *registry;
     struct tally tally;
     bool verbose;
 };
@@ -194,7 +195,7 @@ int main(void)
     }
     unsigned failed = 0;
     run.arena = arena_new();
-    run.registry = schema_registry_new(run.arena);
+    run.registry = map_new(run.arena);
     add_remotes(&run, "");
     for (size_t i = 0; i < sizeof(drafts) / sizeof(*drafts); i++) {
         char folder[4096];
