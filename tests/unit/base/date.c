@@ -1,12 +1,133 @@
-/* Which texts are dates, and when the day of each begins. */
+/* Which texts are dates, and offsets of local times by the tz database: the edges of summer time, and every
+ * zone below against libc. */
 #include "base/date.h"
+
+#include "base/arena.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
 
 #include <cmocka.h>
+
+#define UTC_2026_03_29 1774742400
+#define UTC_2026_10_25 1792886400
+#define HOUR_S         3600
+
+static struct arena *arena;
+
+static const struct time_zone *load(const char *name)
+{
+    const struct time_zone *zone;
+    struct why why;
+    if (time_zone_load(arena, str_of(name), &zone, &why) != OK)
+        fail_msg("%s", why.text);
+    return zone;
+}
+
+static void summer_time_begins_and_ends(void **state)
+{
+    (void)state;
+    const struct time_zone *berlin = load("Europe/Berlin");
+    int32_t offsets[2];
+    assert_int_equal(time_zone_offsets(berlin, UTC_2026_03_29 + 2 * HOUR_S - 1, offsets), 1);
+    assert_int_equal(offsets[0], HOUR_S);
+    assert_int_equal(time_zone_offsets(berlin, UTC_2026_03_29 + 2 * HOUR_S, offsets), 0);
+    assert_int_equal(time_zone_offsets(berlin, UTC_2026_03_29 + 3 * HOUR_S - 1, offsets), 0);
+    assert_int_equal(time_zone_offsets(berlin, UTC_2026_03_29 + 3 * HOUR_S, offsets), 1);
+    assert_int_equal(offsets[0], 2 * HOUR_S);
+    assert_int_equal(time_zone_offsets(berlin, UTC_2026_10_25 + 2 * HOUR_S - 1, offsets), 1);
+    assert_int_equal(offsets[0], 2 * HOUR_S);
+    assert_int_equal(time_zone_offsets(berlin, UTC_2026_10_25 + 2 * HOUR_S, offsets), 2);
+    assert_int_equal(offsets[0], 2 * HOUR_S);
+    assert_int_equal(offsets[1], HOUR_S);
+    assert_int_equal(time_zone_offsets(berlin, UTC_2026_10_25 + 3 * HOUR_S, offsets), 1);
+    assert_int_equal(offsets[0], HOUR_S);
+}
+
+/* The moments of more than a century, in steps that meet every hour of the day. */
+static void agrees_with_libc(void **state)
+{
+    static const char *const zones[] = {"Europe/Berlin",
+                                        "Europe/Dublin",
+                                        "Europe/London",
+                                        "America/New_York",
+                                        "America/Sao_Paulo",
+                                        "America/Nuuk",
+                                        "Asia/Kolkata",
+                                        "Asia/Kathmandu",
+                                        "Asia/Tokyo",
+                                        "Africa/Casablanca",
+                                        "Australia/Lord_Howe",
+                                        "Australia/Sydney",
+                                        "Pacific/Apia",
+                                        "UTC",
+                                        "America/Argentina/Buenos_Aires"};
+    (void)state;
+    for (size_t i = 0; i < sizeof(zones) / sizeof(*zones); i++) {
+        const struct time_zone *zone = load(zones[i]);
+        setenv("TZ", zones[i], 1);
+        tzset();
+        for (int64_t utc = -315619200; utc < 4102444800; utc += 25990) {
+            time_t moment = (time_t)utc;
+            struct tm tm;
+            int32_t offsets[2] = {0, 0};
+            localtime_r(&moment, &tm);
+            unsigned count = time_zone_offsets(zone, utc + tm.tm_gmtoff, offsets);
+            bool found = count && (offsets[0] == tm.tm_gmtoff || (count == 2 && offsets[1] == tm.tm_gmtoff));
+            if (!found)
+                fail_msg("%s at %lld: %d not %ld", zones[i], (long long)utc, offsets[0], tm.tm_gmtoff);
+        }
+    }
+    unsetenv("TZ");
+    tzset();
+}
+
+static void only_zones_are_loaded(void **state)
+{
+    static const char *const names[] = {
+        "", "Europe/Berlim", "Europe", "/etc/localtime", "../zoneinfo/UTC", "UTC ", "zone.tab", "tzdata.zi"};
+    (void)state;
+    for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
+        const struct time_zone *zone;
+        struct why why = {""};
+        assert_true(time_zone_load(arena, str_of(names[i]), &zone, &why) < 0);
+        assert_true(why.text[0]);
+    }
+}
+
+/* Whatever a damaged file says, it is refused or read within its bounds. */
+static void a_file_that_was_cut_off_is_harmless(void **state)
+{
+    char folder[] = "/tmp/toolgate-zones-XXXXXX", bytes[4096];
+    (void)state;
+    FILE *whole = fopen("/usr/share/zoneinfo/Europe/Berlin", "r");
+    assert_non_null(whole);
+    size_t n = fread(bytes, 1, sizeof(bytes), whole);
+    fclose(whole);
+    assert_non_null(mkdtemp(folder));
+    const char *path = arena_printf(arena, "%s/Cut", folder).at;
+    setenv("TZDIR", folder, 1);
+    for (size_t len = 0; len <= n; len++) {
+        const struct time_zone *zone;
+        struct why why;
+        int32_t offsets[2];
+        FILE *cut = fopen(path, "w");
+        assert_int_equal(fwrite(bytes, 1, len, cut), len);
+        fclose(cut);
+        enum err err = time_zone_load(arena, STR_LIT("Cut"), &zone, &why);
+        assert_true(err == ERR_PARSE || len + 40 > n);
+        if (err == OK)
+            time_zone_offsets(zone, UTC_2026_03_29, offsets);
+    }
+    unsetenv("TZDIR");
+    unlink(path);
+    rmdir(folder);
+}
 
 static void a_day_begins_at_midnight_utc(void **state)
 {
@@ -25,6 +146,7 @@ static void a_day_begins_at_midnight_utc(void **state)
         assert_true(date_read(str_of(days[i].text), &seconds));
         assert_int_equal(days[i].seconds, seconds);
     }
+    unsetenv("TZ");
 }
 
 static void other_texts_are_no_dates(void **state)
@@ -42,7 +164,13 @@ static void other_texts_are_no_dates(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(a_day_begins_at_midnight_utc),
-                                       cmocka_unit_test(other_texts_are_no_dates)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_day_begins_at_midnight_utc), cmocka_unit_test(other_texts_are_no_dates),
+        cmocka_unit_test(summer_time_begins_and_ends),  cmocka_unit_test(agrees_with_libc),
+        cmocka_unit_test(only_zones_are_loaded),        cmocka_unit_test(a_file_that_was_cut_off_is_harmless),
+    };
+    arena = arena_new();
+    int failed = cmocka_run_group_tests_name("base date", tests, NULL, NULL);
+    arena_free(arena);
+    return failed;
 }
