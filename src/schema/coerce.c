@@ -1,8 +1,8 @@
 /*
- * Value by value: what the schema accepts is left alone; what it rejects is
- * read differently only if exactly one reading fits. Each reading is checked
- * against the value's own node, references and branches included, so it cannot
- * bypass a rule.
+ * Value by value: what the schema accepts is left alone; what it rejects is read differently only if exactly
+ * one reading fits. Each reading is checked against the value's own node, references and branches included,
+ * so it cannot bypass a rule. A member that no schema declares is renamed if its name differs from exactly
+ * one unused declared name only in case and separators, or else in a final s.
  */
 #include "schema/coerce.h"
 #include "schema/schema_node.h"

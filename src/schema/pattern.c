@@ -52,7 +52,7 @@ static void add_part(struct fast_regex *fast)
 /* Characters of the last part, none of which is beyond ASCII. */
 static void add_range(struct fast_regex *fast, char from, char to)
 {
-    fast->simple &= from >= 0 && to >= from;
+    fast->simple &= ((unsigned char)from | (unsigned char)to) < 128 && from <= to;
     for (int b = from; b <= to && fast->simple; b++)
         fast->parts[fast->count - 1].set.bits[b / 64] |= (uint64_t)1 << (b % 64);
 }
@@ -374,10 +374,13 @@ static enum err quantifier(struct walk *w)
     if (w->fast->simple) {
         struct part *part = &w->fast->parts[w->fast->count - 1];
         char *end;
-        part->min = c == '{' ? (uint32_t)strtoul(w->in.at + w->at + 1, &end, 10) : c == '+';
-        part->max = c == '?' ? 1 : c != '{' || (*end == ',' && end[1] == '}') ? UINT32_MAX : part->min;
-        if (c == '{' && *end == ',' && end[1] != '}')
-            part->max = (uint32_t)strtoul(end + 1, NULL, 10);
+        part->min = c == '+';
+        part->max = c == '?' ? 1 : UINT32_MAX;
+        if (c == '{') { /* {2}, {2,} or {2,3} */
+            part->min = part->max = (uint32_t)strtoul(w->in.at + w->at + 1, &end, 10);
+            if (*end == ',')
+                part->max = end[1] == '}' ? UINT32_MAX : (uint32_t)strtoul(end + 1, NULL, 10);
+        }
     }
     n += lazy;
     buf_add(w->out, w->in.at + w->at, n);
