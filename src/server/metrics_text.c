@@ -32,9 +32,10 @@ struct label {
     struct str value;
 };
 
-/* `help` is one line without a backslash. */
-static void put_head(struct buf *out, const char *name, const char *type, const char *help)
+/* Of a counter, whose name ends with "_total", or of a gauge. `help` is one line without a backslash. */
+static void put_head(struct buf *out, const char *name, const char *help)
 {
+    const char *type = strcmp(name + strlen(name) - strlen("_total"), "_total") == 0 ? "counter" : "gauge";
     buf_printf(out, "# HELP %s %s\n# TYPE %s %s\n", name, help, name, type);
 }
 
@@ -94,29 +95,29 @@ static void write_sample(struct buf *out, const char *name, uint64_t value, cons
 
 /* A metric with one sample and no label. */
 struct metric {
-    const char *name, *type, *help;
+    const char *name, *help;
     uint64_t value;
 };
 
 static void put_metrics(struct buf *out, const struct metric *list, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
-        put_head(out, list[i].name, list[i].type, list[i].help);
+        put_head(out, list[i].name, list[i].help);
         buf_text(out, list[i].name);
         put_value(out, list[i].value);
     }
 }
 
-static void put_time(struct buf *out, const char *name, const char *type, const char *help, int64_t ns)
+static void put_time(struct buf *out, const char *name, const char *help, int64_t ns)
 {
-    put_head(out, name, type, help);
+    put_head(out, name, help);
     buf_text(out, name);
     put_seconds(out, ns);
 }
 
 /* A metric with a sample for each row: the uint64_t at `offset` of each. */
 struct column {
-    const char *name, *type, *help;
+    const char *name, *help;
     size_t offset;
 };
 
@@ -129,13 +130,18 @@ static void put_columns(struct buf *out, const struct column *columns, size_t co
                         size_t row_count)
 {
     for (size_t i = 0; i < count; i++) {
-        put_head(out, columns[i].name, columns[i].type, columns[i].help);
+        put_head(out, columns[i].name, columns[i].help);
         for (size_t n = 0; n < row_count; n++) {
             uint64_t value;
             memcpy(&value, (const char *)rows[n].at + columns[i].offset, sizeof(value));
             put_sample(out, columns[i].name, value, rows[n].label);
         }
     }
+}
+
+static void put_histogram_head(struct buf *out, const char *name, const char *help)
+{
+    buf_printf(out, "# HELP %s %s\n# TYPE %s histogram\n", name, help, name);
 }
 
 static void put_histogram(struct buf *out, const char *name, const struct label *labels,
@@ -173,7 +179,7 @@ static void put_calls(struct buf *out, const struct metrics *m)
         [CALL_RUN] = "tools/call", [CALL_CHECK] = "toolgate/check", [CALL_REPORT] = "toolgate/report"};
     static const char calls[] = "toolgate_calls_total", problems[] = "toolgate_problems_total",
                       chains[] = "toolgate_repair_chains_total";
-    put_head(out, calls, "counter",
+    put_head(out, calls,
              "Calls that ended, by tool, method, verdict and class. A call that the agent runs ends twice: "
              "its toolgate/check and its toolgate/report.");
     for (size_t t = 0; t < m->tool_count; t++)
@@ -183,14 +189,14 @@ static void put_calls(struct buf *out, const struct metrics *m)
                        {"method", str_of(methods[o->mode])}, {"verdict", str_of(verdict_name(o->verdict))},
                        {"class", str_of(error_class_info(o->class)->name)});
         }
-    put_head(out, problems, "counter",
+    put_head(out, problems,
              "Why calls did not pass: each problem of the arguments or the result by its code, else the "
              "code of the verdict.");
     for (size_t t = 0; t < m->tool_count; t++)
         for (size_t i = 0; i < m->tools[t]->code_count; i++)
             put_sample(out, problems, m->tools[t]->codes[i].count, {"tool", m->tools[t]->name},
                        {"code", m->tools[t]->codes[i].code});
-    put_head(out, chains, "counter",
+    put_head(out, chains,
              "Repair chains that ended: a model's attempts to correct a call's arguments, by how they "
              "ended.");
     for (size_t t = 0; t < m->tool_count; t++)
@@ -204,17 +210,17 @@ static void put_calls(struct buf *out, const struct metrics *m)
 static void put_by_tool(struct buf *out, const struct metrics *m)
 {
     static const struct column columns[] = {
-        {"toolgate_loops_total", "counter",
+        {"toolgate_loops_total",
          "Loops that began: first calls that were refused as a repetition without progress.",
          offsetof(struct metrics_tool, loops)},
-        {"toolgate_calls_saved_total", "counter",
+        {"toolgate_calls_saved_total",
          "Calls that were refused or halted as a loop, and would have run otherwise.",
          offsetof(struct metrics_tool, saved)},
-        {"toolgate_calls_not_run_total", "counter", "Calls whose tool did not run, for any reason.",
+        {"toolgate_calls_not_run_total", "Calls whose tool did not run, for any reason.",
          offsetof(struct metrics_tool, refused)},
-        {"toolgate_calls_rewritten_total", "counter", "Calls whose arguments were repaired or normalised.",
+        {"toolgate_calls_rewritten_total", "Calls whose arguments were repaired or normalised.",
          offsetof(struct metrics_tool, rewritten)},
-        {"toolgate_calls_not_enforced_total", "counter",
+        {"toolgate_calls_not_enforced_total",
          "Verdicts that were only recorded: mode shadow, or a call without a session.",
          offsetof(struct metrics_tool, would)},
     };
@@ -230,17 +236,17 @@ static void put_times(struct buf *out, const struct metrics *m)
 {
     static const char stages[] = "toolgate_stage_seconds", whole[] = "toolgate_call_seconds",
                       operations[] = "mcp_server_operation_duration_seconds";
-    put_head(out, stages, "histogram",
-             "Time of a call in each stage that it passed: queue, schema, policy, ledger, upstream.");
+    put_histogram_head(
+        out, stages, "Time of a call in each stage that it passed: queue, schema, policy, ledger, upstream.");
     for (int i = 0; i < CALL_PARTS; i++) {
         const struct label labels[] = {{"stage", str_of(call_part_name((enum call_part)i))}, {.key = NULL}};
         put_histogram(out, stages, labels, &m->parts[i], &histogram_fine_bounds);
     }
-    put_head(out, whole, "histogram",
-             "Whole time of a call, check or report, from the read of its message to its verdict.");
+    put_histogram_head(out, whole,
+                       "Whole time of a call, check or report, from the read of its message to its verdict.");
     put_histogram(out, whole, &(struct label){.key = NULL}, &m->total, &histogram_fine_bounds);
     /* OpenTelemetry's semantic conventions for MCP: mcp.server.operation.duration with its attributes. */
-    put_head(out, operations, "histogram", "Time of tools/call, as OpenTelemetry names it.");
+    put_histogram_head(out, operations, "Time of tools/call, as OpenTelemetry names it.");
     for (size_t t = 0; t < m->tool_count; t++) {
         const struct metrics_tool *tool = m->tools[t];
         struct label labels[] = {{"mcp_method_name", STR_LIT("tools/call")},
@@ -261,24 +267,18 @@ static void put_times(struct buf *out, const struct metrics *m)
 static void put_upstreams(struct buf *out, const struct upstreams *set)
 {
     static const struct column columns[] = {
-        {"toolgate_upstream_up", "gauge",
-         "1: it takes calls, or starts with the next one; 0: it is down or starting.",
+        {"toolgate_upstream_up", "1: it takes calls, or starts with the next one; 0: it is down or starting.",
          offsetof(struct upstream_figures, up)},
-        {"toolgate_upstream_circuit_open", "gauge",
-         "1: its circuit breaker lets no call through, or only a probe.",
+        {"toolgate_upstream_circuit_open", "1: its circuit breaker lets no call through, or only a probe.",
          offsetof(struct upstream_figures, circuit_open)},
-        {"toolgate_upstream_calls_total", "counter", "Calls that it was sent.",
+        {"toolgate_upstream_calls_total", "Calls that it was sent.",
          offsetof(struct upstream_figures, calls)},
-        {"toolgate_upstream_errors_total", "counter",
-         "Calls that it failed: crash, timeout, 429, 5xx, no tool result.",
+        {"toolgate_upstream_errors_total", "Calls that it failed: crash, timeout, 429, 5xx, no tool result.",
          offsetof(struct upstream_figures, failures)},
-        {"toolgate_upstream_starts_total", "counter",
-         "Starts of its process or connection; the first one included.",
+        {"toolgate_upstream_starts_total", "Starts of its process or connection; the first one included.",
          offsetof(struct upstream_figures, starts)},
-        {"toolgate_upstream_in_flight", "gauge", "Calls under way.",
-         offsetof(struct upstream_figures, in_flight)},
-        {"toolgate_upstream_queued", "gauge", "Calls that wait for it.",
-         offsetof(struct upstream_figures, queued)},
+        {"toolgate_upstream_in_flight", "Calls under way.", offsetof(struct upstream_figures, in_flight)},
+        {"toolgate_upstream_queued", "Calls that wait for it.", offsetof(struct upstream_figures, queued)},
     };
     struct arena *arena = arena_new();
     struct upstream_figures *list;
@@ -298,41 +298,36 @@ static void put_ledger(struct buf *out, const struct server *server)
                       times[] = "toolgate_ledger_redis_seconds";
     struct ledger_status s;
     ledger_status(server->gate.ledger, &s);
-    put_head(out, up, "gauge", "1: the configured ledger answers; 0: Redis is away.");
+    put_head(out, up, "1: the configured ledger answers; 0: Redis is away.");
     put_sample(out, up, s.on_outage ? s.connected : 1, {"engine", str_of(s.engine)});
-    put_head(out, requests, "counter",
-             "Calls by the engine that judged their budgets and loops; none: nobody did.");
+    put_head(out, requests, "Calls by the engine that judged their budgets and loops; none: nobody did.");
     for (int i = 0; i < METRICS_ENGINES; i++)
         put_sample(out, requests, server->metrics.engines[i], {"engine", str_of(metrics_engine_name(i))});
     const struct metric local[] = {
-        {"toolgate_ledger_sessions", "gauge", "Sessions in the local ledger.", s.sessions},
-        {"toolgate_ledger_bytes", "gauge", "Memory of the local ledger.", s.bytes},
-        {"toolgate_ledger_evicted_total", "counter",
-         "Sessions that the local ledger forgot for want of memory.", s.forgotten},
-        {"toolgate_ledger_loads_total", "counter",
+        {"toolgate_ledger_sessions", "Sessions in the local ledger.", s.sessions},
+        {"toolgate_ledger_bytes", "Memory of the local ledger.", s.bytes},
+        {"toolgate_ledger_evicted_total", "Sessions that the local ledger forgot for want of memory.",
+         s.forgotten},
+        {"toolgate_ledger_loads_total",
          "Sessions that were read from the store, as they were not in this daemon's cache.", s.loads},
     };
     const struct metric redis[] = {
-        {"toolgate_ledger_connects_total", "counter", "Connections to Redis.", s.connects},
-        {"toolgate_ledger_outages_total", "counter", "Outages of Redis.", s.outages},
-        {"toolgate_ledger_uncounted_total", "counter", "Requests that passed uncounted during an outage.",
-         s.uncounted},
-        {"toolgate_ledger_refused_total", "counter", "Requests that were refused during an outage.",
-         s.refused},
-        {"toolgate_ledger_conflicts_total", "counter",
-         "Commits that another daemon came before; they were made again.", s.conflicts},
-        {"toolgate_ledger_merged_total", "counter", "Requests of an outage that Redis was given afterwards.",
-         s.merged},
-        {"toolgate_ledger_lost_total", "counter",
-         "Requests of an outage that found no place to wait for Redis.", s.lost},
-        {"toolgate_ledger_waiting", "gauge", "Sessions with requests that Redis has not been given yet.",
-         s.waiting},
+        {"toolgate_ledger_connects_total", "Connections to Redis.", s.connects},
+        {"toolgate_ledger_outages_total", "Outages of Redis.", s.outages},
+        {"toolgate_ledger_uncounted_total", "Requests that passed uncounted during an outage.", s.uncounted},
+        {"toolgate_ledger_refused_total", "Requests that were refused during an outage.", s.refused},
+        {"toolgate_ledger_conflicts_total", "Commits that another daemon came before; they were made again.",
+         s.conflicts},
+        {"toolgate_ledger_merged_total", "Requests of an outage that Redis was given afterwards.", s.merged},
+        {"toolgate_ledger_lost_total", "Requests of an outage that found no place to wait for Redis.",
+         s.lost},
+        {"toolgate_ledger_waiting", "Sessions with requests that Redis has not been given yet.", s.waiting},
     };
     put_metrics(out, local, COUNT_OF(local));
     if (!s.on_outage)
         return;
     put_metrics(out, redis, COUNT_OF(redis));
-    put_head(out, times, "histogram", "Time from a command to Redis to its answer.");
+    put_histogram_head(out, times, "Time from a command to Redis to its answer.");
     put_histogram(out, times, &(struct label){.key = NULL}, s.redis_times, &histogram_fine_bounds);
 }
 
@@ -347,13 +342,13 @@ static void put_policies(struct buf *out, const struct server *server)
     for (size_t i = 0; i < g->unmatched_count; i++)
         unmatched += g->unmatched[i].why != NULL;
     const struct metric before[] = {
-        {"toolgate_policy_errors_total", "counter", "Calls that were refused because a policy failed.",
+        {"toolgate_policy_errors_total", "Calls that were refused because a policy failed.",
          server->metrics.policy_errors},
-        {"toolgate_tools_busy_total", "counter",
+        {"toolgate_tools_busy_total",
          "Times that a tool became busy to a user, as its policy used up its time.", server->busy.times},
     };
     put_metrics(out, before, COUNT_OF(before));
-    put_head(out, failed, "counter",
+    put_head(out, failed,
              "Errors and exceeded deadlines of a policy's hooks, since its generation was loaded.");
     for (size_t i = 0; i < policy_set_count(g->policies); i++) {
         const struct policy *policy = policy_set_at(g->policies, i);
@@ -361,21 +356,19 @@ static void put_policies(struct buf *out, const struct server *server)
         put_sample(out, failed, failures ? failures->count : 0, {"policy", policy->file});
     }
     const struct metric after[] = {
-        {"toolgate_policies_quarantined", "gauge",
+        {"toolgate_policies_quarantined",
          "Policies that stalled the daemon and no longer run; their tools' calls fail.", quarantined},
-        {"toolgate_policies_unmatched", "gauge", "Policies whose tool does not exist.", unmatched},
-        {"toolgate_shadow_expired", "gauge",
+        {"toolgate_policies_unmatched", "Policies whose tool does not exist.", unmatched},
+        {"toolgate_shadow_expired",
          "Modes shadow whose shadow_until has come, and that still enforce nothing.",
          shadow_watch_count(server)},
-        {"toolgate_policies", "gauge", "Policies of the generation that is served.",
-         policy_set_count(g->policies)},
-        {"toolgate_tools", "gauge", "Tools of the generation that is served.", g->tool_count},
+        {"toolgate_policies", "Policies of the generation that is served.", policy_set_count(g->policies)},
+        {"toolgate_tools", "Tools of the generation that is served.", g->tool_count},
     };
     put_metrics(out, after, COUNT_OF(after));
-    put_head(out, info, "gauge", "The generation that is served.");
+    put_head(out, info, "The generation that is served.");
     put_sample(out, info, 1, {"hash", g->hash});
-    put_metrics(
-        out, &(struct metric){"toolgate_generation", "gauge", "Its number since the start.", g->number}, 1);
+    put_metrics(out, &(struct metric){"toolgate_generation", "Its number since the start.", g->number}, 1);
 }
 
 static void put_reloads(struct buf *out, const struct server *server)
@@ -383,15 +376,15 @@ static void put_reloads(struct buf *out, const struct server *server)
     static const char *const results[RELOAD_RESULTS] = {"ok", "unchanged", "failed"};
     static const char reloads[] = "toolgate_reloads_total";
     const struct reload_figures *figures = reload_figures(server->reloader);
-    put_head(out, reloads, "counter", "Reloads, by their result.");
+    put_head(out, reloads, "Reloads, by their result.");
     for (int i = 0; i < RELOAD_RESULTS; i++)
         put_sample(out, reloads, figures->counts[i], {"result", str_of(results[i])});
     put_metrics(out,
-                &(struct metric){"toolgate_last_reload_successful", "gauge",
+                &(struct metric){"toolgate_last_reload_successful",
                                  "0: the last reload failed, and the generation before it is served.",
                                  !figures->failed},
                 1);
-    put_time(out, "toolgate_last_reload_timestamp_seconds", "gauge",
+    put_time(out, "toolgate_last_reload_timestamp_seconds",
              "When the last reload ended, or the daemon started.",
              (figures->at_ms ? figures->at_ms : server->started_ms) * NS_PER_MS);
 }
@@ -404,28 +397,25 @@ static void put_connections(struct buf *out, const struct server *server)
     uint64_t records_dropped = decision_log_dropped(server->gate.decisions, &sinks_down);
     const struct http_listener_counts *http = http_endpoint_counts(server->http_endpoint);
     const struct metric list[] = {
-        {"toolgate_connections", "gauge", "Open connections of clients.", server->client_count},
-        {"toolgate_connections_max", "gauge", "Connections that may be open.", server->connections_max},
-        {"toolgate_connections_accepted_total", "counter", "Connections since the start.", server->accepted},
-        {"toolgate_connections_refused_total", "counter",
+        {"toolgate_connections", "Open connections of clients.", server->client_count},
+        {"toolgate_connections_max", "Connections that may be open.", server->connections_max},
+        {"toolgate_connections_accepted_total", "Connections since the start.", server->accepted},
+        {"toolgate_connections_refused_total",
          "Connections that were refused: limits, or a user who is not allowed.", server->refused},
-        {"toolgate_requests_in_flight", "gauge", "Requests without a reply yet.", server->pending},
-        {"toolgate_buffered_bytes", "gauge", "Bytes in the buffers of all connections.",
-         loop_bytes(server->loop)},
-        {"toolgate_calls_cancelled_total", "counter", "Calls whose client cancelled them or left.",
+        {"toolgate_requests_in_flight", "Requests without a reply yet.", server->pending},
+        {"toolgate_buffered_bytes", "Bytes in the buffers of all connections.", loop_bytes(server->loop)},
+        {"toolgate_calls_cancelled_total", "Calls whose client cancelled them or left.",
          server->metrics.cancelled},
-        {"toolgate_sessions_looping", "gauge", "Sessions whose last call was refused as a loop.",
+        {"toolgate_sessions_looping", "Sessions whose last call was refused as a loop.",
          server->metrics.looping_count},
-        {"toolgate_decisions_dropped_total", "counter", "Records that the decision log could not write.",
+        {"toolgate_decisions_dropped_total", "Records that the decision log could not write.",
          records_dropped},
-        {"toolgate_decision_sinks_down", "gauge", "Places of the decision log that cannot be written now.",
+        {"toolgate_decision_sinks_down", "Places of the decision log that cannot be written now.",
          sinks_down},
-        {"toolgate_log_lines_dropped_total", "counter", "Lines that the log could not write.",
-         log_lines_dropped()},
-        {"toolgate_http_connections_total", "counter", "Connections to this endpoint.", http->accepted},
-        {"toolgate_http_refused_total", "counter", "Requests to it that got a status from 400 on.",
-         http->refused},
-        {"toolgate_http_timed_out_total", "counter",
+        {"toolgate_log_lines_dropped_total", "Lines that the log could not write.", log_lines_dropped()},
+        {"toolgate_http_connections_total", "Connections to this endpoint.", http->accepted},
+        {"toolgate_http_refused_total", "Requests to it that got a status from 400 on.", http->refused},
+        {"toolgate_http_timed_out_total",
          "Requests that did not arrive, and replies that were not read, in time.", http->timed_out},
     };
     put_metrics(out, list, COUNT_OF(list));
@@ -445,13 +435,12 @@ static void put_process(struct buf *out, const struct server *server)
     int64_t us = (usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) * (NS_PER_S / NS_PER_US) +
                  usage.ru_utime.tv_usec + usage.ru_stime.tv_usec;
     put_metrics(out,
-                &(struct metric){"process_resident_memory_bytes", "gauge", "Resident memory.",
+                &(struct metric){"process_resident_memory_bytes", "Resident memory.",
                                  pages * (uint64_t)sysconf(_SC_PAGESIZE)},
                 1);
-    put_time(out, "process_cpu_seconds_total", "counter", "User and system time.", us * NS_PER_US);
-    put_time(out, "process_start_time_seconds", "gauge", "When the daemon started.",
-             server->started_ms * NS_PER_MS);
-    put_head(out, "toolgate_build_info", "gauge", "The version that runs.");
+    put_time(out, "process_cpu_seconds_total", "User and system time.", us * NS_PER_US);
+    put_time(out, "process_start_time_seconds", "When the daemon started.", server->started_ms * NS_PER_MS);
+    put_head(out, "toolgate_build_info", "The version that runs.");
     put_sample(out, "toolgate_build_info", 1, {"version", STR_LIT(TOOLGATE_VERSION)});
 }
 
