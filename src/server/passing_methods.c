@@ -366,9 +366,9 @@ static enum request_status reply_result(struct request *r, const struct json *re
 static enum request_status reply_not_found(struct request *r, struct str message)
 {
     struct buf data = buf_in(r->arena);
-    buf_text(&data, "{\"uri\":");
-    json_write_string(&data, str_cut(json_str(json_get_text(r->params, "uri")), SERVED_URI_MAX_BYTES));
-    buf_byte(&data, '}');
+    struct json_out out = json_out(&data);
+    struct str uri = json_str(json_get_text(r->params, "uri"));
+    json_put_object(&out, FIELD_STR("uri", str_cut(uri, SERVED_URI_MAX_BYTES)));
     return reply_error_data(r, r->modern ? RPC_INVALID_PARAMS : RPC_RESOURCE_NOT_FOUND, message,
                             buf_view(&data));
 }
@@ -396,11 +396,8 @@ static enum request_status reply_answer(struct request *r)
         return reply_upstream_error(r, answer->rpc_code, answer->quoted, answer->rpc_data);
     struct buf data = buf_in(r->arena);
     struct json_out out = json_out(&data);
-    json_open(&out, '{');
-    json_fields(&out, FIELD_TEXT("name", "unavailable"), FIELD_OPTIONAL("code", answer->code));
-    if (answer->after_s >= 0)
-        json_field_int(&out, "after_s", answer->after_s);
-    json_close(&out, '}');
+    json_put_object(&out, FIELD_TEXT("name", "unavailable"), FIELD_OPTIONAL("code", answer->code),
+                    FIELD_IF(answer->after_s >= 0, FIELD_NUM("after_s", answer->after_s)));
     return reply_error_data(r, RPC_UNAVAILABLE, answer->detail, buf_view(&data));
 }
 

@@ -44,14 +44,9 @@ static void write_error(struct buf *buf, struct str id, int64_t code, struct str
 {
     struct json_out out = json_out(buf);
     json_open(&out, '{');
-    json_field_text(&out, "jsonrpc", "2.0");
-    if (id.len)
-        json_field_raw(&out, "id", id);
-    json_field_open(&out, "error", '{');
-    json_fields(&out, FIELD_NUM("code", code), FIELD_STR("message", message));
-    if (data.len)
-        json_field_raw(&out, "data", data);
-    json_close(&out, '}');
+    json_fields(&out, FIELD_TEXT("jsonrpc", "2.0"), FIELD_IF(id.len, FIELD_RAW("id", id)));
+    json_field_object(&out, "error", FIELD_NUM("code", code), FIELD_STR("message", message),
+                      FIELD_IF(data.len, FIELD_RAW("data", data)));
     json_close(&out, '}');
     buf_byte(buf, '\n');
 }
@@ -61,13 +56,9 @@ void jsonrpc_write_error(struct buf *buf, struct str id, enum rpc_error error, s
 {
     const struct jsonrpc_error_info *info = &errors[error];
     struct buf own = {0};
+    struct json_out out = json_out(&own);
     if (!data.len && info->name) {
-        struct json_out out = json_out(&own);
-        json_open(&out, '{');
-        json_field_text(&out, "name", info->name);
-        if (info->key)
-            json_field_text(&out, "key", info->key);
-        json_close(&out, '}');
+        json_put_object(&out, FIELD_TEXT("name", info->name), FIELD_OPTIONAL("key", str_of(info->key)));
         data = buf_view(&own);
     }
     write_error(buf, id, info->code, message, data);
@@ -110,11 +101,8 @@ enum err reply_refuse(struct request *request, enum rpc_error error, const char 
 void reply_notification(struct client *client, const char *method, struct str params)
 {
     struct json_out out = json_out(conn_out(client->conn));
-    json_open(&out, '{');
-    json_fields(&out, FIELD_TEXT("jsonrpc", "2.0"), FIELD_TEXT("method", method));
-    if (params.len)
-        json_field_raw(&out, "params", params);
-    json_close(&out, '}');
+    json_put_object(&out, FIELD_TEXT("jsonrpc", "2.0"), FIELD_TEXT("method", method),
+                    FIELD_IF(params.len, FIELD_RAW("params", params)));
     buf_byte(out.buf, '\n');
 }
 
