@@ -68,23 +68,6 @@ static void on_eof(void *owner, size_t partial_line)
     client_close_if_done(client);
 }
 
-static struct user_calls *join_user(struct server *server, uid_t uid)
-{
-    struct user_calls *user;
-    LIST_FOREACH (user, &server->users, link)
-        if (user->uid == uid)
-            break;
-    if (!user) {
-        user = calloc(1, sizeof(*user));
-        if (!user)
-            abort();
-        user->uid = uid;
-        LIST_INSERT_HEAD(&server->users, user, link);
-    }
-    user->connections++;
-    return user;
-}
-
 static void on_gone(void *owner)
 {
     struct client *client = owner;
@@ -105,36 +88,31 @@ static void on_gone(void *owner)
 
 static const struct conn_callbacks callbacks = {on_line, on_too_long, on_eof, on_gone, NULL, NULL};
 
-/* Sends one error. Reads what the peer has sent: a close with unread bytes would reset the connection, and
- * the error would be lost. */
-static void refuse(int fd, enum rpc_error error, const char *message)
+/* Sends one error, and logs one line a second of each user's, which counts the others. `peer` NULL: it is not
+ * known. */
+static void refuse(struct server *server, int fd, const struct peer *peer, const char *why,
+                   enum rpc_error error, const char *message)
 {
     char sink[4096];
     struct buf line = {0};
+    uint64_t held;
+    server->refused++;
+    if (rate_limit_allow(&server->refusals[peer ? peer->uid % SERVER_REFUSAL_LIMITS : 0], 1, &held))
+        log_event(LOG_WARN, "connection_refused", LOG_TEXT("why", why),
+                  LOG_TEXT("user", peer ? peer->user : NULL), LOG_NUM("open", server->client_count),
+                  LOG_NUM("not_logged", held));
     jsonrpc_write_error(&line, STR_NONE, error, str_of(message), STR_NONE);
     (void)!send(fd, line.at, line.len, MSG_NOSIGNAL | MSG_DONTWAIT);
     shutdown(fd, SHUT_WR);
+    /* A close with unread bytes would reset the connection, and the error would be lost. */
     for (int i = 0; i < 16 && recv(fd, sink, sizeof(sink), MSG_DONTWAIT) > 0; i++)
         continue;
     buf_clear(&line);
 }
 
-/* A peer that tries again and again adds one line a second to the log, which counts the others. */
-static void log_refusal(struct server *server, const char *why, const char *user, uid_t uid)
-{
-    uint64_t held;
-    struct rate_limit *limit = &server->refusals[uid % SERVER_REFUSAL_LIMITS];
-    if (rate_limit_allow(limit, 1, &held))
-        log_event(LOG_WARN, "connection_refused", LOG_TEXT("why", why), LOG_TEXT("user", user),
-                  LOG_NUM("open", server->client_count), LOG_NUM("not_logged", held));
-}
-
 static void on_no_files(void *owner, int fd)
 {
-    struct server *server = owner;
-    server->refused++;
-    log_refusal(server, "no file descriptor left", NULL, 0);
-    refuse(fd, RPC_FILES,
+    refuse(owner, fd, NULL, "no file descriptor left", RPC_FILES,
            "the daemon has no file descriptor left for another connection: raise LimitNOFILE= of its service "
            "(ulimit -n), or lower limits.connections");
 }
@@ -153,16 +131,14 @@ static bool admit(struct server *server, int fd, const struct peer *peer)
                  "%zu connections are open, the most that %s: close one, or raise it", server->client_count,
                  by_files ? "the limit of open files allows (LimitNOFILE= of the service, ulimit -Hn)"
                           : "limits.connections in the configuration allows");
-        refuse(fd, RPC_CONNECTIONS, message);
-        log_refusal(server, "limits.connections", peer->user, peer->uid);
+        refuse(server, fd, peer, "limits.connections", RPC_CONNECTIONS, message);
         return false;
     }
     if (!peer_may_connect(config, peer)) {
         snprintf(message, sizeof(message),
                  "user %s (uid %u) is not in the daemon's allow list: ask its operator for a rule in 'allow'",
                  peer->user, (unsigned)peer->uid);
-        refuse(fd, RPC_NOT_WELCOME, message);
-        log_refusal(server, "allow", peer->user, peer->uid);
+        refuse(server, fd, peer, "allow", RPC_NOT_WELCOME, message);
         return false;
     }
     return true;
@@ -177,17 +153,29 @@ static void on_accepted(void *owner, int fd)
     bool known = getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &credentials, &size) == 0;
     if (known)
         peer_init(&peer, credentials.uid, credentials.gid, credentials.pid);
+    server->refused += !known;
     if (!known || !admit(server, fd, &peer)) {
-        server->refused++;
         close(fd);
         return;
     }
+    struct user_calls *user;
+    LIST_FOREACH (user, &server->users, link)
+        if (user->uid == peer.uid)
+            break;
+    if (!user) {
+        user = calloc(1, sizeof(*user));
+        if (!user)
+            abort();
+        user->uid = peer.uid;
+        LIST_INSERT_HEAD(&server->users, user, link);
+    }
+    user->connections++;
     struct client *client = calloc(1, sizeof(*client));
     if (!client)
         abort();
     client->server = server;
     client->peer = peer;
-    client->user = join_user(server, peer.uid);
+    client->user = user;
     client->log_level = MCP_LOG_LEVEL_INFO;
     client->asked_level = MCP_LOG_LEVEL_NONE;
     server->client_count++;

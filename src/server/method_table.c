@@ -73,14 +73,13 @@ static const char *const legacy_versions[] = {MCP_NEWEST_LEGACY, MCP_2025_06_18,
  * "extensions":{"dev.toolgate/gate":{"methods":[…]}}}, and "instructions", if any. */
 static void put_capabilities(struct request *r, struct json_out *out)
 {
+    bool completions = !mcp_version_before(request_protocol(r), MCP_2025_03_26);
     json_field_open(out, "capabilities", '{');
-    json_field_raw(out, "tools", STR_LIT("{\"listChanged\":true}"));
-    json_field_raw(out, "prompts", STR_LIT("{\"listChanged\":true}"));
-    json_field_raw(out, "resources", STR_LIT("{\"subscribe\":true,\"listChanged\":true}"));
-    if (!mcp_version_before(request_protocol(r), MCP_2025_03_26))
-        json_field_raw(out, "completions", STR_LIT("{}"));
-    if (!r->modern)
-        json_field_raw(out, "logging", STR_LIT("{}"));
+    json_fields(out, FIELD_RAW("tools", STR_LIT("{\"listChanged\":true}")),
+                FIELD_RAW("prompts", STR_LIT("{\"listChanged\":true}")),
+                FIELD_RAW("resources", STR_LIT("{\"subscribe\":true,\"listChanged\":true}")),
+                FIELD_IF(completions, FIELD_RAW("completions", STR_LIT("{}"))),
+                FIELD_IF(!r->modern, FIELD_RAW("logging", STR_LIT("{}"))));
     json_field_open(out, r->modern ? "extensions" : "experimental", '{');
     json_field_open(out, GATE_EXTENSION, '{');
     json_field_open(out, "methods", '[');
