@@ -107,14 +107,6 @@ static const struct json *value_option(lua_State *L, int at, const char *name, s
     return value;
 }
 
-static const struct json *object_option(lua_State *L, int at, const char *name, struct arena *arena)
-{
-    const struct json *value = value_option(L, at, name, arena);
-    if (value && !json_is(value, JSON_OBJECT) && value->len)
-        luaL_error(L, "option '%s': expected a table with names, got a list", name);
-    return value;
-}
-
 struct call_options {
     struct call_request request;
     struct peer peer;
@@ -139,7 +131,9 @@ static void read_options(lua_State *L, int at, struct spec_gate *g, struct call_
         luaL_error(L, "option 'turn': expected a whole number from 0");
     r->turn = (uint32_t)n;
     r->facts = value_option(L, at, "facts", g->arena);
-    r->context = object_option(L, at, "context", g->arena);
+    r->context = value_option(L, at, "context", g->arena);
+    if (r->context && !json_is(r->context, JSON_OBJECT) && r->context->len)
+        luaL_error(L, "option 'context': expected a table with names, got a list");
     a->result = value_option(L, at, "result", g->arena);
     if (user.len) {
         peer_init_example(&a->peer, user);
@@ -173,29 +167,32 @@ static void set_value(lua_State *L, const char *name, const struct json *value)
     lua_setfield(L, -2, name);
 }
 
-static void rename_field(lua_State *L, const char *from, const char *to)
+/* JSON that was written for the caller, as a Lua value. */
+static void push_text(lua_State *L, struct spec_gate *g, const struct buf *text)
 {
-    lua_getfield(L, -1, from);
-    lua_setfield(L, -2, to);
-    lua_pushnil(L);
-    lua_setfield(L, -2, from);
+    struct json value = {.type = JSON_NULL};
+    struct json_error fault;
+    json_parse(g->arena, buf_view(text), NULL, &value, &fault);
+    lua_json_push(L, &value, LUA_JSON_SPEC);
 }
 
 /* The members of the verdict, under the names that policies use, and further properties of the call. */
 static int return_call(lua_State *L, struct spec_gate *g, const struct call_options *a, struct call *call)
 {
+    static const char *const renamed[][2] = {{"error_class", "class"}, {"messages", "problems"}};
     const struct call_outcome *outcome = call_outcome(call);
     struct buf text = buf_in(g->arena);
-    struct json verdict = {.type = JSON_OBJECT};
-    struct json_error fault;
     struct json_out out = json_out(&text);
     json_open(&out, '{');
     verdict_write(&out, outcome->verdict);
     json_close(&out, '}');
-    json_parse(g->arena, buf_view(&text), NULL, &verdict, &fault);
-    lua_json_push(L, &verdict, LUA_JSON_SPEC);
-    rename_field(L, "error_class", "class");
-    rename_field(L, "messages", "problems");
+    push_text(L, g, &text);
+    for (size_t i = 0; i < sizeof(renamed) / sizeof(renamed[0]); i++) {
+        lua_getfield(L, -1, renamed[i][0]);
+        lua_setfield(L, -2, renamed[i][1]);
+        lua_pushnil(L);
+        lua_setfield(L, -2, renamed[i][0]);
+    }
     set_string(L, "tool", a->request.tool);
     set_string(L, "session", a->request.session);
     set_string(L, "call_id", call_id(call));
@@ -258,8 +255,6 @@ static int gate_list(lua_State *L)
     struct spec_gate *g = begin(L);
     struct call_options a = {.result = NULL};
     struct buf text = buf_in(g->arena);
-    struct json list = {.type = JSON_ARRAY};
-    struct json_error fault;
     read_options(L, 2, g, &a);
     struct catalog_request request = {.all = true,
                                       .peer = a.request.peer,
@@ -267,8 +262,7 @@ static int gate_list(lua_State *L)
                                       .goal = a.request.goal,
                                       .context = a.request.context};
     catalog_write(g->arena, g->gate.generation, &request, &text);
-    json_parse(g->arena, buf_view(&text), NULL, &list, &fault);
-    lua_json_push(L, &list, LUA_JSON_SPEC);
+    push_text(L, g, &text);
     return 1;
 }
 
