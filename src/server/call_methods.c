@@ -54,7 +54,7 @@ static enum err read_call(struct request *r, enum call_mode mode, struct call_re
     return refused ? ERR_PARSE : OK;
 }
 
-/* A report that nobody can place counts nothing: the agent's program hears why, and so does the operator. */
+/* A report of an unknown call counts nothing: the error and toolgate/status say why. */
 static enum err refuse_report(struct request *r, struct str why)
 {
     problems_note(r->client, PROBLEM_REPORT_UNPLACED, why);

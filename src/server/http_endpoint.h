@@ -41,8 +41,8 @@ http_route_write metrics_text_route;
  * run and not counted.
  *
  * The files have no user's content, so a browser loads them without the token; the script sends it with each
- * request for JSON, in the Authorization header. A cookie would go to every port of localhost, whoever
- * listens there, and could be sent by pages of other origins.
+ * request for JSON, in the Authorization header. A browser would send a cookie to every port of localhost,
+ * also from pages of other origins.
  */
 
 /* Keeps the latest decisions from now on, or no longer. */

@@ -32,8 +32,8 @@ enum err listener_new(struct event_base *base, const char *path, mode_t mode,
  * so that connections that ended in it make room. NULL is allowed. */
 void listener_accept(struct listener *listener);
 
-/* Before listener_free of a daemon that stops: accepts every connection that waits, as nobody else can. Those
- * that wait at systemd's socket are left to the next daemon. */
+/* Before listener_free of a daemon that stops: accepts every connection that waits, as no other process can.
+ * Those that wait at systemd's socket are left to the next daemon. */
 void listener_accept_last(struct listener *listener);
 
 /* Removes the socket's file, unless it is systemd's or another daemon's. Connections stay open. */

@@ -150,7 +150,7 @@ bool mcp_wants_log(const struct request *r, struct str level)
     return least >= 0 && param_log_level(level) >= least;
 }
 
-/* Servers send to all clients what the most curious one wants; each client gets what it wants itself. */
+/* Servers send the log messages of the lowest level that a client wants; each client gets its own level. */
 static void set_level_of_servers(struct server *server)
 {
     const struct client *client;

@@ -68,7 +68,7 @@ bool elicitation_answer(struct client *client, const struct json *message);
 void passing_lists_changed(struct server *server);
 /* "lists":{"prompts","resources","templates","warnings"}. */
 void passing_write_status(struct json_out *out, struct server *server);
-/* subscriptions/listen with resourceSubscriptions: those that exist are watched; the client is told which. */
+/* subscriptions/listen with resourceSubscriptions: watches those that exist and names them to the client. */
 void passing_watch_all(struct request *request, struct subscription *by, const struct json *uris);
 void passing_free(struct server *server);
 
@@ -84,7 +84,7 @@ enum list_changed { LIST_CHANGED_TOOLS, LIST_CHANGED_PROMPTS, LIST_CHANGED_RESOU
 /* Notifies every client that wants it, in the way of its era. */
 void subscriptions_changed(struct server *server, enum list_changed list);
 
-/* A resource of this upstream has changed: likewise those that watch it. */
+/* A resource of this upstream has changed: notifies the clients that watch it. */
 void subscriptions_resource_updated(struct server *server, struct str upstream, struct str uri);
 
 /* Watches a resource. `by`: the subscription that wants it; NULL: resources/subscribe. NULL, or why not, as

@@ -325,7 +325,7 @@ static unsigned decide(struct server *server, struct arena *arena, const struct 
         if (body->len > PAGE_BODY_MAX_BYTES)
             status = bad_request(
                 body, arena_printf(arena, "the verdict is larger than %u bytes", PAGE_BODY_MAX_BYTES));
-    } else { /* a dry run waits for nobody */
+    } else { /* a dry run waits for nothing */
         call_cancel(call);
         status = bad_request(body, STR_LIT("the check did not finish at once"));
     }

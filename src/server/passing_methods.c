@@ -255,7 +255,7 @@ struct passed { /* a request under way */
  * log, since only the client can put a note beside it. */
 struct guard {
     unsigned enforced; /* pattern sets (result/pattern_sets.h), of all gateways */
-    unsigned shadowed; /* only told in the log */
+    unsigned shadowed; /* only logged */
 };
 
 static struct guard guard_of(const struct server *server)

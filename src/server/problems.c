@@ -51,7 +51,7 @@ void problems_write(struct json_out *out, const struct server *server)
     json_close(out, ']');
 }
 
-/* ---- checks that nobody reports ------------------------------------------------
+/* ---- checks without a report ------------------------------------------------
  * Counted per connection: a program that opens one for each call is not seen. */
 
 uint32_t unreported_add(struct client *client, struct str step)
@@ -94,7 +94,7 @@ static const struct gate_key {
     struct str key; /* without the prefix */
     const char *param_of;
     bool anywhere;  /* a parameter of this name has another meaning */
-    unsigned types; /* bits of enum json_type; 0: whoever reads it refuses the others */
+    unsigned types; /* bits of enum json_type; 0: its reader refuses the others */
 } keys[] = {
     {STR("session"), "toolgate/session", false, 0},
     {STR("turn"), "toolgate/turn", false, 0},
@@ -146,7 +146,7 @@ static void note_dropped(struct request *r, size_t key, const char *why)
                                   STR_ARG(trace_key_names[key]), why));
 }
 
-/* False: the member is none of the three keys. */
+/* False: the member is another key. */
 static bool take_trace_key(struct request *r, const struct json_member *member)
 {
     size_t key = 0;

@@ -49,7 +49,7 @@ void problems_note(struct client *client, enum problem_kind kind, struct str tex
 /* "problems":[{"code","count","last","client","last_ms"}]: only kinds that occurred. */
 void problems_write(struct json_out *out, const struct server *server);
 
-/* ---- checks that nobody reports: such a program has no budgets, no loop detection and no result hooks, and
+/* ---- checks without a report: such a program has no budgets, no loop detection and no result hooks, and
  * nothing else would tell it ---- */
 
 #define UNREPORTED_MAX 8u /* checks in a row without a report; from the next one on, each verdict says so */
@@ -75,7 +75,7 @@ void unreported_clear(struct client *client);
  * would end a model's run. */
 enum err gate_keys_check(struct request *request);
 
-/* Adds to request->notices, whatever the method; the text lives in the request's arena. */
+/* Adds to request->notices, of any method; the text lives in the request's arena. */
 void gate_keys_notice(struct request *request, enum problem_kind kind, struct str text);
 
 #endif

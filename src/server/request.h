@@ -59,8 +59,8 @@ void request_serve(struct client *client, struct str line);
 /* Frees a pending request after its reply. */
 void request_done(struct request *request);
 
-/* A callback of whatever a pending request waits for: answers by request->answer, and frees the request
- * unless that waits again. */
+/* The callback of what a pending request waits for: answers by request->answer, and frees the request unless
+ * it waits again. */
 void request_answer(void *request);
 
 /* What a handler returns after it has begun what request_answer ends: if that is done already, answers now.

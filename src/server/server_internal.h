@@ -46,7 +46,7 @@ struct server_lists {        /* prompts, resources and templates for clients: se
     struct served *before;   /* for clients in the middle of its pages */
     uint32_t number;         /* of `now` */
     uint64_t warned;         /* hash of the warnings that were logged */
-    struct timer due;        /* set: they are made anew */
+    struct timer due;        /* set: the lists will be made again */
     struct rate_limit lines; /* in the log, about what servers list and answer */
 };
 
@@ -66,7 +66,7 @@ struct server {
     uint64_t accepted, refused;                        /* connections since the start */
     struct rate_limit refusals[SERVER_REFUSAL_LIMITS]; /* of log lines, by the uid that is refused */
     int64_t started_ms, generation_ms;                 /* since when it runs, and serves this generation */
-    int64_t started_boot_ns;                           /* the start on a clock that nobody sets */
+    int64_t started_boot_ns;                           /* the start on a clock that is never set */
     struct problem_notes problems;
     struct reloader *reloader;
     struct server_lists lists;

@@ -17,7 +17,7 @@ struct quarantine;
 
 /* Makes the folder, for this user alone, if it is missing. ERR_CONFIG: another user could write into it,
  * replace it or has made it, so nothing in it can be trusted; `why` has the fix. A folder that cannot be made
- * is no error here: whoever needs a file of it reports that. */
+ * is no error here: what needs a file of it reports that. */
 enum err state_dir_prepare(struct arena *arena, const struct config *config, struct why *why);
 
 /* The path of one of these files, in the arena. */

@@ -23,7 +23,7 @@
 #include <inttypes.h>
 #include <unistd.h>
 
-/* A policy of one tool is seen by whoever may call that; one of several tools by the operator. */
+/* Users see the policies of tools that they may call; those of several tools are the operator's. */
 static bool may_see(const struct client *client, const struct policy *policy)
 {
     return policy_is_overlay(policy) ? client_is_operator(client) : client_may_call(client, policy->name);

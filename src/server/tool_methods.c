@@ -197,7 +197,7 @@ static const struct response_schemas *operators(const struct request *r)
     return &r->client->server->gate.generation->schemas;
 }
 
-/* NULL: there is none of that name. */
+/* NULL: no schema has that name. */
 static const struct json *find_schema(const struct request *r, struct str name)
 {
     const struct response_schema *theirs = response_schemas_find(operators(r), name);
