@@ -87,11 +87,3 @@ void response_schemas_load(struct arena *arena, const char *folder, struct gener
     }
     free(entries);
 }
-
-const struct response_schema *response_schemas_find(const struct response_schemas *schemas, struct str name)
-{
-    for (size_t i = 0; i < schemas->count; i++)
-        if (str_eq(schemas->list[i].name, name))
-            return &schemas->list[i];
-    return NULL;
-}

@@ -34,7 +34,4 @@ struct response_schemas {
 void response_schemas_load(struct arena *arena, const char *folder, struct generation_report *report,
                            struct response_schemas *out);
 
-/* NULL: no schema has that name. */
-const struct response_schema *response_schemas_find(const struct response_schemas *schemas, struct str name);
-
 #endif

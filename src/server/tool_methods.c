@@ -173,13 +173,6 @@ enum request_status tool_methods_register(struct request *r)
 
 /* ---- toolgate/schemas: toolgate's own and the operator's, as they are and as response formats ---- */
 
-static const struct own_schema {
-    const char *name;
-    struct str (*text)(void);
-} own_schemas[] = {{RESPONSE_SCHEMA_VERDICT, verdict_schema}, {RESPONSE_SCHEMA_COVERAGE, coverage_schema}};
-
-#define OWN_COUNT (sizeof(own_schemas) / sizeof(own_schemas[0]))
-
 /* The request field in which each provider takes a response's schema, and the JSON around the schema. */
 static const struct response_format {
     const char *provider, *field, *before, *after;
@@ -191,25 +184,6 @@ static const struct response_format {
     {"gemini", "generationConfig", "{\"responseMimeType\":\"application/json\",\"responseJsonSchema\":", "}",
      false},
 };
-
-static const struct response_schemas *operators(const struct request *r)
-{
-    return &r->client->server->gate.generation->schemas;
-}
-
-/* NULL: no schema has that name. */
-static const struct json *find_schema(const struct request *r, struct str name)
-{
-    const struct response_schema *theirs = response_schemas_find(operators(r), name);
-    for (size_t i = 0; i < OWN_COUNT; i++) {
-        struct json *schema = ARENA_NEW(r->arena, struct json);
-        struct json_error fault;
-        if (str_is(name, own_schemas[i].name) &&
-            json_parse(r->arena, own_schemas[i].text(), NULL, schema, &fault) == OK)
-            return schema;
-    }
-    return theirs ? theirs->schema : NULL;
-}
 
 static void put_response_format(struct request *r, const struct response_format *format, struct str name,
                                 const struct json *schema)
@@ -236,39 +210,18 @@ static void put_response_format(struct request *r, const struct response_format 
     json_close(out, ']');
 }
 
-static enum request_status reply_names(struct request *r)
-{
-    const struct response_schemas *theirs = operators(r);
-    struct json_out *out = reply_open(r);
-    json_field_open(out, "schemas", '[');
-    for (size_t i = 0; i < OWN_COUNT; i++)
-        json_put_object(out, FIELD_TEXT("name", own_schemas[i].name), FIELD_TEXT("source", "toolgate"));
-    for (size_t i = 0; i < theirs->count; i++)
-        json_put_object(
-            out, FIELD_STR("name", theirs->list[i].name), FIELD_TEXT("source", "operator"),
-            FIELD_OPTIONAL("description", json_str(json_get_text(theirs->list[i].schema, "description"))));
-    json_close(out, ']');
-    return reply_close(r);
-}
-
-static enum request_status refuse_name(struct request *r, struct str name)
-{
-    const struct response_schemas *theirs = operators(r);
-    struct buf names = buf_in(r->arena);
-    for (size_t i = 0; i < OWN_COUNT; i++)
-        buf_printf(&names, "%s%s", i ? ", " : "", own_schemas[i].name);
-    for (size_t i = 0; i < theirs->count; i++)
-        buf_printf(&names, ", " STR_FMT, STR_ARG(theirs->list[i].name));
-    return reply_error(r, RPC_INVALID_PARAMS, "params.name: expected one of " STR_FMT ", got '" STR_FMT "'",
-                       STR_ARG(str_cut(buf_view(&names), 1000)), STR_ARG(str_cut(name, 64)));
-}
-
 enum request_status tool_methods_schemas(struct request *r)
 {
+    static const struct {
+        const char *name;
+        struct str (*text)(void);
+    } own[] = {{RESPONSE_SCHEMA_VERDICT, verdict_schema}, {RESPONSE_SCHEMA_COVERAGE, coverage_schema}};
+    const struct response_schemas *theirs = &r->client->server->gate.generation->schemas;
+    const size_t own_count = sizeof(own) / sizeof(own[0]), count = own_count + theirs->count;
+    const struct response_format *format = NULL;
     struct str name, provider;
     if (param_string(r, r->params, "name", &name) || param_string(r, r->params, "format", &provider))
         return REQUEST_DONE;
-    const struct response_format *format = NULL;
     for (size_t i = 0; i < sizeof(response_formats) / sizeof(response_formats[0]); i++)
         if (str_is(provider, response_formats[i].provider))
             format = &response_formats[i];
@@ -278,15 +231,41 @@ enum request_status tool_methods_schemas(struct request *r)
             "params.format: expected one of openai, anthropic, gemini, or nothing for the schema "
             "alone, got '" STR_FMT "'",
             STR_ARG(str_cut(provider, 64)));
-    if (!json_get_text(r->params, "name"))
-        return reply_names(r);
-    const struct json *schema = find_schema(r, name);
-    if (!schema)
-        return refuse_name(r, name);
+
+    struct response_schema *all = ARENA_ARRAY(r->arena, struct response_schema, count), *found = NULL;
+    struct buf names = buf_in(r->arena);
+    for (size_t i = 0; i < count; i++) {
+        all[i] = i < own_count ? (struct response_schema){.name = str_of(own[i].name)}
+                               : theirs->list[i - own_count];
+        buf_printf(&names, "%s" STR_FMT, i ? ", " : "", STR_ARG(all[i].name));
+        if (str_eq(name, all[i].name))
+            found = &all[i];
+    }
+    if (!json_get_text(r->params, "name")) {
+        struct json_out *out = reply_open(r);
+        json_field_open(out, "schemas", '[');
+        for (size_t i = 0; i < count; i++)
+            json_put_object(
+                out, FIELD_STR("name", all[i].name),
+                FIELD_TEXT("source", i < own_count ? "toolgate" : "operator"),
+                FIELD_OPTIONAL("description", json_str(json_get_text(all[i].schema, "description"))));
+        json_close(out, ']');
+        return reply_close(r);
+    }
+    if (!found)
+        return reply_error(r, RPC_INVALID_PARAMS,
+                           "params.name: expected one of " STR_FMT ", got '" STR_FMT "'",
+                           STR_ARG(str_cut(buf_view(&names), 1000)), STR_ARG(str_cut(name, 64)));
+    if (!found->schema) {
+        struct json *schema = ARENA_NEW(r->arena, struct json);
+        struct json_error fault;
+        json_parse(r->arena, own[found - all].text(), NULL, schema, &fault);
+        found->schema = schema;
+    }
     struct json_out *out = reply_open(r);
     json_field_str(out, "name", name);
-    json_field(out, "schema", schema);
+    json_field(out, "schema", found->schema);
     if (format)
-        put_response_format(r, format, arena_dup(r->arena, name), schema);
+        put_response_format(r, format, arena_dup(r->arena, name), found->schema);
     return reply_close(r);
 }
