@@ -358,21 +358,12 @@ void quarantine_write_status(const struct quarantine *q, struct json_out *out,
 
 struct hidden {
     struct arena *arena;
-    const char **list;
-    size_t count, capacity;
+    struct buf list; /* of pointers to paths; on the heap, which aligns it */
 };
 
 static void hide(struct hidden *h, const char *path)
 {
-    if (h->count == h->capacity) {
-        size_t capacity = h->capacity ? 2 * h->capacity : 64;
-        const char **list = ARENA_ARRAY(h->arena, const char *, capacity);
-        if (h->count)
-            memcpy(list, h->list, h->count * sizeof(*list));
-        h->list = list;
-        h->capacity = capacity;
-    }
-    h->list[h->count++] = path;
+    buf_add(&h->list, (const char *)&path, sizeof(path));
 }
 
 static void hide_files_in(struct hidden *h, struct str text)
@@ -443,6 +434,7 @@ void hidden_paths_apply(struct loop *loop, const struct config *config, const ch
         hide_files_in(&h, spec->url);
         hide_files_in(&h, spec->cwd);
     }
-    confine_hide(loop, h.list, h.count);
+    confine_hide(loop, (const void *)h.list.at, h.list.len / sizeof(const char *));
+    buf_clear(&h.list);
     arena_free(h.arena);
 }

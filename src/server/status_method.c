@@ -193,27 +193,23 @@ static void put_schema_lax(struct json_out *out, struct arena *arena, const stru
     json_close(out, ']');
 }
 
-/* Counts of the tools that were called. The shared rows of unknown and of further tools are the operator's.
- */
+/* Counts of the tools that were called, and hits of the policies' rules. The shared rows of unknown and of
+ * further tools are the operator's. */
 static void put_tools(struct json_out *out, const struct client *client)
 {
     const struct metrics *m = &client->server->metrics;
+    const struct generation *g = client->server->gate.generation;
     json_field_open(out, "tools", '[');
     for (size_t i = 0; i < m->tool_count; i++) {
         struct str name = m->tools[i]->name;
-        bool is_known = generation_find(client->server->gate.generation, name) != NULL;
+        bool is_known = generation_find(g, name) != NULL;
         if (client_is_operator(client) || (is_known && client_may_call(client, name)))
             metrics_write_tool(out, m->tools[i]);
     }
     json_close(out, ']');
-}
-
-static void put_rules(struct json_out *out, const struct client *client)
-{
-    const struct policy_set *policies = client->server->gate.generation->policies;
     json_field_open(out, "rules", '[');
-    for (size_t i = 0; i < policy_set_count(policies); i++) {
-        const struct policy *policy = policy_set_at(policies, i);
+    for (size_t i = 0; i < policy_set_count(g->policies); i++) {
+        const struct policy *policy = policy_set_at(g->policies, i);
         const uint64_t *hits = policy->rule_hits;
         if (!policy->rule_count || !may_see(client, policy))
             continue;
@@ -311,10 +307,8 @@ void status_write(struct json_out *out, struct arena *arena, const struct client
     http_endpoint_write_status(out, server->http_endpoint);
     json_key(out, "counters");
     metrics_write(out, &server->metrics);
-    if (!brief) {
+    if (!brief)
         put_tools(out, client);
-        put_rules(out, client);
-    }
     put_failures(out, client);
     busy_write_status(out, &server->busy, is_operator, client->peer.uid, clock_mono_us() / 1000);
     if (is_operator) { /* these name files, servers and other clients */
