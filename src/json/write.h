@@ -220,7 +220,9 @@ struct json_field {
     ((struct json_field){.key = (name), .kind = JSON_FIELD_BOOL, .number = (value)})
 
 /* Left out unless `wanted`; the value is computed all the same. */
-static inline struct json_field FIELD_IF(bool wanted, struct json_field field) {
+#define FIELD_IF(wanted, field) json_field_if((wanted), (field))
+static inline struct json_field json_field_if(bool wanted, struct json_field field)
+{
     field.kind = wanted ? field.kind : JSON_FIELD_NONE;
     return field;
 }
