@@ -51,9 +51,3 @@ int64_t breaker_after_s(const struct breaker *b, int64_t now_ms)
         return 0;
     return b->until_ms > now_ms ? (b->until_ms - now_ms + 999) / 1000 : b->state == BREAKER_PROBING;
 }
-
-const char *breaker_state_name(enum breaker_state state)
-{
-    static const char *const names[] = {"closed", "open", "probing"};
-    return names[state];
-}

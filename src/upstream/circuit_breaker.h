@@ -42,6 +42,4 @@ bool breaker_cancelled(struct breaker *breaker, bool probe, int64_t now_ms);
 /* Whole seconds until a call can be admitted, at least 1; 0: now. */
 int64_t breaker_after_s(const struct breaker *breaker, int64_t now_ms);
 
-const char *breaker_state_name(enum breaker_state state); /* "closed", "open", "probing" */
-
 #endif

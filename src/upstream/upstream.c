@@ -146,14 +146,15 @@ static struct upstream *make(struct upstreams *set, const struct upstream_spec *
         abort();
     u->set = set;
     u->arena = arena_new();
-    u->configured = upstream_spec_copy(u->arena, spec);
+    u->configured = upstream_spec_copy(u->arena, spec, NULL);
     u->spec = u->configured;
     if (spec->per_user) {
         /* A daemon without a name in the passwd database has no file of its own: the upstream then says which
          * is missing. */
-        struct str user =
-            name_of(geteuid(), name) ? str_of(name) : arena_printf(u->arena, "%u", (unsigned)geteuid());
-        u->spec = upstream_spec_for_user(u->arena, spec, geteuid(), user);
+        struct upstream_user user = {geteuid(), arena_printf(u->arena, "%u", (unsigned)geteuid())};
+        if (name_of(geteuid(), name))
+            user.name = str_of(name);
+        u->spec = upstream_spec_copy(u->arena, spec, &user);
     }
     TAILQ_INIT(&u->queue);
     if (spec->kind == UPSTREAM_REST)
@@ -247,7 +248,8 @@ struct upstream *upstream_of_user(struct upstream *base, struct upstream_call *c
                              STR_ARG(base->spec->name), count);
     } else {
         struct arena *scratch = arena_new();
-        struct upstream_spec *spec = upstream_spec_for_user(scratch, base->configured, uid, str_of(name));
+        const struct upstream_user user = {uid, str_of(name)};
+        struct upstream_spec *spec = upstream_spec_copy(scratch, base->configured, &user);
         struct upstream *last = base;
         spec->name = arena_printf(scratch, STR_FMT "@%s", STR_ARG(spec->name), name);
         spec->lazy = false;
@@ -406,6 +408,7 @@ static void put_sandbox(struct json_out *out, const struct upstream_spec *spec)
 static void put_upstream(struct json_out *out, const struct upstream *u)
 {
     static const char *const kinds[] = {"stdio", "http", "rest"};
+    static const char *const breaker_states[] = {"closed", "open", "probing"};
     struct tool_list *tools = upstreams_list(u->set, u->spec->name, UPSTREAM_TOOLS);
     struct mcp_client_status status = {.name = "ready", .next_ms = -1};
     if (u->mcp)
@@ -427,7 +430,7 @@ static void put_upstream(struct json_out *out, const struct upstream *u)
     json_field_int(out, "in_flight", u->in_flight);
     json_field_int(out, "queued", u->queued + status.queued);
     json_field_int(out, "failures", (int64_t)u->failures);
-    json_field_optional_str(out, "breaker", str_of(breaker_state_name(u->breaker.state)));
+    json_field_optional_str(out, "breaker", str_of(breaker_states[u->breaker.state]));
     if (u->breaker.state != BREAKER_CLOSED)
         json_field_int(out, "breaker_after_s", breaker_after_s(&u->breaker, upstream_now_ms()));
     json_field_optional_str(out, "last_error", status.error.len ? status.error : str_of(u->last_error));

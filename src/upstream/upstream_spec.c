@@ -52,13 +52,7 @@ bool upstream_spec_names_user(struct str text)
     return false;
 }
 
-/* Whose ${file:…/%u} it becomes; NULL: the text stays as it is. */
-struct user {
-    uid_t uid;
-    struct str name;
-};
-
-static struct str copy_text(struct arena *arena, struct str text, const struct user *user)
+static struct str copy_text(struct arena *arena, struct str text, const struct upstream_user *user)
 {
     struct buf out = buf_in(arena);
     struct str before, path;
@@ -84,7 +78,7 @@ static struct str copy_text(struct arena *arena, struct str text, const struct u
 }
 
 static struct str *copy_list(struct arena *arena, const struct str *list, size_t count,
-                             const struct user *user)
+                             const struct upstream_user *user)
 {
     struct str *copy = ARENA_ARRAY(arena, struct str, count);
     for (size_t i = 0; i < count; i++)
@@ -92,7 +86,8 @@ static struct str *copy_list(struct arena *arena, const struct str *list, size_t
     return copy;
 }
 
-static struct name_values copy_pairs(struct arena *arena, struct name_values from, const struct user *user)
+static struct name_values copy_pairs(struct arena *arena, struct name_values from,
+                                     const struct upstream_user *user)
 {
     struct name_value *list = ARENA_ARRAY(arena, struct name_value, from.count);
     for (size_t i = 0; i < from.count; i++)
@@ -106,8 +101,8 @@ struct name_values name_values_copy(struct arena *arena, struct name_values from
     return copy_pairs(arena, from, NULL);
 }
 
-static struct upstream_spec *copy_spec(struct arena *arena, const struct upstream_spec *spec,
-                                       const struct user *user)
+struct upstream_spec *upstream_spec_copy(struct arena *arena, const struct upstream_spec *spec,
+                                         const struct upstream_user *user)
 {
     struct upstream_spec *copy = ARENA_NEW(arena, struct upstream_spec);
     *copy = *spec;
@@ -126,16 +121,4 @@ static struct upstream_spec *copy_spec(struct arena *arena, const struct upstrea
     copy->prompts.list = copy_list(arena, spec->prompts.list, spec->prompts.count, NULL);
     copy->resources.list = copy_list(arena, spec->resources.list, spec->resources.count, NULL);
     return copy;
-}
-
-struct upstream_spec *upstream_spec_copy(struct arena *arena, const struct upstream_spec *spec)
-{
-    return copy_spec(arena, spec, NULL);
-}
-
-struct upstream_spec *upstream_spec_for_user(struct arena *arena, const struct upstream_spec *spec, uid_t uid,
-                                             struct str name)
-{
-    const struct user user = {uid, name};
-    return copy_spec(arena, spec, &user);
 }

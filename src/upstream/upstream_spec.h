@@ -81,15 +81,17 @@ bool upstream_spec_equal(const struct upstream_spec *a, const struct upstream_sp
 /* "%u" within a ${file:…} of `text`. */
 bool upstream_spec_names_user(struct str text);
 
-/* A deep copy in which that is `user`: ${file:/x/%u} becomes ${user-file:UID:/x/USER}, see secrets.h. */
-struct upstream_spec *upstream_spec_for_user(struct arena *arena, const struct upstream_spec *spec, uid_t uid,
-                                             struct str user);
-
 /* Takes the next ${file:PATH} off `text`, with the text before it. False: there is no other one. */
 bool upstream_spec_next_file(struct str *text, struct str *before, struct str *path);
 
-/* A deep copy. */
-struct upstream_spec *upstream_spec_copy(struct arena *arena, const struct upstream_spec *spec);
+struct upstream_user {
+    uid_t uid;
+    struct str name;
+};
+
+/* A deep copy. With a `user` (may be NULL) ${file:/x/%u} becomes ${user-file:UID:/x/NAME}, see secrets.h. */
+struct upstream_spec *upstream_spec_copy(struct arena *arena, const struct upstream_spec *spec,
+                                         const struct upstream_user *user);
 
 /* ---- of policies ----------------------------------------------------------- */
 

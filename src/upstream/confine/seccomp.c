@@ -112,47 +112,6 @@ static void refuse_if(struct builder *b, int call, unsigned error, unsigned arg,
                            SCMP_CMP64(arg, SCMP_CMP_MASKED_EQ, mask, value)));
 }
 
-/* Before ABI 6 Landlock keeps no signal from another process of the same user: the filter spares the daemon
- * and the user's processes together. Single other processes it cannot tell from the process's children. */
-static void spare_daemon(struct builder *b, uint32_t daemon)
-{
-    static const int calls[] = {SCMP_SYS(kill), SCMP_SYS(tkill), SCMP_SYS(tgkill), SCMP_SYS(rt_sigqueueinfo),
-                                SCMP_SYS(rt_tgsigqueueinfo)};
-    refuse_all(b, "pidfd_send_signal", MISSING);
-    for (size_t i = 0; i < sizeof(calls) / sizeof(*calls); i++) {
-        refuse_if(b, calls[i], NOT_YOURS, 0, LOW, daemon);
-        refuse_if(b, calls[i], NOT_YOURS, 0, LOW, (uint32_t)-1);
-    }
-}
-
-static void filter_sockets(struct builder *b, bool network)
-{
-    if (!network) {
-        refuse_all(b, "connect bind listen socket", DENY);
-    } else {
-        for (uint32_t family = 0; family < AF_NETLINK; family++)
-            if (family != AF_INET && family != AF_INET6)
-                refuse_if(b, SCMP_SYS(socket), DENY, 0, LOW, family);
-        check(b, SCMP_SYS(socket),
-              seccomp_rule_add(b->filter, SCMP_ACT_ERRNO(DENY), SCMP_SYS(socket), 1,
-                               SCMP_A0_64(SCMP_CMP_GT, AF_NETLINK)));
-    }
-    /* From a pair of datagram sockets, which SOCK_RAW makes as well, any address can be sent to. */
-    for (uint32_t type = 0; type <= SOCKET_TYPE; type++)
-        if (type != SOCK_STREAM && type != SOCK_SEQPACKET)
-            refuse_if(b, SCMP_SYS(socketpair), DENY, 1, SOCKET_TYPE, type);
-}
-
-/* Before ABI 3 Landlock lets a process empty any file that its user may write. openat2's flags are in memory.
- */
-static void deny_truncation(struct builder *b)
-{
-    refuse_all(b, "truncate", DENY);
-    refuse_all(b, "openat2", MISSING);
-    refuse_if(b, SCMP_SYS(openat), DENY, 2, O_TRUNC | O_ACCMODE, O_TRUNC | O_RDONLY);
-    refuse_if(b, SCMP_SYS(open), DENY, 1, O_TRUNC | O_ACCMODE, O_TRUNC | O_RDONLY);
-}
-
 bool seccomp_is_supported(void)
 {
     uint32_t action = SCMP_ACT_ERRNO(0);
@@ -194,11 +153,38 @@ const struct sock_fprog *seccomp_filter(struct arena *arena, bool network, int a
                                SCMP_CMP64(by_pid[i].pid, SCMP_CMP_NE, 0)));
     for (size_t i = 0; i < sizeof(by_value) / sizeof(*by_value); i++)
         refuse_if(&b, by_value[i].call, NOT_YOURS, by_value[i].arg, by_value[i].mask, by_value[i].value);
-    if (abi < 6)
-        spare_daemon(&b, (uint32_t)getpid());
-    filter_sockets(&b, network);
-    if (abi < 3)
-        deny_truncation(&b);
+    if (abi < 6) {
+        /* Landlock keeps no signal from another process of the same user: the filter spares the daemon and
+         * the user's processes together. Single other processes it cannot tell from the process's children.
+         */
+        static const int calls[] = {SCMP_SYS(kill), SCMP_SYS(tkill), SCMP_SYS(tgkill),
+                                    SCMP_SYS(rt_sigqueueinfo), SCMP_SYS(rt_tgsigqueueinfo)};
+        refuse_all(&b, "pidfd_send_signal", MISSING);
+        for (size_t i = 0; i < sizeof(calls) / sizeof(*calls); i++) {
+            refuse_if(&b, calls[i], NOT_YOURS, 0, LOW, (uint32_t)getpid());
+            refuse_if(&b, calls[i], NOT_YOURS, 0, LOW, (uint32_t)-1);
+        }
+    }
+    if (!network)
+        refuse_all(&b, "connect bind listen socket", DENY);
+    for (uint32_t family = 0; network && family < AF_NETLINK; family++)
+        if (family != AF_INET && family != AF_INET6)
+            refuse_if(&b, SCMP_SYS(socket), DENY, 0, LOW, family);
+    if (network)
+        check(&b, SCMP_SYS(socket),
+              seccomp_rule_add(b.filter, SCMP_ACT_ERRNO(DENY), SCMP_SYS(socket), 1,
+                               SCMP_A0_64(SCMP_CMP_GT, AF_NETLINK)));
+    /* From a pair of datagram sockets, which SOCK_RAW makes as well, any address can be sent to. */
+    for (uint32_t type = 0; type <= SOCKET_TYPE; type++)
+        if (type != SOCK_STREAM && type != SOCK_SEQPACKET)
+            refuse_if(&b, SCMP_SYS(socketpair), DENY, 1, SOCKET_TYPE, type);
+    if (abi < 3) {
+        /* Landlock lets a process empty any file that its user may write. openat2's flags are in memory. */
+        refuse_all(&b, "truncate", DENY);
+        refuse_all(&b, "openat2", MISSING);
+        refuse_if(&b, SCMP_SYS(openat), DENY, 2, O_TRUNC | O_ACCMODE, O_TRUNC | O_RDONLY);
+        refuse_if(&b, SCMP_SYS(open), DENY, 1, O_TRUNC | O_ACCMODE, O_TRUNC | O_RDONLY);
+    }
     if (!b.failed)
         program = export_program(arena, b.filter);
     seccomp_release(b.filter);

@@ -146,7 +146,7 @@ static void on_handshake(struct pending_request *pending, const struct mcp_messa
     if (client->kind->set_version)
         client->kind->set_version(client->transport, client->version, client->modern);
     if (!client->modern)
-        mcp_notify(client, "notifications/initialized", STR_NONE);
+        mcp_send(client, 0, "notifications/initialized", STR_NONE);
     mcp_list_fetch(&lists[UPSTREAM_TOOLS]);
 }
 
@@ -233,8 +233,7 @@ static void fail(struct mcp_client *client, const char *why, struct str quoted)
     client->open = client->ready = false;
     timer_clear(&client->start_deadline);
     timer_clear(&client->relisten);
-    mcp_lists_clear(client);
-    mcp_subscriptions_lost(client);
+    mcp_lists_lost(client);
     memset(client->abandoned, 0, sizeof(client->abandoned));
     mcp_client_schedule(client);
     if (!client->stopping)
@@ -413,14 +412,11 @@ void mcp_client_free(struct mcp_client *client)
         client->kind->free(client->transport);
     if (client->closed_transport)
         client->kind->free(client->closed_transport);
-    mcp_lists_clear(client);
-    mcp_subscriptions_free(client);
+    mcp_lists_free(client);
     struct pending_request *pending;
     while ((pending = TAILQ_FIRST(&client->pending.sent)) ||
            (pending = TAILQ_FIRST(&client->pending.waiting)))
         pending_remove(pending);
-    for (size_t i = 0; i < UPSTREAM_LISTS; i++)
-        tool_list_unref(client->lists[i].list);
     arena_free(client->scratch);
     buf_clear(&client->out);
     free(client);

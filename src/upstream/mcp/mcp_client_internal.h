@@ -155,7 +155,8 @@ struct arena *mcp_client_scratch(struct mcp_client *client); /* emptied by the n
  * A request of our own. `ms`: until the handler gets a malformed response; 0: never. NULL: MCP_CALLS_MAX. */
 struct pending_request *mcp_request(struct mcp_client *client, const char *method,
                                     mcp_response_handler *on_response, uint32_t ms, struct str params);
-void mcp_notify(struct mcp_client *client, const char *method, struct str params);
+void mcp_send(struct mcp_client *client, uint64_t id, const char *method,
+              struct str params); /* 0: no request */
 /* A message in parts: begun up to and with `"params":{`, filled in by the caller in client->out, and sent,
  * which adds `_meta` and closes it. The caller fills in all of `outgoing` but the message. progress_token 0:
  * none. */
@@ -174,10 +175,10 @@ void mcp_request_cancel(struct mcp_client *client, uint64_t id, const char *reas
 void mcp_request_abandon(struct pending_request *pending, const char *reason);
 
 /* mcp_lists.c */
-void mcp_list_fetch(struct mcp_list *list);             /* all its pages; of the tools: ends the start */
-void mcp_lists_clear(struct mcp_client *client);        /* what is being fetched */
-void mcp_subscriptions_lost(struct mcp_client *client); /* the server is down */
-void mcp_subscriptions_free(struct mcp_client *client);
+void mcp_list_fetch(struct mcp_list *list); /* all its pages; of the tools: ends the start */
+void mcp_lists_lost(
+    struct mcp_client *client); /* the server is down: nothing is being fetched or subscribed */
+void mcp_lists_free(struct mcp_client *client);
 const char *mcp_log_level_name(int level);
 void mcp_notification(struct mcp_client *client, uint64_t about, const struct mcp_message *message);
 

@@ -191,24 +191,6 @@ static void send_subscriptions(struct mcp_client *client)
             send_subscription(client, s);
 }
 
-void mcp_subscriptions_lost(struct mcp_client *client)
-{
-    struct mcp_subscription *s;
-    LIST_FOREACH (s, &client->subscriptions, entry) {
-        s->sent = false;
-        s->listen = 0;
-    }
-}
-
-void mcp_subscriptions_free(struct mcp_client *client)
-{
-    struct mcp_subscription *s;
-    while ((s = LIST_FIRST(&client->subscriptions))) {
-        LIST_REMOVE(s, entry);
-        free(s);
-    }
-}
-
 /* ---- the modern subscription to changes of lists -------------------------------------------- */
 
 /* The response ends the subscription. An error is final. */
@@ -258,11 +240,28 @@ static void clear(struct mcp_listing *listing)
     *listing = (struct mcp_listing){0};
 }
 
-void mcp_lists_clear(struct mcp_client *client)
+void mcp_lists_lost(struct mcp_client *client)
 {
+    struct mcp_subscription *s;
     for (size_t i = 0; i < UPSTREAM_LISTS; i++) {
         timer_clear(&client->lists[i].relist);
         clear(&client->lists[i].listing);
+    }
+    LIST_FOREACH (s, &client->subscriptions, entry) {
+        s->sent = false;
+        s->listen = 0;
+    }
+}
+
+void mcp_lists_free(struct mcp_client *client)
+{
+    struct mcp_subscription *s;
+    mcp_lists_lost(client);
+    for (size_t i = 0; i < UPSTREAM_LISTS; i++)
+        tool_list_unref(client->lists[i].list);
+    while ((s = LIST_FIRST(&client->subscriptions))) {
+        LIST_REMOVE(s, entry);
+        free(s);
     }
 }
 

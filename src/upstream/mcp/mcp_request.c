@@ -165,7 +165,7 @@ void mcp_message_send(struct mcp_client *client, struct mcp_outgoing *outgoing, 
         buf_clear(&client->out);
 }
 
-static void send_message(struct mcp_client *client, uint64_t id, const char *method, struct str params)
+void mcp_send(struct mcp_client *client, uint64_t id, const char *method, struct str params)
 {
     struct mcp_outgoing outgoing = {.id = id, .method = method};
     mcp_message_open(client, id, method);
@@ -183,13 +183,8 @@ struct pending_request *mcp_request(struct mcp_client *client, const char *metho
     if (ms)
         pending_end_after(pending, ms);
     pending_mark_sent(pending);
-    send_message(client, pending->id, method, params);
+    mcp_send(client, pending->id, method, params);
     return pending;
-}
-
-void mcp_notify(struct mcp_client *client, const char *method, struct str params)
-{
-    send_message(client, 0, method, params);
 }
 
 const char *mcp_request_blocked(const struct mcp_client *client)
@@ -216,7 +211,7 @@ void mcp_request_cancel(struct mcp_client *client, uint64_t id, const char *reas
     if (!client->open)
         return;
     snprintf(params, sizeof(params), "\"requestId\":%llu,\"reason\":\"%s\"", (unsigned long long)id, reason);
-    mcp_notify(client, "notifications/cancelled", str_of(params));
+    mcp_send(client, 0, "notifications/cancelled", str_of(params));
     if (client->kind->forget)
         client->kind->forget(client->transport, id);
 }

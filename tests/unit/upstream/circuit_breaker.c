@@ -127,14 +127,6 @@ static void rounds_the_retry_time_up_to_seconds(void **state)
     assert_int_equal(breaker_after_s(&b, over), 1); /* a probe is in flight */
 }
 
-static void names_its_states(void **state)
-{
-    (void)state;
-    assert_string_equal(breaker_state_name(BREAKER_CLOSED), "closed");
-    assert_string_equal(breaker_state_name(BREAKER_OPEN), "open");
-    assert_string_equal(breaker_state_name(BREAKER_PROBING), "probing");
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -146,7 +138,6 @@ int main(void)
         cmocka_unit_test(earlier_call_that_succeeds_closes_it),
         cmocka_unit_test(cancelled_probe_lets_the_next_call_probe),
         cmocka_unit_test(rounds_the_retry_time_up_to_seconds),
-        cmocka_unit_test(names_its_states),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
