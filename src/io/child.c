@@ -699,7 +699,7 @@ void child_terminate_all(struct loop *loop, uint32_t ms)
     size_t running = wait_for_all(loop, CHILD_LINGER_MS);
     for (uint32_t waited = 0; running && waited < KILL_WAIT_MS; waited += CHILD_LINGER_MS)
         running = wait_for_all(loop, CHILD_LINGER_MS);
-    collect(loop, true, &running); /* a group with zombies that nobody reaps never becomes empty */
+    collect(loop, true, &running); /* a group with zombies that are not reaped never becomes empty */
     if (LIST_EMPTY(&children))
         guard_stop();
 }

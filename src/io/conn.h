@@ -39,7 +39,7 @@ void loop_free(struct loop *loop); /* closes every connection; `closed` fires fo
 /* Only that, for an owner whose connections need something that needs the loop. */
 void loop_close_connections(struct loop *loop);
 struct event_base *loop_base(struct loop *loop);
-struct turn_queue *loop_queue(struct loop *loop); /* for whatever else takes its turn on this loop */
+struct turn_queue *loop_queue(struct loop *loop); /* for other work in turns on this loop */
 
 /* Waits for events, handles them and some of the lines (io/turn.h), then sends all output. `wait` false: only
  * the events that are ready now. */
@@ -90,8 +90,8 @@ bool conn_can_send(const struct conn *conn); /* false: the peer reads no more */
 /* When the bytes of the line that is handled now were read, by the monotonic clock; 0 unless the loop times
  * reads. */
 int64_t conn_read_ns(const struct conn *conn);
-/* Whoever wrote the line had read no answer to the lines before it of the same number: no other connection,
- * and nothing before, has that number. */
+/* The number of the batch of the line that is handled now: the peer wrote all lines of one batch before it
+ * read an answer to any of them. No other connection has the same number. */
 uint64_t conn_batch(const struct conn *conn);
 
 /* Reads no more and closes when everything is sent. */
@@ -100,7 +100,7 @@ void conn_finish(struct conn *conn);
 void conn_drop(struct conn *conn);
 /* Handles the lines that have arrived already, then `eof` fires as if the peer had sent its end of file.
  * Stays open for output. Closing with unread bytes instead would reset the connection. The peer of a socket
- * gets EPIPE for what it sends from now on, and so knows that nobody has read it. */
+ * gets EPIPE for what it sends from now on, and so knows that it was not read. */
 void conn_stop_reading(struct conn *conn);
 
 #endif

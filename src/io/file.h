@@ -13,8 +13,8 @@ struct arena;
  * ERR_IO or ERR_LIMIT with a message that begins with the path. */
 enum err file_read(struct arena *arena, const char *path, size_t max_bytes, struct str *out, struct why *why);
 
-/* OK: the file or folder is missing, or root or this user owns it, with a symbolic link to it, and nobody
- * else may write into it. Otherwise another user could have put it there: ERR_IO, with what to do. */
+/* OK: the file or folder is missing, or root or this user owns it and a symbolic link to it, and no
+ * other user may write into it. Otherwise another user could have put it there: ERR_IO, with what to do. */
 enum err file_check_private(const char *path, struct why *why);
 /* The same of a descriptor that was opened with O_NOFOLLOW; `path` is for the message. */
 enum err file_check_private_fd(int fd, const char *path, struct why *why);
@@ -24,8 +24,8 @@ enum err file_check_private_fd(int fd, const char *path, struct why *why);
  * place: ERR_CONFIG, with what to do. */
 enum err file_check_above(const char *path, struct why *why);
 
-/* Replaces a file: whoever reads it, also after a kill, finds the old text or the new one; `sync`: also after
- * a power failure, for which it waits for the disk. Mode 0600; a symbolic link is replaced, not followed.
+/* Replaces a file: a reader, also after a kill, finds the old text or the new one; `sync`: also after a power
+ * failure, for which it waits for the disk. Mode 0600; a symbolic link is replaced, not followed.
  * ERR_IO with a message that begins with the path. */
 enum err file_replace(const char *path, struct str text, bool sync, struct why *why);
 

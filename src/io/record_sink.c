@@ -313,7 +313,7 @@ static uint64_t count_lines(struct str lines)
 }
 
 /* Without the lock: only the thread touches `rest`, which is empty after a wake to reopen or to try again.
- * The loop may then replace `handed` meanwhile. */
+ * The loop may replace `handed` during that time. */
 static void write_batch(struct record_sink *s, struct record_target *target, struct str rest)
 {
     struct why why;

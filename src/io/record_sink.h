@@ -6,8 +6,8 @@
  *   record_sink_add ─▶ buffer ─▶ every RECORD_SINK_FLUSH_MS or RECORD_SINK_FLUSH_BYTES ─▶ thread ─▶ file
  *                        │ RECORD_SINK_BUFFER_BYTES are waiting: the record is dropped and counted
  *
- * A disk that is full, a file that is moved, a socket that nobody reads: the thread keeps its batch, tries
- * again each RECORD_SINK_RETRY_MS, and goes on by itself.
+ * A disk that is full, a file that is moved, a socket without a reader: the thread keeps its batch, and tries
+ * again each RECORD_SINK_RETRY_MS.
  */
 #ifndef TOOLGATE_IO_RECORD_SINK_H
 #define TOOLGATE_IO_RECORD_SINK_H
@@ -37,7 +37,7 @@ struct record_sink_options {
     const char *path;       /* copied */
     const char *identifier; /* RECORD_SINK_JOURNAL: SYSLOG_IDENTIFIER; static */
     uint64_t max_bytes;     /* RECORD_SINK_FILE: longer files are rotated */
-    uint32_t keep;          /* likewise: older files */
+    uint32_t keep;          /* RECORD_SINK_FILE: number of older files */
 };
 
 struct record_sink_status {

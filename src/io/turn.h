@@ -40,7 +40,7 @@ struct turn_queue {
     bool again;                            /* the one that runs has asked for another */
 };
 
-/* A connection, or whatever else works in turns; a part of its owner. */
+/* Of a connection or other work in turns; embedded in its owner. */
 struct turn {
     TAILQ_ENTRY(turn) next;
     struct turn_queue *queue;
@@ -60,7 +60,7 @@ void turn_queue_run(struct turn_queue *queue);
 /* Whether the turn that runs has used its time. */
 bool turn_is_over(const struct turn_queue *queue);
 
-/* `begins` TURN_LONG: of what is asked for anew each time, as HTTP requests are, so that many do not go
+/* `begins` TURN_LONG: for owners that exist for one request, as those of HTTP do, so that many do not go
  * first. */
 void turn_join(struct turn *turn, struct turn_queue *queue, uid_t uid, enum turn_class begins,
                void (*run)(void *owner), void *owner);

@@ -26,9 +26,21 @@ enum upstream_call_state upstream_call_answer(struct upstream_call *call, enum u
     return UPSTREAM_DONE;
 }
 
-const char *upstream_call_service(const struct upstream_call *call)
+/* What the server does, for "the server 'x', which …". */
+static const char *service(const struct upstream_call *call)
 {
     return call->request->method ? "has this" : "runs this tool";
+}
+
+enum upstream_call_state upstream_call_refuse(struct upstream_call *call, enum upstream_outcome outcome,
+                                              const char *code, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    struct str sentence = arena_vprintf(call->arena, format, args);
+    va_end(args);
+    return upstream_call_answer(call, outcome, code, "the server '" STR_FMT "', which %s, " STR_FMT,
+                                STR_ARG(call->spec->name), service(call), STR_ARG(sentence));
 }
 
 uint32_t upstream_call_timeout_ms(const struct upstream_call *call, uint32_t own_ms)
@@ -212,11 +224,9 @@ static void on_queue_timeout(void *owner)
     const struct upstream_spec *spec = call->upstream->spec;
     unqueue(call);
     call->answer->after_s = BUSY_AFTER_S;
-    upstream_call_answer(call, UPSTREAM_UNAVAILABLE, "busy",
-                         "the server '" STR_FMT "', which %s, takes %u calls at once and had no "
-                         "room for this one within %u ms; it was not sent",
-                         STR_ARG(spec->name), upstream_call_service(call), spec->in_flight,
-                         upstream_call_timeout_ms(call, spec->timeout_ms));
+    upstream_call_refuse(call, UPSTREAM_UNAVAILABLE, "busy",
+                         "takes %u calls at once and had no room for this one within %u ms; it was not sent",
+                         spec->in_flight, upstream_call_timeout_ms(call, spec->timeout_ms));
     call->done(call->owner);
 }
 
@@ -255,17 +265,17 @@ static bool is_busy(struct upstream_call *call, bool may_queue)
             "%u to them; this call was not sent",
             set->files_max);
     else if (u && !u->spec->in_flight && !leaves_room(call, u, false, u->in_flight, 1, UPSTREAM_IN_FLIGHT))
-        upstream_call_answer(call, UPSTREAM_UNAVAILABLE, "busy",
-                             "the server '" STR_FMT "', which %s, has %u calls under way, and the "
-                             "rest of the %u that it takes at once is for others; this call was not sent",
-                             STR_ARG(u->spec->name), upstream_call_service(call), u->in_flight,
-                             UPSTREAM_IN_FLIGHT);
+        upstream_call_refuse(
+            call, UPSTREAM_UNAVAILABLE, "busy",
+            "has %u calls under way, and the rest of the %u that it takes at once is for others; "
+            "this call was not sent",
+            u->in_flight, UPSTREAM_IN_FLIGHT);
     else if (u && may_queue && u->spec->in_flight &&
              !leaves_room(call, u, true, u->queued, 1, UPSTREAM_QUEUED))
         upstream_call_answer(call, UPSTREAM_UNAVAILABLE, "busy",
                              "%u calls wait for the server '" STR_FMT "', which %s, and the rest "
                              "of the %u that may wait is for others; this call was not sent",
-                             u->queued, STR_ARG(u->spec->name), upstream_call_service(call), UPSTREAM_QUEUED);
+                             u->queued, STR_ARG(u->spec->name), service(call), UPSTREAM_QUEUED);
     else
         call->answer->after_s = -1;
     return call->answer->after_s >= 0;
@@ -280,11 +290,11 @@ static enum upstream_call_state admit(struct upstream_call *call, bool may_queue
     enum breaker_decision decision = breaker_admit(&u->breaker, upstream_now_ms());
     if (decision == BREAKER_REJECT) {
         call->answer->after_s = breaker_after_s(&u->breaker, upstream_now_ms());
-        return upstream_call_answer(call, UPSTREAM_UNAVAILABLE, "breaker_open",
-                                    "the server '" STR_FMT "', which %s, failed %u time%s in a "
-                                    "row (last: %s); calls to it are paused, and this one was not sent",
-                                    STR_ARG(u->spec->name), upstream_call_service(call), u->breaker.failures,
-                                    u->breaker.failures == 1 ? "" : "s", u->last_error);
+        return upstream_call_refuse(
+            call, UPSTREAM_UNAVAILABLE, "breaker_open",
+            "failed %u time%s in a row (last: %s); calls to it are paused, and this one was "
+            "not sent",
+            u->breaker.failures, u->breaker.failures == 1 ? "" : "s", u->last_error);
     }
     call->probe = decision == BREAKER_PROBE;
     if (call->probe)
@@ -332,7 +342,7 @@ static bool find_upstream(struct upstream_call *call)
     if (!u)
         upstream_call_answer(call, UPSTREAM_UNAVAILABLE, "not_configured",
                              "the server '" STR_FMT "', which %s, is not in the gateway's configuration",
-                             STR_ARG(target->upstream), upstream_call_service(call));
+                             STR_ARG(target->upstream), service(call));
     else if (target->kind == TARGET_MCP && !u->mcp)
         problem = "is not an MCP server";
     else if (target->kind == TARGET_HTTP && !u->spec->url.len)

@@ -49,15 +49,17 @@ uint32_t target_timeout_ms(const struct target *target, const struct upstream_sp
 /* `own_ms`, or the request's max_ms if that is less. */
 uint32_t upstream_call_timeout_ms(const struct upstream_call *call, uint32_t own_ms);
 
-/* "runs this tool", or what it does for the other methods of MCP; for "the server 'x', which …". */
-const char *upstream_call_service(const struct upstream_call *call);
-
 /* For operators: logs the failure and keeps it as the upstream's last error. Commands log their own. */
 void upstream_call_log_failure(struct upstream_call *call, struct str code, struct str why);
 
 /* Fills in outcome, code and detail (our sentence for the model: who, what happened, why if known).
  * Returns UPSTREAM_DONE. */
 enum upstream_call_state upstream_call_answer(struct upstream_call *call, enum upstream_outcome outcome,
+                                              const char *code, const char *format, ...)
+    __attribute__((format(printf, 4, 5)));
+
+/* The same of a call to a server: the format continues "the server '…', which runs this tool, ". */
+enum upstream_call_state upstream_call_refuse(struct upstream_call *call, enum upstream_outcome outcome,
                                               const char *code, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
 

@@ -16,19 +16,6 @@
 
 #define RESULT_NODES 400000u /* JSON values in one result: about 25 MB of memory */
 
-/* The format continues "the server '…', which runs this tool, "; see upstream_call_service. */
-__attribute__((format(printf, 5, 6))) static enum upstream_call_state
-answer(const struct mcp_client *client, struct upstream_call *call, enum upstream_outcome outcome,
-       const char *code, const char *format, ...)
-{
-    va_list args;
-    va_start(args, format);
-    struct str sentence = arena_vprintf(call->arena, format, args);
-    va_end(args);
-    return upstream_call_answer(call, outcome, code, "the server '" STR_FMT "', which %s, " STR_FMT,
-                                STR_ARG(client->spec->name), upstream_call_service(call), STR_ARG(sentence));
-}
-
 /* Removes the request, whose call gets another end. */
 static struct upstream_call *take_call(struct pending_request *pending)
 {
@@ -40,12 +27,11 @@ static struct upstream_call *take_call(struct pending_request *pending)
     return call;
 }
 
-/* Ends a call without a result. The format as that of `answer`. */
+/* Ends a call without a result. The format as that of upstream_call_refuse. */
 __attribute__((format(printf, 4, 5))) static void end_call(struct pending_request *pending,
                                                            enum upstream_outcome outcome, const char *code,
                                                            const char *format, ...)
 {
-    const struct mcp_client *client = pending->client;
     struct upstream_call *call = take_call(pending);
     va_list args;
     va_start(args, format);
@@ -53,7 +39,7 @@ __attribute__((format(printf, 4, 5))) static void end_call(struct pending_reques
     va_end(args);
     if (outcome == UPSTREAM_UNAVAILABLE || strcmp(code, "unreachable") == 0)
         call->answer->reached = false;
-    answer(client, call, outcome, code, STR_FMT, STR_ARG(sentence));
+    upstream_call_refuse(call, outcome, code, STR_FMT, STR_ARG(sentence));
     call->finish(call);
 }
 
@@ -79,9 +65,10 @@ void mcp_call_crashed(struct pending_request *pending, const char *why, struct s
 static enum upstream_call_state answer_unavailable(struct mcp_client *client, struct upstream_call *call)
 {
     call->answer->after_s = restart_after_s(client);
-    return answer(client, call, UPSTREAM_UNAVAILABLE, "down",
-                  "is down: it failed %u times in a row. The next try is in %lld s; the call was not sent",
-                  client->failures, (long long)call->answer->after_s);
+    return upstream_call_refuse(
+        call, UPSTREAM_UNAVAILABLE, "down",
+        "is down: it failed %u times in a row. The next try is in %lld s; the call was not sent",
+        client->failures, (long long)call->answer->after_s);
 }
 
 void mcp_call_unavailable(struct pending_request *pending)
@@ -451,11 +438,11 @@ static void send_call(struct mcp_client *client, struct pending_request *pending
     mcp_message_send(client, &outgoing, request->progress ? pending->id : 0);
 }
 
-static enum upstream_call_state answer_blocked(struct mcp_client *client, struct upstream_call *call,
-                                               const char *why)
+static enum upstream_call_state answer_blocked(struct upstream_call *call, const char *why)
 {
     call->answer->after_s = 1;
-    return answer(client, call, UPSTREAM_UNAVAILABLE, "not_reading", "%s; the call was not sent to it", why);
+    return upstream_call_refuse(call, UPSTREAM_UNAVAILABLE, "not_reading", "%s; the call was not sent to it",
+                                why);
 }
 
 void mcp_call_send_waiting(struct mcp_client *client)
@@ -468,7 +455,7 @@ void mcp_call_send_waiting(struct mcp_client *client)
             continue;
         }
         struct upstream_call *call = take_call(pending);
-        answer_blocked(client, call, why);
+        answer_blocked(call, why);
         call->finish(call);
     }
 }
@@ -487,12 +474,13 @@ enum upstream_call_state mcp_client_call(struct mcp_client *client, struct upstr
         return answer_unavailable(client, call);
     const char *blocked = client->ready ? mcp_request_blocked(client) : NULL;
     if (blocked)
-        return answer_blocked(client, call, blocked);
+        return answer_blocked(call, blocked);
     struct pending_request *pending = pending_add(client);
     if (!pending) {
         call->answer->after_s = 1;
-        return answer(client, call, UPSTREAM_UNAVAILABLE, "busy",
-                      "has %u pending calls already; this one was not sent to it", MCP_CALLS_MAX);
+        return upstream_call_refuse(call, UPSTREAM_UNAVAILABLE, "busy",
+                                    "has %u pending calls already; this one was not sent to it",
+                                    MCP_CALLS_MAX);
     }
     uint32_t ms = upstream_call_timeout_ms(call, target_timeout_ms(call->request->target, client->spec));
     uint32_t times = call->request->max_ms ? 1 : MCP_PROGRESS_TIMES;
