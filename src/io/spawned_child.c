@@ -29,18 +29,12 @@ struct spawned_child {
     size_t len;
 };
 
-static void close_pipes(struct spawned_child *c)
-{
-    for (size_t i = 0; i < c->pipe_count; i++)
-        close(c->pipes[i]);
-    c->pipe_count = 0;
-}
-
 void spawned_child_kill(struct spawned_child *c)
 {
     descriptor_free(c->watched);
     close(c->fd);
-    close_pipes(c);
+    for (size_t i = 0; i < c->pipe_count; i++)
+        close(c->pipes[i]);
     free(c);
 }
 

@@ -390,21 +390,6 @@ void upstreams_set_log_level(struct upstreams *set, int level)
             mcp_client_set_log_level(u->mcp, level);
 }
 
-/* "on", or what a best_effort sandbox lacks: an operator must see that nothing holds the process. */
-static void put_sandbox(struct json_out *out, const struct upstream_spec *spec)
-{
-    if (!spec->sandbox.on)
-        return;
-    struct confine_support support = confine_support();
-    bool whole = support.landlock_abi && support.seccomp;
-    json_field_optional_str(out, "sandbox", whole ? STR_LIT("on") : STR_LIT("incomplete"));
-    if (!whole && spec->sandbox.best_effort)
-        json_field_optional_str(out, "sandbox_missing",
-                                !support.landlock_abi
-                                    ? STR_LIT("landlock: it may read and write any file of its user")
-                                    : STR_LIT("seccomp: it may open any socket"));
-}
-
 static void put_upstream(struct json_out *out, const struct upstream *u)
 {
     static const char *const kinds[] = {"stdio", "http", "rest"};
@@ -419,7 +404,17 @@ static void put_upstream(struct json_out *out, const struct upstream *u)
     json_field_optional_str(out, "state", str_of(status.name));
     if (u->mcp)
         json_field_int(out, "tools", tools ? tool_list_array(tools)->len : 0);
-    put_sandbox(out, u->spec);
+    if (u->spec->sandbox.on) {
+        /* "on", or what a best_effort sandbox lacks: an operator must see that nothing holds the process. */
+        struct confine_support support = confine_support();
+        bool whole = support.landlock_abi && support.seccomp;
+        json_field_optional_str(out, "sandbox", whole ? STR_LIT("on") : STR_LIT("incomplete"));
+        if (!whole && u->spec->sandbox.best_effort)
+            json_field_optional_str(out, "sandbox_missing",
+                                    !support.landlock_abi
+                                        ? STR_LIT("landlock: it may read and write any file of its user")
+                                        : STR_LIT("seccomp: it may open any socket"));
+    }
     if (u->spec->per_user && !u->base)
         json_field_bool(out, "per_user", true);
     if (u->base)
@@ -455,10 +450,7 @@ static void put_upstream(struct json_out *out, const struct upstream *u)
 size_t upstreams_figures(const struct upstreams *set, struct arena *arena, struct upstream_figures **out)
 {
     size_t count = 0;
-    for (const struct upstream *u = set->first; u; u = u->next)
-        count += !u->leaving;
-    *out = ARENA_ARRAY(arena, struct upstream_figures, count ? count : 1);
-    count = 0;
+    *out = NULL;
     for (const struct upstream *u = set->first; u; u = u->next) {
         struct mcp_client_status status = {.name = "ready"};
         if (u->leaving)
@@ -466,6 +458,7 @@ size_t upstreams_figures(const struct upstreams *set, struct arena *arena, struc
         if (u->mcp)
             mcp_client_view(u->mcp, &status);
         bool idle = strcmp(status.name, "stopped") == 0 && !status.failures;
+        *out = arena_grow(arena, *out, count, sizeof(**out));
         (*out)[count++] = (struct upstream_figures){
             .name = u->spec->name,
             .up = idle || strcmp(status.name, "up") == 0 || strcmp(status.name, "ready") == 0,

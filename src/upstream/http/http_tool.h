@@ -18,7 +18,6 @@
 #define HTTP_BODY_BYTES   16777216u /* of an answer */
 #define HTTP_URL_BYTES    8192u     /* as sent, with its query */
 #define HTTP_QUOTED_BYTES 2000u     /* of an error's message */
-#define HTTP_PICK_MAX     16u       /* names in `pick` */
 
 /* ERR_CONFIG: the spec can never make a request. */
 enum err http_tool_check(const struct http_spec *spec, bool has_upstream, struct why *why);

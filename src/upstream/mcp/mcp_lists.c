@@ -236,7 +236,6 @@ static void on_page(struct pending_request *pending, const struct mcp_message *m
 static void clear(struct mcp_listing *listing)
 {
     arena_free(listing->arena);
-    free(listing->items);
     *listing = (struct mcp_listing){0};
 }
 
@@ -373,11 +372,10 @@ static void add_page(struct mcp_list *list, const struct json *items, struct str
         count = room;
         listing->truncated = "more than one server may have";
     }
-    listing->items = realloc(listing->items, (listing->count + count + 1) * sizeof(*listing->items));
-    if (!listing->items)
-        abort();
-    for (uint32_t i = 0; i < count; i++)
+    for (uint32_t i = 0; i < count; i++) {
+        listing->items = arena_grow(listing->arena, listing->items, listing->count, sizeof(*listing->items));
         listing->items[listing->count++] = items->items[i];
+    }
     for (uint32_t i = 0; cursor.len && i < listing->pages; i++)
         if (str_eq(listing->cursors[i], cursor))
             listing->truncated = "a page links back to an earlier one";
