@@ -32,7 +32,7 @@ CLIENT_PACKAGES = $(if $(shell command -v npm),,npm) \
 CONFORMANCE_PACKAGES := prometheus chromium
 
 LIBRARIES := luajit libevent_core hiredis yajl libpcre2-8 libxxhash libidn2 libseccomp
-# Not linked: src/upstream/http/curl.h loads it for the first HTTP upstream; the build needs only its headers.
+# Not linked: src/upstream/http/fetch.c loads it for the first HTTP upstream; the build needs only its headers.
 LOADED    := libcurl
 # yajl's static archive, if there is one: in the shared library, calls between its own functions go through a table,
 # which costs an eighth of its time. `make YAJL=-lyajl` links the shared library.

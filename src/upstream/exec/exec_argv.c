@@ -168,6 +168,23 @@ static bool has_all(const struct json *arguments, struct str word, const struct 
     return true;
 }
 
+/* Is the group included that begins at word `at`? */
+static bool includes_group(const struct argv_builder *b, size_t at)
+{
+    const struct exec_word *words = b->spec->words;
+    const struct json *list;
+    if (!words[at].group)
+        return true;
+    if (words[at].when.len) {
+        const struct json *when = argument_at(b->arguments, words[at].when);
+        return when && !(when->type == JSON_BOOL && !when->truth);
+    }
+    for (size_t i = at; i < b->spec->word_count && words[i].group == words[at].group; i++)
+        if (!has_all(b->arguments, words[i].text, &list))
+            return false;
+    return true;
+}
+
 const char *const *exec_argv_build(struct arena *arena, const struct exec_spec *spec,
                                    const struct json *arguments, struct exec_argv_error *error)
 {
@@ -178,18 +195,8 @@ const char *const *exec_argv_build(struct arena *arena, const struct exec_spec *
     for (size_t i = 0; i < spec->word_count; i++) {
         const struct exec_word *word = &spec->words[i];
         const struct json *list;
-        if (!i || !word->group || word->group != word[-1].group) { /* a group begins: is it included? */
-            included = true;
-            if (word->group && word->when.len) {
-                const struct json *when = argument_at(arguments, word->when);
-                included = when && !(when->type == JSON_BOOL && !when->truth);
-            }
-            bool all =
-                word->group && !word->when.len; /* by default every argument that it names must be present */
-            for (size_t k = i; all && included && k < spec->word_count && spec->words[k].group == word->group;
-                 k++)
-                included = has_all(arguments, spec->words[k].text, &list);
-        }
+        if (!i || !word->group || word->group != word[-1].group)
+            included = includes_group(&b, i);
         b.after_dashes |= spec->plain_from && i >= spec->plain_from;
         if (!included)
             continue;
