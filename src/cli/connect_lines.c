@@ -20,7 +20,6 @@
 #include <stdlib.h>
 
 #define PARSED_MAX_BYTES 65536u /* of an answer whose id only is read, beyond */
-#define AFTER_S          2      /* a daemon that restarts is back by then */
 
 /* Of the ids of the bridge's own requests, "toolgate/connect/EPOCH/what", and of later daemons' questions. */
 #define OWN_ID "toolgate/connect/"
@@ -33,8 +32,8 @@
  * refusals; to any other request as a JSON-RPC error ---- */
 
 struct answer {
-    const char *code, *detail, *hint;
-    bool retry;
+    const char *code, *detail, *hint; /* that need no escape in JSON */
+    bool retry;                       /* after 2 s: a daemon that restarts is back by then */
 };
 
 static const struct answer lost_read = {"gateway_restarted",
@@ -50,39 +49,21 @@ static const struct answer away = {"gateway_away", "no gateway answered in time;
 
 static void write_call(struct buf *to, const struct tracked *request, const struct answer *a)
 {
-    struct json_out out = json_out(to);
-    struct buf text = {0};
+    struct buf text = {0}, shown = {0};
     buf_printf(&text, STR_FMT " is unavailable (%s): %s.\nNext: %s", STR_ARG(request->tool), a->code,
                a->detail, a->hint);
-    json_open(&out, '{');
-    json_field_text(&out, "jsonrpc", "2.0");
-    json_field_raw(&out, "id", request->id);
-    json_field_open(&out, "result", '{');
-    if (request->modern)
-        json_field_text(&out, "resultType", "complete");
-    json_field_open(&out, "content", '[');
-    json_open(&out, '{');
-    json_field_text(&out, "type", "text");
-    json_field_str(&out, "text", buf_view(&text));
-    json_close(&out, '}');
-    json_close(&out, ']');
-    json_field_bool(&out, "isError", true);
-    json_field_open(&out, "_meta", '{');
-    json_field_open(&out, GATE_VERDICT_KEY, '{');
-    json_field_text(&out, "verdict", a->retry ? "wait" : "refuse");
-    json_field_bool(&out, "valid", true);
-    json_field_text(&out, "error_class", "unavailable");
-    json_field_text(&out, "code", a->code);
-    json_field_text(&out, "detail", a->detail);
-    json_field_text(&out, "hint", a->hint);
-    if (a->retry)
-        json_field_int(&out, "after_s", AFTER_S);
-    json_close(&out, '}');
-    json_close(&out, '}');
-    json_close(&out, '}');
-    json_close(&out, '}');
-    buf_byte(to, '\n');
+    json_write_string(&shown, buf_view(&text));
+    buf_printf(to,
+               "{\"jsonrpc\":\"2.0\",\"id\":" STR_FMT
+               ",\"result\":{%s\"content\":[{\"type\":\"text\",\"text\":" STR_FMT
+               "}],\"isError\":true,\"_meta\":{\"" GATE_VERDICT_KEY
+               "\":{\"verdict\":\"%s\",\"valid\":true,\"error_class\":\"unavailable\",\"code\":\"%s\","
+               "\"detail\":\"%s\",\"hint\":\"%s\"%s}}}}\n",
+               STR_ARG(request->id), request->modern ? "\"resultType\":\"complete\"," : "",
+               STR_ARG(buf_view(&shown)), a->retry ? "wait" : "refuse", a->code, a->detail, a->hint,
+               a->retry ? ",\"after_s\":2" : "");
     buf_clear(&text);
+    buf_clear(&shown);
 }
 
 void bridge_answer(struct bridge *bridge, const struct tracked *request, bool sent)

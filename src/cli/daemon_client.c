@@ -6,7 +6,6 @@
 #include "base/clock.h"
 #include "policy/config.h"
 #include "json/parse.h"
-#include "json/write.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -178,16 +177,13 @@ enum err daemon_client_ask(struct daemon_client *client, const char *method, str
                            struct why *why)
 {
     struct buf line = {0};
-    struct json_out out = json_out(&line);
     bool waits_for_nothing = strcmp(method, "toolgate/status") == 0;
     client->timeout_ms = waits_for_nothing ? DAEMON_CLIENT_STATUS_MS : DAEMON_CLIENT_TIMEOUT_MS;
-    json_open(&out, '{');
-    json_field_text(&out, "jsonrpc", "2.0");
-    json_field_int(&out, "id", ++client->last_id);
-    json_field_text(&out, "method", method);
-    json_field_raw(&out, "params", params);
-    json_close(&out, '}');
-    buf_byte(&line, '\n');
+    buf_printf(&line,
+               "{\"jsonrpc\":\"2.0\",\"id\":%lld,\"method\":\"%s\",\"params\":", (long long)++client->last_id,
+               method);
+    buf_str(&line, params);
+    buf_text(&line, "}\n");
     enum err err = send_all(client, buf_view(&line), why);
     /* The daemon that accepted the connection stops, and has not read the line, as its newline comes last:
      * the daemon that takes its place gets it. */
