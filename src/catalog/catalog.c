@@ -311,19 +311,18 @@ struct hidden_cache {
     struct cache_slot slots[CACHE_SLOTS];
 };
 
-static void hidden_cache_free(void *data)
+void catalog_forget(struct generation *generation)
 {
-    struct hidden_cache *cache = data;
-    for (size_t i = 0; i < CACHE_SLOTS; i++)
+    struct hidden_cache *cache = generation->hidden;
+    for (size_t i = 0; cache && i < CACHE_SLOTS; i++)
         free(cache->slots[i].hidden);
     free(cache);
 }
 
 static struct hidden_cache *hidden_cache(struct generation *generation)
 {
-    struct generation_cache *slot = &generation->cache;
-    if (slot->data)
-        return slot->data;
+    if (generation->hidden)
+        return generation->hidden;
     struct hidden_cache *cache = calloc(1, sizeof(*cache));
     if (!cache)
         abort();
@@ -338,7 +337,7 @@ static struct hidden_cache *hidden_cache(struct generation *generation)
     }
     cache->salt[0] = hash_random();
     cache->salt[1] = hash_random();
-    *slot = (struct generation_cache){.data = cache, .free = hidden_cache_free};
+    generation->hidden = cache;
     return cache;
 }
 

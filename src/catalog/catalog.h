@@ -45,4 +45,7 @@ void catalog_wants(struct generation *generation, struct ledger_look *look);
 bool catalog_shows(struct arena *arena, struct generation *generation, const struct catalog_request *request,
                    const struct tool *tool);
 
+/* Frees what is remembered of hidden tools, with the generation. */
+void catalog_forget(struct generation *generation);
+
 #endif

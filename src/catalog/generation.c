@@ -21,6 +21,7 @@
 #include "base/date.h"
 #include "base/hash.h"
 #include "base/map.h"
+#include "catalog/catalog.h"
 #include "catalog/definition.h"
 #include "policy/config.h"
 #include "json/parse.h"
@@ -145,8 +146,7 @@ void generation_unref(struct generation *g)
 {
     if (!g || --g->references > 0)
         return;
-    if (g->cache.data)
-        g->cache.free(g->cache.data);
+    catalog_forget(g);
     policy_set_free(g->policies);
     for (size_t i = 0; g->tool_lists && i < g->config.upstream_count; i++)
         tool_list_unref(g->tool_lists[i]);

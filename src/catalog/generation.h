@@ -48,19 +48,13 @@ struct guarded_tool {
     struct str moved_to; /* the upstream that offers one of this name now; empty: none */
 };
 
-/* Data that catalog.c computes from the generation and keeps with it; `free` is called with it. */
-struct generation_cache {
-    void *data; /* NULL: none yet */
-    void (*free)(void *data);
-};
-
 /* A policy, or a name in its `tools`, that guards no tool. */
 struct unmatched_policy {
     struct str file, name;
     const char *why; /* NULL: it waits for a server that has not listed its tools yet */
 };
 
-/* Everybody reads it; after the build only `cache` and `references` change. */
+/* Everybody reads it; after the build only `hidden` and `references` change. */
 struct generation {
     struct arena *arena;
     struct config config;
@@ -79,8 +73,8 @@ struct generation {
     size_t unmatched_count;
     struct guarded_tool *guarded; /* at most one per policy */
     size_t guarded_count;
-    struct pins_review *pins; /* NULL: no pins are kept */
-    struct generation_cache cache;
+    struct pins_review *pins;    /* NULL: no pins are kept */
+    struct hidden_cache *hidden; /* of catalog.c; NULL: none yet */
     unsigned references;
 };
 
