@@ -14,7 +14,6 @@
 #include "policy/peer.h"
 #include "policy/policy_set.h"
 
-struct example_outcome;
 struct generation_build;
 struct pins;
 struct pins_review;
@@ -25,9 +24,6 @@ struct generation_report {
     struct str *errors, *warnings;
     size_t error_count, warning_count;
     size_t example_count; /* examples that ran */
-    /* Called with each example's outcome; NULL after generation_report_init. */
-    void (*example_seen)(void *owner, const struct example_outcome *outcome);
-    void *example_owner;
 };
 
 void generation_report_init(struct generation_report *report, struct arena *arena);
