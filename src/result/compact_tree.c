@@ -217,15 +217,12 @@ static bool is_container(const struct compact_node *node)
 /* Bytes of a string as JSON. */
 static uint32_t string_size(struct str text)
 {
-    static const uint8_t more[256] = {
-        ['"'] = 1,  ['\\'] = 1, ['\n'] = 1, ['\t'] = 1, ['\r'] = 1, [0x00] = 5, [0x01] = 5,
-        [0x02] = 5, [0x03] = 5, [0x04] = 5, [0x05] = 5, [0x06] = 5, [0x07] = 5, [0x08] = 5,
-        [0x0b] = 5, [0x0c] = 5, [0x0e] = 5, [0x0f] = 5, [0x10] = 5, [0x11] = 5, [0x12] = 5,
-        [0x13] = 5, [0x14] = 5, [0x15] = 5, [0x16] = 5, [0x17] = 5, [0x18] = 5, [0x19] = 5,
-        [0x1a] = 5, [0x1b] = 5, [0x1c] = 5, [0x1d] = 5, [0x1e] = 5, [0x1f] = 5};
     size_t size = text.len + 2;
-    for (size_t i = 0; i < text.len; i++)
-        size += more[(unsigned char)text.at[i]];
+    for (size_t i = 0; i < text.len; i++) {
+        unsigned char c = (unsigned char)text.at[i];
+        bool is_short = c == '"' || c == '\\' || c == '\n' || c == '\t' || c == '\r';
+        size += is_short ? 1 : c < ' ' ? 5 : 0;
+    }
     return size > UINT32_MAX ? UINT32_MAX : (uint32_t)size;
 }
 
@@ -498,75 +495,59 @@ static int by_worth(const void *a, const void *b)
 
 enum shown { SHOWN_NOT, SHOWN_LEAST, SHOWN_WHOLE };
 
-struct listing {
-    const struct compact_node *node, **order;
-    size_t count;
-    uint8_t *shown; /* enum shown, by place in the list */
-    int64_t rest;
-};
-
-static struct part emit(struct shrink_ctx *s, struct listing *l, int64_t budget)
+/* As many items as fit, each at its least, the subject of the call whole; then whole ones, as far as there is
+ * room. */
+static struct part shrink_array(struct shrink_ctx *s, const struct compact_node *node, int64_t budget)
 {
-    struct json *items = ARENA_ARRAY(s->arena, struct json, l->node->count + 1);
-    size_t count = 0, brief = 0;
-    int64_t size = 2;
-    for (uint32_t i = 0; i < l->node->count; i++) {
-        if (l->shown[i] == SHOWN_NOT)
+    const struct compact_node **order = ARENA_ARRAY(s->arena, const struct compact_node *, node->count + 1);
+    uint8_t *shown = arena_alloc(s->arena, node->count + 1); /* enum shown, by place in the list */
+    struct json *items = ARENA_ARRAY(s->arena, struct json, node->count + 1);
+    size_t left = 0, count = 0, brief = 0;
+    int64_t rest = budget - 2, room = s->items_only ? rest : rest * 2 / 3, size = 2;
+    memset(shown, SHOWN_NOT, node->count + 1);
+    for (uint32_t i = 0; i < node->count; i++)
+        if (!node->children[i].dropped)
+            order[left++] = &node->children[i];
+    qsort(order, left, sizeof(*order), by_worth);
+    for (size_t i = 0; i < left; i++) {
+        const struct compact_node *item = order[i];
+        int64_t whole = (int64_t)item->size + 1, least = (s->items_only ? item->size : item->least) + 1;
+        bool is_whole = (item->entity && whole <= rest) || least == whole;
+        int64_t cost = is_whole ? whole : least;
+        if (cost > (item->entity ? rest : room))
             continue;
-        struct part part = take(s, &l->node->children[i], l->shown[i] == SHOWN_WHOLE ? WHOLE : LEAST);
-        brief += l->shown[i] == SHOWN_LEAST;
+        shown[item - node->children] = is_whole ? SHOWN_WHOLE : SHOWN_LEAST;
+        rest -= cost;
+        room -= cost;
+    }
+    for (size_t i = 0; i < left; i++) {
+        const struct compact_node *item = order[i];
+        uint8_t *now = &shown[item - node->children];
+        int64_t more = (int64_t)item->size - (s->items_only ? item->size : item->least);
+        int64_t cost = *now == SHOWN_NOT ? (int64_t)item->size + 1 : more;
+        if (*now == SHOWN_WHOLE || cost > rest)
+            continue;
+        *now = SHOWN_WHOLE;
+        rest -= cost;
+    }
+    for (uint32_t i = 0; i < node->count; i++) {
+        if (shown[i] == SHOWN_NOT)
+            continue;
+        struct part part = take(s, &node->children[i], shown[i] == SHOWN_WHOLE ? WHOLE : LEAST);
+        brief += shown[i] == SHOWN_LEAST;
         items[count++] = part.value;
         size += part.size + 1;
     }
-    if (!count && l->count && !s->items_only) { /* one shortened item is better than none */
-        struct part part = shrink(s, l->order[0], budget - 2);
+    if (!count && left && !s->items_only) { /* one shortened item is better than none */
+        struct part part = shrink(s, order[0], budget - 2);
         items[count++] = part.value;
         size += part.size;
     }
-    if (count < l->count)
-        note_omission(s, OMITTED_ITEMS, l->node, l->count - count, l->count);
+    if (count < left)
+        note_omission(s, OMITTED_ITEMS, node, left - count, left);
     if (brief)
-        note_omission(s, OMITTED_DETAIL, l->node, brief, count);
+        note_omission(s, OMITTED_DETAIL, node, brief, count);
     return (struct part){json_array(items, count), size};
-}
-
-static struct part shrink_array(struct shrink_ctx *s, const struct compact_node *node, int64_t budget)
-{
-    struct listing l = {.node = node,
-                        .order = ARENA_ARRAY(s->arena, const struct compact_node *, node->count + 1),
-                        .shown = arena_alloc(s->arena, node->count + 1),
-                        .rest = budget - 2};
-    memset(l.shown, SHOWN_NOT, node->count + 1);
-    for (uint32_t i = 0; i < node->count; i++)
-        if (!node->children[i].dropped)
-            l.order[l.count++] = &node->children[i];
-    qsort(l.order, l.count, sizeof(*l.order), by_worth);
-    int64_t room = s->items_only ? l.rest : l.rest * 2 / 3;
-    /* as many as fit, each at its least; the subject of the call whole */
-    for (size_t i = 0; i < l.count; i++) {
-        const struct compact_node *item = l.order[i];
-        int64_t whole = (int64_t)item->size + 1, least = (s->items_only ? item->size : item->least) + 1;
-        enum shown shown = (item->entity && whole <= l.rest) || least == whole ? SHOWN_WHOLE : SHOWN_LEAST;
-        int64_t cost = shown == SHOWN_WHOLE ? whole : least;
-        if (cost > (item->entity ? l.rest : room))
-            continue;
-        l.shown[item - l.node->children] = (uint8_t)shown;
-        l.rest -= cost;
-        room -= cost;
-    }
-    for (size_t i = 0; i < l.count; i++) {
-        const struct compact_node *item = l.order[i];
-        uint8_t *shown = &l.shown[item - l.node->children];
-        int64_t more = (int64_t)item->size - (s->items_only ? item->size : item->least);
-        if (*shown == SHOWN_NOT && (int64_t)item->size + 1 <= l.rest) {
-            *shown = SHOWN_WHOLE;
-            l.rest -= (int64_t)item->size + 1;
-        } else if (*shown == SHOWN_LEAST && more <= l.rest) {
-            *shown = SHOWN_WHOLE;
-            l.rest -= more;
-        }
-    }
-    return emit(s, &l, budget);
 }
 
 static struct part shrink(struct shrink_ctx *s, const struct compact_node *node, int64_t budget)

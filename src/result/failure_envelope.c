@@ -141,28 +141,23 @@ struct look {
     bool error_first, status_first;
 };
 
-/* A word of the tool's name, at name[*at] or behind: "validate" and "Form" of "validateForm". */
-static struct str next_word(struct str name, size_t *at)
-{
-    while (*at < name.len && !ascii_is_letter(name.at[*at]))
-        ++*at;
-    size_t from = *at;
-    while (*at < name.len && ascii_is_letter(name.at[*at]) &&
-           (*at == from || (name.at[*at] & 32) || !(name.at[*at - 1] & 32)))
-        ++*at;
-    return (struct str){name.at + from, *at - from};
-}
-
-/* A word of the tool's name is one of these, or begins with what follows a "*". */
+/* A word of the tool's name ("validate" and "Form" of "validateForm") is one of these, or begins with what
+ * follows a "*". */
 static bool tool_has_word(const struct look *look, const char *const *words, size_t count)
 {
-    size_t at = 0;
-    for (struct str word; (word = next_word(look->call->tool, &at)).len;)
-        for (size_t i = 0; i < count; i++) {
+    struct str name = look->call->tool;
+    for (size_t at = 0; at < name.len;) {
+        size_t from = at;
+        while (at < name.len && ascii_is_letter(name.at[at]) &&
+               (at == from || (name.at[at] & 32) || !(name.at[at - 1] & 32)))
+            at++;
+        struct str word = {name.at + from, at - from};
+        at += !word.len; /* no letter */
+        for (size_t i = 0; word.len && i < count; i++)
             if (words[i][0] == '*' ? str_starts_nocase(word, words[i] + 1)
                                    : word.len == strlen(words[i]) && str_starts_nocase(word, words[i]))
                 return true;
-        }
+    }
     return false;
 }
 
@@ -321,19 +316,14 @@ static void find_transient(struct transient *t, struct str name, const struct js
                        depth - 1);
 }
 
-static const struct str input_names[] = {STR("needuserinput"),
-                                         STR("needsuserinput"),
-                                         STR("requiresuserinput"),
-                                         STR("userinputrequired"),
-                                         STR("inputrequired"),
-                                         STR("needsinput"),
-                                         STR("requiresconfirmation"),
-                                         STR("needsconfirmation"),
-                                         STR("confirmationrequired"),
-                                         STR("needsclarification"),
-                                         STR("clarificationneeded"),
-                                         STR("requiresclarification"),
-                                         STR("ambiguous")};
+static const struct str input_names[] = {
+    /* clang-format off */
+    STR("needuserinput"), STR("needsuserinput"), STR("requiresuserinput"), STR("userinputrequired"),
+    STR("inputrequired"), STR("needsinput"), STR("requiresconfirmation"), STR("needsconfirmation"),
+    STR("confirmationrequired"), STR("needsclarification"), STR("clarificationneeded"),
+    STR("requiresclarification"), STR("ambiguous"),
+    /* clang-format on */
+};
 /* No data has such a name. */
 static const struct str certain_input_names[] = {STR("needuserinput"), STR("needsuserinput"),
                                                  STR("requiresuserinput"), STR("userinputrequired")};

@@ -19,45 +19,18 @@ static bool begins_with_one(struct str text, const char *const *starts, size_t c
 #define BEGINS_WITH_ONE(text, starts) begins_with_one(text, starts, sizeof(starts) / sizeof(*(starts)))
 
 /* "\xe2\x9d\x8c" is a red cross. */
-static const char *const failures[] = {"error: ",
-                                       "error:\n",
-                                       "error - ",
-                                       "error code",
-                                       "error occurred",
-                                       "error (",
-                                       "error[",
-                                       "an error occurred",
-                                       "an unexpected error",
-                                       "unexpected error",
-                                       "input validation error: ",
-                                       "validation error",
-                                       "mcp error -",
-                                       "mcp error: ",
-                                       "api error",
-                                       "http error",
-                                       "tool error: ",
-                                       "exception: ",
-                                       "fatal: ",
-                                       "tool execution failed",
-                                       "command failed",
-                                       "execution failed",
-                                       "request failed",
-                                       "operation failed",
-                                       "authentication failed",
-                                       "internal server error",
-                                       "access denied",
-                                       "permission denied",
-                                       "access to this resource is denied",
-                                       "invalid api key",
-                                       "invalid api token",
-                                       "invalid access token",
-                                       "invalid or expired ",
-                                       "unauthorized",
-                                       "401 unauthorized",
-                                       "403 forbidden",
-                                       "404 not found",
-                                       "\xe2\x9d\x8c",
-                                       TRACEBACK_START};
+static const char *const failures[] = {
+    /* clang-format off */
+    "error: ", "error:\n", "error - ", "error code", "error occurred", "error (", "error[",
+    "an error occurred", "an unexpected error", "unexpected error", "input validation error: ",
+    "validation error", "mcp error -", "mcp error: ", "api error", "http error", "tool error: ",
+    "exception: ", "fatal: ", "tool execution failed", "command failed", "execution failed",
+    "request failed", "operation failed", "authentication failed", "internal server error",
+    "access denied", "permission denied", "access to this resource is denied", "invalid api key",
+    "invalid api token", "invalid access token", "invalid or expired ", "unauthorized",
+    "401 unauthorized", "403 forbidden", "404 not found", "\xe2\x9d\x8c", TRACEBACK_START,
+    /* clang-format on */
+};
 
 /* Short texts that only say "not now". */
 static const char *const laters[] = {"rate limit",          "too many requests", "service unavailable",

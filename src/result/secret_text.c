@@ -11,11 +11,6 @@ struct span {
 
 static const struct span none = {0, 0};
 
-struct scan {
-    struct str text;
-    const struct secret_names *names;
-};
-
 /* ---- characters ---- */
 
 static bool is_name_char(char c)
@@ -69,44 +64,27 @@ static const struct key_form {
     size_t body;
     struct str name;
 } key_forms[] = {
-    {STR("sk-"), 16, STR("api_key")},
-    {STR("sk_live_"), 10, STR("stripe_key")},
-    {STR("sk_test_"), 10, STR("stripe_key")},
-    {STR("rk_live_"), 10, STR("stripe_key")},
-    {STR("rk_test_"), 10, STR("stripe_key")},
-    {STR("ghp_"), 20, STR("github_token")},
-    {STR("gho_"), 20, STR("github_token")},
-    {STR("ghu_"), 20, STR("github_token")},
-    {STR("ghs_"), 20, STR("github_token")},
-    {STR("ghr_"), 20, STR("github_token")},
-    {STR("github_pat_"), 20, STR("github_token")},
-    {STR("glpat-"), 16, STR("gitlab_token")},
-    {STR("xoxb-"), 10, STR("slack_token")},
-    {STR("xoxp-"), 10, STR("slack_token")},
-    {STR("xoxa-"), 10, STR("slack_token")},
-    {STR("xoxr-"), 10, STR("slack_token")},
-    {STR("xoxs-"), 10, STR("slack_token")},
-    {STR("xapp-"), 10, STR("slack_token")},
-    {STR("npm_"), 20, STR("npm_token")},
-    {STR("pypi-"), 20, STR("pypi_token")},
-    {STR("hf_"), 20, STR("huggingface_token")},
-    {STR("gsk_"), 20, STR("groq_key")},
-    {STR("xai-"), 20, STR("xai_key")},
-    {STR("nvapi-"), 20, STR("nvidia_key")},
-    {STR("tvly-"), 16, STR("tavily_key")},
-    {STR("dop_v1_"), 20, STR("digitalocean_token")},
-    {STR("shpat_"), 20, STR("shopify_token")},
-    {STR("lin_api_"), 20, STR("linear_key")},
-    {STR("whsec_"), 16, STR("webhook_secret")},
-    {STR("SG."), 20, STR("sendgrid_key")},
-    {STR("ya29."), 20, STR("google_token")},
-    {STR("AKIA"), 12, STR("aws_access_key")},
-    {STR("ASIA"), 12, STR("aws_access_key")},
-    {STR("AIz"), 30, STR("google_api_key")},
-    {STR("eyJ"), 30, STR("jwt")},
-    {STR("r8_"), 20, STR("replicate_token")},
-    {STR("figd_"), 20, STR("figma_token")},
-    {STR("sntrys_"), 20, STR("sentry_token")},
+    /* clang-format off */
+    {STR("sk-"), 16, STR("api_key")}, {STR("sk_live_"), 10, STR("stripe_key")},
+    {STR("sk_test_"), 10, STR("stripe_key")}, {STR("rk_live_"), 10, STR("stripe_key")},
+    {STR("rk_test_"), 10, STR("stripe_key")}, {STR("ghp_"), 20, STR("github_token")},
+    {STR("gho_"), 20, STR("github_token")}, {STR("ghu_"), 20, STR("github_token")},
+    {STR("ghs_"), 20, STR("github_token")}, {STR("ghr_"), 20, STR("github_token")},
+    {STR("github_pat_"), 20, STR("github_token")}, {STR("glpat-"), 16, STR("gitlab_token")},
+    {STR("xoxb-"), 10, STR("slack_token")}, {STR("xoxp-"), 10, STR("slack_token")},
+    {STR("xoxa-"), 10, STR("slack_token")}, {STR("xoxr-"), 10, STR("slack_token")},
+    {STR("xoxs-"), 10, STR("slack_token")}, {STR("xapp-"), 10, STR("slack_token")},
+    {STR("npm_"), 20, STR("npm_token")}, {STR("pypi-"), 20, STR("pypi_token")},
+    {STR("hf_"), 20, STR("huggingface_token")}, {STR("gsk_"), 20, STR("groq_key")},
+    {STR("xai-"), 20, STR("xai_key")}, {STR("nvapi-"), 20, STR("nvidia_key")},
+    {STR("tvly-"), 16, STR("tavily_key")}, {STR("dop_v1_"), 20, STR("digitalocean_token")},
+    {STR("shpat_"), 20, STR("shopify_token")}, {STR("lin_api_"), 20, STR("linear_key")},
+    {STR("whsec_"), 16, STR("webhook_secret")}, {STR("SG."), 20, STR("sendgrid_key")},
+    {STR("ya29."), 20, STR("google_token")}, {STR("AKIA"), 12, STR("aws_access_key")},
+    {STR("ASIA"), 12, STR("aws_access_key")}, {STR("AIz"), 30, STR("google_api_key")},
+    {STR("eyJ"), 30, STR("jwt")}, {STR("r8_"), 20, STR("replicate_token")},
+    {STR("figd_"), 20, STR("figma_token")}, {STR("sntrys_"), 20, STR("sentry_token")},
+    /* clang-format on */
 };
 
 /* The last byte of a prefix is at `last`: '-', '_', '.', or a letter. */
@@ -132,12 +110,6 @@ static struct span key_form_ending(struct str text, size_t last, struct str *nam
             return (struct span){from, end - from};
     }
     return none;
-}
-
-static struct span key_ending(struct str text, size_t last)
-{
-    struct str name;
-    return key_form_ending(text, last, &name);
 }
 
 /* -----BEGIN RSA PRIVATE KEY----- … -----END …, or to the end of the text. */
@@ -186,15 +158,14 @@ static struct span value_at(struct str text, size_t at, bool line)
     return !value.len || STR_IS_ONE_OF(value, no_secrets) ? none : (struct span){from, value.len};
 }
 
-static bool is_secret_name(const struct scan *s, struct str name)
+static bool is_secret_name(const struct secret_names *names, struct str name)
 {
-    return name.len >= 3 && s->names->is_secret(s->names->owner, name);
+    return name.len >= 3 && names->is_secret(names->owner, name);
 }
 
 /* At '=' or ':'. A name in quotes takes a quoted value only: 'password': expected a string. */
-static struct span assigned(const struct scan *s, size_t sign)
+static struct span assigned(struct str text, const struct secret_names *names, size_t sign)
 {
-    struct str text = s->text;
     size_t end = sign;
     char next = char_at(text, sign + 1);
     if (next == '=' || next == '\0' || (text.at[sign] == ':' && next == '/') ||
@@ -212,7 +183,7 @@ static struct span assigned(const struct scan *s, size_t sign)
     while (from < end && text.at[from] == '-')
         from++;
     struct str name = {text.at + from, end - from};
-    if (!is_secret_name(s, name))
+    if (!is_secret_name(names, name))
         return none;
     size_t at = skip_blanks(text, sign + 1);
     char first = char_at(text, at);
@@ -239,9 +210,8 @@ static struct span password_of_user(struct str text, size_t at)
 }
 
 /* --password x, --token "x", -u user:password; `dash` is the last one before the name. */
-static struct span flag(const struct scan *s, size_t dash)
+static struct span flag(struct str text, const struct secret_names *names, size_t dash)
 {
-    struct str text = s->text;
     char before = dash ? text.at[dash - 1] : ' ';
     bool is_long = before == '-';
     if (!is_long && !is_blank(before) && before != '\n' && !is_quote(before))
@@ -255,7 +225,7 @@ static struct span flag(const struct scan *s, size_t dash)
     size_t at = skip_blanks(text, end);
     if (at == end || !name.len || name.len > SECRET_TEXT_NAME_MAX_BYTES)
         return none;
-    if (is_long && is_secret_name(s, name))
+    if (is_long && is_secret_name(names, name))
         return char_at(text, at) == '-' ? none : value_at(text, at, false);
     return str_is(name, is_long ? "user" : "u") ? password_of_user(text, at) : none;
 }
@@ -301,24 +271,24 @@ static const bool is_anchor[256] = {['='] = true, [':'] = true, ['-'] = true, ['
 
 static struct span secret_around(struct str text, const struct secret_names *names, size_t at)
 {
-    const struct scan scan = {text, names}, *s = &scan;
     struct span found = none;
-    switch (s->text.at[at]) {
+    struct str name;
+    switch (text.at[at]) {
     case ':':
-        found = in_url(s->text, at);
-        return found.len ? found : assigned(s, at);
+        found = in_url(text, at);
+        return found.len ? found : assigned(text, names, at);
     case '=':
-        return assigned(s, at);
+        return assigned(text, names, at);
     case 'b':
     case 'B':
-        return bearer(s->text, at);
+        return bearer(text, at);
     case '-':
-        found = key_ending(s->text, at);
+        found = key_form_ending(text, at, &name);
         if (!found.len)
-            found = flag(s, at);
-        return found.len ? found : private_key(s->text, at);
+            found = flag(text, names, at);
+        return found.len ? found : private_key(text, at);
     default:
-        return key_ending(s->text, at);
+        return key_form_ending(text, at, &name);
     }
 }
 
