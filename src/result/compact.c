@@ -117,7 +117,8 @@ static const struct json *shrink_value(struct compact_ctx *c, const struct json 
     if (count_values(value, COMPACT_VALUES_MAX) > COMPACT_VALUES_MAX)
         return NULL;
     for (size_t i = 0; i < (schema ? sizeof(forms) / sizeof(*forms) : 1); i++) {
-        const struct compact_node *root = compact_tree(c->arena, &c->rules, value, forms[i].drops);
+        c->rules.drops = forms[i].drops;
+        const struct compact_node *root = compact_tree(&c->rules, value);
         size_t room = budget->max_bytes ? budget->max_bytes : root->size;
         struct shrink_ctx s = {.arena = c->arena, .rules = &c->rules, .items_only = forms[i].items_only};
         bool is_small = false;
@@ -281,16 +282,11 @@ bool compact_result(struct arena *arena, const struct tool *tool, const struct j
                         (!budget->max_tokens || tokens <= budget->max_tokens);
     if (structured_is_fine && content_fits)
         return false;
-    struct compact_ctx c = {.arena = arena, .tool = tool, .notes = buf_in(arena)};
+    struct compact_ctx c = {.arena = arena,
+                            .tool = tool,
+                            .rules = compact_rules_of(arena, tool, args, goal),
+                            .notes = buf_in(arena)};
     bool failed = false;
-    c.rules = (struct compact_rules){.keep = budget->keep,
-                                     .keep_count = budget->keep_count,
-                                     .drop = budget->drop,
-                                     .drop_count = budget->drop_count,
-                                     .gives_ids = tool->policy ? tool->policy->gives_ids : NULL,
-                                     .gives_id_count = tool->policy ? tool->policy->gives_id_count : 0};
-    compact_set_goal(&c.rules, goal, arena);
-    compact_set_argument_ids(&c.rules, args);
     if (!structured_is_fine) {
         bool was_valid =
             tool->output_schema && schema_validate(tool->output_schema, structured) == SCHEMA_VALID;

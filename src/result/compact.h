@@ -35,11 +35,13 @@ bool compact_result(struct arena *arena, const struct tool *tool, const struct j
 
 /* ---- compact_tree.c ---- */
 
-/* All borrowed. */
+/* What the goal, the arguments and the policy ask to keep. */
 struct compact_rules {
-    const struct str *keep, *drop, *gives_ids; /* of the policy */
-    size_t keep_count, drop_count, gives_id_count;
-    struct str goal_words[COMPACT_GOAL_WORDS_MAX]; /* in lower case */
+    struct arena *arena;
+    const struct tool *tool;
+    bool drops; /* leave out what the policy drops */
+    /* of three letters and more, without common ones, in lower case */
+    struct str goal_words[COMPACT_GOAL_WORDS_MAX];
     size_t goal_word_count;
     struct str argument_ids[COMPACT_ARGUMENT_IDS_MAX];
     size_t argument_id_count;
@@ -61,14 +63,10 @@ struct compact_node {
     bool dropped : 1;    /* by the policy */
 };
 
-/* Words of three letters and more, without common ones; copied to the arena in lower case. */
-void compact_set_goal(struct compact_rules *rules, struct str goal, struct arena *arena);
+struct compact_rules compact_rules_of(struct arena *arena, const struct tool *tool, const struct json *args,
+                                      struct str goal);
 
-void compact_set_argument_ids(struct compact_rules *rules, const struct json *arguments);
-
-/* `drops`: leave out what the policy drops. */
-struct compact_node *compact_tree(struct arena *arena, const struct compact_rules *rules,
-                                  const struct json *value, bool drops);
+struct compact_node *compact_tree(const struct compact_rules *rules, const struct json *value);
 
 /* A bit for each word of the goal in the text. */
 uint16_t compact_goal_words_in(const struct compact_rules *rules, struct str text);

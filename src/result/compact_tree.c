@@ -40,23 +40,6 @@ static struct str next_word(struct str text, size_t *at)
     return (struct str){text.at + from, end - from};
 }
 
-void compact_set_goal(struct compact_rules *rules, struct str goal, struct arena *arena)
-{
-    size_t at = 0;
-    rules->goal_word_count = 0;
-    for (struct str word;
-         rules->goal_word_count < COMPACT_GOAL_WORDS_MAX && (word = next_word(goal, &at)).len;) {
-        char *text = arena_alloc(arena, word.len);
-        for (size_t i = 0; i < word.len; i++)
-            text[i] = ascii_lower(word.at[i]);
-        word.at = text;
-        if (word.len > WORD_LEAST_BYTES && text[word.len - 1] == 's')
-            word.len--; /* "invoices" finds "invoice" */
-        if (word.len >= WORD_LEAST_BYTES && !STR_IS_ONE_OF(word, common_words))
-            rules->goal_words[rules->goal_word_count++] = word;
-    }
-}
-
 uint16_t compact_goal_words_in(const struct compact_rules *rules, struct str text)
 {
     uint16_t found = 0;
@@ -129,12 +112,26 @@ static void add_argument_ids(struct compact_rules *rules, const struct json *val
         rules->argument_ids[rules->argument_id_count++] = text;
 }
 
-void compact_set_argument_ids(struct compact_rules *rules, const struct json *arguments)
+struct compact_rules compact_rules_of(struct arena *arena, const struct tool *tool, const struct json *args,
+                                      struct str goal)
 {
-    rules->argument_id_count = 0;
-    for (uint32_t i = 0; json_is(arguments, JSON_OBJECT) && i < arguments->len; i++)
-        if (is_id_name(arguments->members[i].key))
-            add_argument_ids(rules, &arguments->members[i].value);
+    struct compact_rules rules = {.arena = arena, .tool = tool};
+    size_t at = 0;
+    for (struct str word;
+         rules.goal_word_count < COMPACT_GOAL_WORDS_MAX && (word = next_word(goal, &at)).len;) {
+        char *text = arena_copy(arena, word);
+        for (size_t i = 0; i < word.len; i++)
+            text[i] = ascii_lower(text[i]);
+        word.at = text;
+        if (word.len > WORD_LEAST_BYTES && text[word.len - 1] == 's')
+            word.len--; /* "invoices" finds "invoice" */
+        if (word.len >= WORD_LEAST_BYTES && !STR_IS_ONE_OF(word, common_words))
+            rules.goal_words[rules.goal_word_count++] = word;
+    }
+    for (uint32_t i = 0; json_is(args, JSON_OBJECT) && i < args->len; i++)
+        if (is_id_name(args->members[i].key))
+            add_argument_ids(&rules, &args->members[i].value);
+    return rules;
 }
 
 bool compact_has_argument_id(const struct compact_rules *rules, struct str text)
@@ -226,26 +223,7 @@ static uint32_t string_size(struct str text)
     return size > UINT32_MAX ? UINT32_MAX : (uint32_t)size;
 }
 
-struct tree_builder {
-    struct arena *arena;
-    const struct compact_rules *rules;
-    bool drops;
-};
-
-static void build(const struct tree_builder *b, struct compact_node *node);
-
-/* An object is identified by its own members. */
-static void identify(struct compact_node *object, const struct compact_node *member,
-                     const struct compact_rules *rules)
-{
-    struct str text = scalar_text(member->value);
-    bool may_be_id = text.len && rules->argument_id_count && (is_id_name(member->key) || member->kept);
-    for (size_t i = 0; may_be_id && i < rules->argument_id_count; i++)
-        object->entity |= str_eq(rules->argument_ids[i], text);
-    if (member->value->type == JSON_STRING && is_time(text) &&
-        (!object->time.len || str_cmp(text, object->time) > 0))
-        object->time = text;
-}
+static void build(const struct compact_rules *rules, struct compact_node *node);
 
 /* Of an object its kept members must stay; an object without any stays whole or goes. */
 static uint32_t least_of(const struct compact_node *node)
@@ -279,27 +257,38 @@ static uint32_t floor_of(const struct compact_node *node)
     return floor > 2 ? floor - 1 : node->least;
 }
 
-static void add_child(const struct tree_builder *b, struct compact_node *node, struct compact_node *child)
+static void add_child(const struct compact_rules *rules, struct compact_node *node,
+                      struct compact_node *child)
 {
-    const struct compact_rules *r = b->rules;
+    const struct policy_compact *budget = &rules->tool->compact;
+    const struct policy *policy = rules->tool->policy;
     child->parent = node;
-    child->dropped = b->drops && is_named(child, r->drop, r->drop_count, true);
+    child->dropped = rules->drops && is_named(child, budget->drop, budget->drop_count, true);
     if (child->dropped)
         return;
-    bool named = is_named(child, r->keep, r->keep_count, true) ||
-                 is_named(child, r->gives_ids, r->gives_id_count, false);
-    build(b, child);
+    bool named = is_named(child, budget->keep, budget->keep_count, true) ||
+                 (policy && is_named(child, policy->gives_ids, policy->gives_id_count, false));
+    build(rules, child);
     /* Ids, titles and times identify a thing and take little. */
+    struct str text = scalar_text(child->value);
     child->kept = named || (child->key.len && !is_container(child) &&
-                            (compact_is_identifying_key(child->key) || is_time(scalar_text(child->value))));
+                            (compact_is_identifying_key(child->key) || is_time(text)));
     node->leads |= named || child->leads;
     node->goal_words |= child->goal_words;
-    node->size += child->size + 1 + (node->value->type == JSON_OBJECT ? string_size(child->key) + 1 : 0);
-    if (node->value->type == JSON_OBJECT)
-        identify(node, child, r);
+    node->size += child->size + 1;
+    if (node->value->type != JSON_OBJECT)
+        return;
+    node->size += string_size(child->key) + 1;
+    /* An object is identified by its own members. */
+    bool may_be_id = text.len && rules->argument_id_count && (is_id_name(child->key) || child->kept);
+    for (size_t i = 0; may_be_id && i < rules->argument_id_count; i++)
+        node->entity |= str_eq(rules->argument_ids[i], text);
+    if (child->value->type == JSON_STRING && is_time(text) &&
+        (!node->time.len || str_cmp(text, node->time) > 0))
+        node->time = text;
 }
 
-static void build(const struct tree_builder *b, struct compact_node *node)
+static void build(const struct compact_rules *rules, struct compact_node *node)
 {
     const struct json *v = node->value;
     bool is_array = v->type == JSON_ARRAY;
@@ -307,16 +296,16 @@ static void build(const struct tree_builder *b, struct compact_node *node)
     switch (v->type) {
     case JSON_STRING:
         node->size = string_size(json_str(v));
-        node->goal_words = compact_goal_words_in(b->rules, json_str(v));
+        node->goal_words = compact_goal_words_in(rules, json_str(v));
         break;
     case JSON_ARRAY:
     case JSON_OBJECT:
         node->count = v->len;
-        node->children = ARENA_ARRAY(b->arena, struct compact_node, v->len + 1);
+        node->children = ARENA_ARRAY(rules->arena, struct compact_node, v->len + 1);
         for (uint32_t i = 0; i < v->len; i++) {
-            node->children[i] = (struct compact_node){.value = is_array ? &v->items[i] : &v->members[i].value,
+            node->children[i] = (struct compact_node){.value = json_child(v, i),
                                                       .key = is_array ? STR_NONE : v->members[i].key};
-            add_child(b, node, &node->children[i]);
+            add_child(rules, node, &node->children[i]);
         }
         node->size -= node->size > 2; /* the last comma */
         break;
@@ -330,13 +319,11 @@ static void build(const struct tree_builder *b, struct compact_node *node)
     node->floor = floor_of(node);
 }
 
-struct compact_node *compact_tree(struct arena *arena, const struct compact_rules *rules,
-                                  const struct json *value, bool drops)
+struct compact_node *compact_tree(const struct compact_rules *rules, const struct json *value)
 {
-    struct tree_builder b = {arena, rules, drops};
-    struct compact_node *root = ARENA_NEW(arena, struct compact_node);
+    struct compact_node *root = ARENA_NEW(rules->arena, struct compact_node);
     root->value = value;
-    build(&b, root);
+    build(rules, root);
     return root;
 }
 

@@ -87,25 +87,16 @@ static enum role role_of(struct str key)
     return found ? found->role : OTHER;
 }
 
-static size_t index_of(struct str text, const struct str *words, size_t count)
-{
-    char buffer[NAME_MAX_BYTES];
-    struct str name = plain_name(text, buffer);
-    size_t i = 0;
-    while (i < count && !str_eq(name, words[i]))
-        i++;
-    return i;
-}
-#define IS_ONE_OF(text, words) (index_of(text, words, COUNT(words)) < COUNT(words))
+#define IS_ONE_OF(text, words) (result_name_index(text, "_- ", words, COUNT(words)) < COUNT(words))
 
 /* The non-empty member whose name comes first in `words`; NULL: none, or not an object. */
-static const struct json *find(const struct json *object, const struct str *words, size_t count)
+static const struct json *find(const struct json *object, const char *const *words, size_t count)
 {
     const struct json *found = NULL;
     size_t best = count;
     for (uint32_t i = 0; json_is(object, JSON_OBJECT) && i < object->len; i++) {
         const struct json_member *member = &object->members[i];
-        size_t at = index_of(member->key, words, best);
+        size_t at = result_name_index(member->key, "_- ", words, best);
         if (at == best || result_is_empty(&member->value))
             continue;
         best = at;
@@ -118,9 +109,8 @@ static const struct json *find(const struct json *object, const struct str *word
 /* "none", false, 0 or "": the ways to write that there is no error. */
 static bool is_no_error(const struct json *value)
 {
-    static const struct str nothing[] = {STR("none"),     STR("null"), STR("noerror"),
-                                         STR("noerrors"), STR("no"),   STR("false"),
-                                         STR("0"),        STR("n/a"),  STR("ok")};
+    static const char *const nothing[] = {"none",  "null", "noerror", "noerrors", "no",
+                                          "false", "0",    "n/a",     "ok"};
     int64_t n;
     return result_is_empty(value) || (value->type == JSON_BOOL && !value->truth) ||
            (json_int(value, &n) && n == 0) ||
@@ -202,10 +192,9 @@ static bool is_failure_only(const struct look *look)
  * GraphQL and JSON:API, do not. Texts alone are errors, unless the tool is one that looks for them. */
 static bool is_errors_list(const struct look *look)
 {
-    static const struct str known[] = {STR("message"), STR("locations"), STR("path"),   STR("extensions"),
-                                       STR("code"),    STR("type"),      STR("status"), STR("title"),
-                                       STR("detail"),  STR("source"),    STR("id"),     STR("links"),
-                                       STR("meta")};
+    static const char *const known[] = {"message", "locations", "path",  "extensions", "code",
+                                        "type",    "status",    "title", "detail",     "source",
+                                        "id",      "links",     "meta"};
     const struct json *data = json_get_text(look->object, "data");
     if (!json_is(look->errors, JSON_ARRAY) || !is_failure_only(look))
         return false;
@@ -282,8 +271,8 @@ struct transient {
 
 static int64_t wait_of(struct str name, const struct json *value)
 {
-    static const struct str waits[] = {STR("retryafter"), STR("retryafters"), STR("retryafterseconds"),
-                                       STR("retryin"),    STR("retrydelay"),  STR("retryafterms")};
+    static const char *const waits[] = {"retryafter", "retryafters", "retryafterseconds",
+                                        "retryin",    "retrydelay",  "retryafterms"};
     int64_t n;
     double seconds;
     if (!IS_ONE_OF(name, waits))
@@ -316,22 +305,25 @@ static void find_transient(struct transient *t, struct str name, const struct js
                        depth - 1);
 }
 
-static const struct str input_names[] = {
-    /* clang-format off */
-    STR("needuserinput"), STR("needsuserinput"), STR("requiresuserinput"), STR("userinputrequired"),
-    STR("inputrequired"), STR("needsinput"), STR("requiresconfirmation"), STR("needsconfirmation"),
-    STR("confirmationrequired"), STR("needsclarification"), STR("clarificationneeded"),
-    STR("requiresclarification"), STR("ambiguous"),
-    /* clang-format on */
-};
+static const char *const input_names[] = {"needuserinput",
+                                          "needsuserinput",
+                                          "requiresuserinput",
+                                          "userinputrequired",
+                                          "inputrequired",
+                                          "needsinput",
+                                          "requiresconfirmation",
+                                          "needsconfirmation",
+                                          "confirmationrequired",
+                                          "needsclarification",
+                                          "clarificationneeded",
+                                          "requiresclarification",
+                                          "ambiguous"};
 /* No data has such a name. */
-static const struct str certain_input_names[] = {STR("needuserinput"), STR("needsuserinput"),
-                                                 STR("requiresuserinput"), STR("userinputrequired")};
-static const struct str choice_names[] = {STR("candidates"), STR("choices"), STR("options"), STR("matches"),
-                                          STR("alternatives")};
-static const struct str question_names[] = {STR("question"), STR("prompt"), STR("message"),
-                                            STR("msg"),      STR("detail"), STR("description"),
-                                            STR("reason"),   STR("error")};
+static const char *const certain_input_names[] = {"needuserinput", "needsuserinput", "requiresuserinput",
+                                                  "userinputrequired"};
+static const char *const choice_names[] = {"candidates", "choices", "options", "matches", "alternatives"};
+static const char *const question_names[] = {"question", "prompt",      "message", "msg",
+                                             "detail",   "description", "reason",  "error"};
 
 static struct str question_in(const struct json *object)
 {
@@ -344,10 +336,8 @@ static struct str question_in(const struct json *object)
 /* {"need_user_input": true | "What for?" | {question, choices}}, or such a status. */
 static const struct json *input_request_in(const struct json *object, const char **code)
 {
-    static const struct str status[] = {STR("status"), STR("coverage"), STR("errorclass"), STR("type"),
-                                        STR("code")};
-    static const struct str beside[] = {STR("question"), STR("prompt"), STR("message"), STR("msg"),
-                                        STR("error")};
+    static const char *const status[] = {"status", "coverage", "errorclass", "type", "code"};
+    static const char *const beside[] = {"question", "prompt", "message", "msg", "error"};
     for (uint32_t i = 0; i < object->len; i++) {
         const struct json_member *m = &object->members[i];
         struct str text = json_str(&m->value);
@@ -451,8 +441,7 @@ struct envelope envelope_of_message(struct str message)
  */
 static const struct json *wrapped_in(struct arena *arena, const struct look *look, struct str *text)
 {
-    static const struct str wrappers[] = {STR("executionresult"), STR("result"), STR("data"), STR("response"),
-                                          STR("output")};
+    static const char *const wrappers[] = {"executionresult", "result", "data", "response", "output"};
     const struct json *inner = NULL;
     if (look->record || look->containers || look->scalars > 1)
         return NULL;
@@ -472,7 +461,7 @@ static const struct json *wrapped_in(struct arena *arena, const struct look *loo
 static void look_at_member(struct look *look, const struct json_member *member, bool is_first)
 {
     const struct json *value = &member->value;
-    static const struct str error_words[] = {STR("error"), STR("apierror")};
+    static const char *const error_words[] = {"error", "apierror"};
     bool truth = json_is_true(value), untruth = json_is(value, JSON_BOOL) && !truth;
     switch (role_of(member->key)) {
     case GOOD:
@@ -492,9 +481,8 @@ static void look_at_member(struct look *look, const struct json_member *member, 
     case STATUS: {
         if (str_is(member->key, "code") && !json_is(value, JSON_NUMBER))
             return; /* "NOT_FOUND": a name for the error */
-        static const struct str bad[] = {STR("error"), STR("fail"), STR("failed"), STR("failure")};
-        static const struct str good[] = {STR("ok"),        STR("success"),   STR("successful"),
-                                          STR("succeeded"), STR("completed"), STR("done")};
+        static const char *const bad[] = {"error", "fail", "failed", "failure"};
+        static const char *const good[] = {"ok", "success", "successful", "succeeded", "completed", "done"};
         int64_t n;
         struct str word = str_trim(json_str(value));
         if (json_int(value, &n) || (word.len == 3 && word.at[0] >= '4' && word.at[0] <= '5')) {

@@ -7,26 +7,13 @@
 
 #define NUMBER_MAX 1000000000
 
-#define IS_ONE_OF(text, words) is_one_of(text, words, sizeof(words) / sizeof(*(words)))
+#define COUNT(words)           (sizeof(words) / sizeof(*(words)))
+#define IS_ONE_OF(text, words) (result_name_index(text, "_--", words, COUNT(words)) < COUNT(words))
 
 /* Without case, "_" and "-": "hasMore" is "has_more". */
 static bool is_same_name(struct str key, const char *name)
 {
-    for (size_t i = 0; i < key.len; i++) {
-        if (key.at[i] == '_' || key.at[i] == '-')
-            continue;
-        if (!*name || (key.at[i] | 32) != *name++)
-            return false;
-    }
-    return !*name;
-}
-
-static bool is_one_of(struct str key, const char *const *names, size_t count)
-{
-    for (size_t i = 0; i < count; i++)
-        if (is_same_name(key, names[i]))
-            return true;
-    return false;
+    return result_name_index(key, "_--", &name, 1) == 0;
 }
 
 /* What an answer says about the rest. */

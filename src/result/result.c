@@ -214,6 +214,25 @@ const char *result_parse_error(const struct result *result)
     return began && !closed ? "truncated_response" : "invalid_json";
 }
 
+size_t result_name_index(struct str name, const char *separators, const char *const *names, size_t count)
+{
+    size_t i = 0;
+    for (; i < count; i++) {
+        const char *wanted = names[i];
+        size_t at = 0;
+        for (; at < name.len; at++) {
+            if (name.at[at] == separators[0] || name.at[at] == separators[1] || name.at[at] == separators[2])
+                continue;
+            if (!*wanted || ascii_lower(name.at[at]) != *wanted)
+                break;
+            wanted++;
+        }
+        if (at == name.len && !*wanted)
+            break;
+    }
+    return i;
+}
+
 bool result_is_empty(const struct json *value)
 {
     if (!value)
