@@ -163,6 +163,20 @@ struct hash128 call_arguments_hash(struct call *call);
 /* The json_fingerprint of the result, or of what the ledger compares of it. */
 struct hash128 call_result_hash(struct call *call, const struct json *value);
 
+/* Which tools exist for one request. A tool that the peer may not call, or that a policy hides, does not
+ * exist: not in lists, not in suggestions, not in errors. */
+
+/* NULL: no such tool. Client tools come first; stage 1 refuses to run them (agent_runs_this). */
+const struct tool *tool_lookup_find(const struct call *call, const struct call_request *request);
+
+#define TOOL_LOOKUP_CLOSE_MAX 3u  /* names that an unknown one may have been meant for */
+#define TOOL_LOOKUP_ALL_MAX   12u /* names that are listed if there are no more */
+
+/* Existing names close to request->tool, best first (*close of them), and if there are at most
+ * TOOL_LOOKUP_ALL_MAX in all, the others, too. Returns how many. */
+size_t tool_lookup_suggest(const struct call *call, const struct call_request *request,
+                           struct str out[TOOL_LOOKUP_ALL_MAX], size_t *close);
+
 /*
  * ---- call_span.c ----
  *
@@ -212,23 +226,5 @@ void pattern_guard_mask(struct call *c, unsigned sets);
 /* Notes what the policy's sets find in the result: for the model if it is enforced, else as what it `would`.
  */
 void pattern_guard_judge(struct call *c, const struct overlay *overlay);
-
-/*
- * ---- tool_lookup.c ----
- *
- * Which tools exist for one request. A tool that the peer may not call, or that a policy hides, does not
- * exist: not in lists, not in suggestions, not in errors.
- */
-
-/* NULL: no such tool. Client tools come first; stage 1 refuses to run them (agent_runs_this). */
-const struct tool *tool_lookup_find(const struct call *call, const struct call_request *request);
-
-#define TOOL_LOOKUP_CLOSE_MAX 3u  /* names that an unknown one may have been meant for */
-#define TOOL_LOOKUP_ALL_MAX   12u /* names that are listed if there are no more */
-
-/* Existing names close to request->tool, best first (*close of them), and if there are at most
- * TOOL_LOOKUP_ALL_MAX in all, the others, too. Returns how many. */
-size_t tool_lookup_suggest(const struct call *call, const struct call_request *request,
-                           struct str out[TOOL_LOOKUP_ALL_MAX], size_t *close);
 
 #endif

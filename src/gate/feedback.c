@@ -284,11 +284,12 @@ static void put_parameters(struct feedback *f)
 /* retry() of a policy that has run the tool, or of an agent that has: what ran may have had effects. */
 static void put_retry(struct feedback *f)
 {
-    bool is_last = f->verdict->kind == VERDICT_REFUSE;
-    put_named(f, " ran, and asks for another try: " STR_FMT "\n", STR_ARG(foreign(f, f->verdict->detail)));
-    problems_text(&f->out, &f->verdict->problems);
+    const struct verdict *v = f->verdict;
+    bool is_last = v->kind == VERDICT_REFUSE;
+    put_named(f, " ran, and asks for another try: " STR_FMT "\n", STR_ARG(foreign(f, v->detail)));
+    problems_text(&f->out, &v->problems);
     if (is_last) {
-        put(f, "That was attempt %u, and none are left this turn.\n", f->verdict->attempt);
+        put(f, "That was attempt %u, and none are left this turn.\n", v->attempt);
         struct str next =
             STR_LIT("Ask the user for what is missing, use another tool, or answer with what you have.");
         put(f, "Next: " STR_FMT "\n", STR_ARG(next));
@@ -296,24 +297,24 @@ static void put_retry(struct feedback *f)
         return;
     }
     put_next(f, "change the arguments as it says, and call it again.");
-    if (f->verdict->has_budget)
-        put(f, "%u attempt%s left this turn.\n", f->verdict->attempts_left,
-            plural(f->verdict->attempts_left));
+    if (v->has_budget)
+        put(f, "%u attempt%s left this turn.\n", v->attempts_left, plural(v->attempts_left));
 }
 
 static void write_invalid_arguments(struct feedback *f)
 {
-    size_t count = f->verdict->problems.errors + f->verdict->problems.more;
-    if (f->verdict->ran) {
+    const struct verdict *v = f->verdict;
+    size_t count = v->problems.errors + v->problems.more;
+    if (v->ran) {
         put_retry(f);
         return;
     }
-    if (f->verdict->kind == VERDICT_REFUSE) {
+    if (v->kind == VERDICT_REFUSE) {
         put_named(
             f,
             " was not run: its arguments were still wrong after %u attempts, and none are left this turn.\n",
-            f->verdict->attempt);
-        problems_text(&f->out, &f->verdict->problems);
+            v->attempt);
+        problems_text(&f->out, &v->problems);
         put_next(f,
                  "Ask the user for what is missing, use another tool, or answer with what you have. The tool "
                  "still works with correct arguments.");
@@ -324,14 +325,14 @@ static void write_invalid_arguments(struct feedback *f)
         buf_int(&f->out, (int64_t)count);
         PUT(f, count == 1 ? STR_LIT(" problem") : STR_LIT(" problems"), STR_LIT(" with its arguments.\n"));
     } else {
-        PUT(f, foreign(f, f->verdict->detail), STR_LIT("\n"));
+        PUT(f, foreign(f, v->detail), STR_LIT("\n"));
     }
-    problems_text(&f->out, &f->verdict->problems);
-    if (count && f->verdict->detail.len)
-        PUT(f, foreign(f, f->verdict->detail), STR_LIT("\n"));
-    if (f->verdict->suggest) {
+    problems_text(&f->out, &v->problems);
+    if (count && v->detail.len)
+        PUT(f, foreign(f, v->detail), STR_LIT("\n"));
+    if (v->suggest) {
         put(f, "Suggested: ");
-        put_json(f, f->verdict->suggest);
+        put_json(f, v->suggest);
         put(f, "\n");
     }
     const struct tool *tool = f->tool;
@@ -351,15 +352,14 @@ static void write_invalid_arguments(struct feedback *f)
     }
     put_parameters(f);
     struct str what = count ? STR_LIT("correct the listed problems") : STR_LIT("correct the arguments");
-    struct str next = f->verdict->hint.len
-                          ? f->verdict->hint
-                          : ARENA_JOIN(f->arena, what, STR_LIT(" and call "), foreign(f, f->name),
-                                       STR_LIT(" again, the rest unchanged."));
+    struct str next = v->hint.len ? v->hint
+                                  : ARENA_JOIN(f->arena, what, STR_LIT(" and call "), foreign(f, f->name),
+                                               STR_LIT(" again, the rest unchanged."));
     PUT(f, STR_LIT("Next: "), foreign(f, next), STR_LIT(" "));
     f->hint = next;
-    if (f->verdict->has_budget) {
-        buf_int(&f->out, f->verdict->attempts_left);
-        PUT(f, f->verdict->attempts_left == 1 ? STR_LIT(" attempt") : STR_LIT(" attempts"),
+    if (v->has_budget) {
+        buf_int(&f->out, v->attempts_left);
+        PUT(f, v->attempts_left == 1 ? STR_LIT(" attempt") : STR_LIT(" attempts"),
             STR_LIT(" left this turn.\n"));
     }
 }
@@ -550,31 +550,31 @@ static const struct loop_words {
 
 static void write_loop(struct feedback *f)
 {
-    bool is_cycle = str_is(f->verdict->code, "cycle");
+    const struct verdict *v = f->verdict;
+    bool is_cycle = str_is(v->code, "cycle");
     const struct tool *tool = f->tool;
-    enum repeated repeated = f->verdict->problems.errors || f->verdict->came_of == LEDGER_CAME_INVALID
-                                 ? REPEATED_ARGUMENTS
-                             : f->verdict->came_of == LEDGER_CAME_ERROR   ? REPEATED_ERROR
-                             : f->verdict->came_of == LEDGER_CAME_REFUSED ? REPEATED_REFUSAL
-                                                                          : REPEATED_RESULT;
+    enum repeated repeated = v->problems.errors || v->came_of == LEDGER_CAME_INVALID ? REPEATED_ARGUMENTS
+                             : v->came_of == LEDGER_CAME_ERROR                       ? REPEATED_ERROR
+                             : v->came_of == LEDGER_CAME_REFUSED                     ? REPEATED_REFUSAL
+                                                                                     : REPEATED_RESULT;
     const struct loop_words *words = &loop_words[repeated];
     /* The ledger ignores what a write returns: the same arguments are the same write. */
     bool compares_results =
         !tool || (!tool->limits.compare_arguments && tool->limits.effects != LEDGER_EFFECTS_WRITE &&
                   tool->limits.effects != LEDGER_EFFECTS_DESTRUCTIVE);
     bool tells = repeated != REPEATED_RESULT || compares_results;
-    if (f->verdict->kind == VERDICT_HALT)
+    if (v->kind == VERDICT_HALT)
         put(f, "Stop. " STR_FMT " was not run: %s again and again%s.\n", STR_ARG(foreign(f, f->name)),
-            loop_text(f->verdict->code), repeated == REPEATED_RESULT || is_cycle ? "" : words->came_of);
+            loop_text(v->code), repeated == REPEATED_RESULT || is_cycle ? "" : words->came_of);
     else if (is_cycle)
-        put_named(f, " was not run: %s%s.\n", loop_text(f->verdict->code),
+        put_named(f, " was not run: %s%s.\n", loop_text(v->code),
                   repeated == REPEATED_RESULT ? ", and the results have not changed" : words->came_of);
     else
-        put_named(f, " was not run: you have made this exact call %u time%s in a row%s.\n",
-                  f->verdict->repeats, plural(f->verdict->repeats), tells ? words->came_of : "");
-    problems_text(&f->out, &f->verdict->problems);
+        put_named(f, " was not run: you have made this exact call %u time%s in a row%s.\n", v->repeats,
+                  plural(v->repeats), tells ? words->came_of : "");
+    problems_text(&f->out, &v->problems);
     put_last_error(f);
-    if (f->verdict->kind == VERDICT_HALT)
+    if (v->kind == VERDICT_HALT)
         put_next(f, arena_printf(f->arena, "End this run now: call no more tools, and %s.", words->stuck).at);
     else
         put_next(f, words->next);
@@ -582,25 +582,27 @@ static void write_loop(struct feedback *f)
 
 static void write_transient(struct feedback *f)
 {
-    if (str_is(f->verdict->code, "too_soon") || str_is(f->verdict->code, "rate_limit")) {
+    const struct verdict *v = f->verdict;
+    if (str_is(v->code, "too_soon") || str_is(v->code, "rate_limit")) {
         write_retry_budget(f);
         return;
     }
     put_failure(f);
     put_next(f, arena_printf(f->arena, "wait %lld s, then repeat the call.",
-                             (long long)(f->verdict->after_s > 0 ? f->verdict->after_s : 1))
+                             (long long)(v->after_s > 0 ? v->after_s : 1))
                     .at);
 }
 
 static void write_need_user_input(struct feedback *f)
 {
-    const struct json *choices = f->verdict->choices;
+    const struct verdict *v = f->verdict;
+    const struct json *choices = v->choices;
     put_named(f, " needs the user's input.\n");
-    if (f->verdict->detail.len || !f->verdict->quoted.len) {
-        put(f, "Ask the user: " STR_FMT "\n", STR_ARG(foreign(f, f->verdict->detail)));
+    if (v->detail.len || !v->quoted.len) {
+        put(f, "Ask the user: " STR_FMT "\n", STR_ARG(foreign(f, v->detail)));
     } else {
         put(f, "It asks the user: ");
-        put_quoted(f, f->verdict->quoted, FEEDBACK_QUOTE_MAX_BYTES);
+        put_quoted(f, v->quoted, FEEDBACK_QUOTE_MAX_BYTES);
         put(f, "\n");
     }
     if (json_is(choices, JSON_ARRAY) && choices->len) {
@@ -610,13 +612,13 @@ static void write_need_user_input(struct feedback *f)
     }
     put_next(f, "Ask exactly that and wait for the answer; do not answer it yourself.");
     /* How the call can still be made: by somebody else's command. */
-    if (f->verdict->approval.len)
+    if (v->approval.len)
         put(f,
             "Approval: the user, not you, may approve this call with `toolgate approve " STR_FMT
             "` within %u minutes. Once they have, make the same call again with the same arguments.\n",
-            STR_ARG(f->verdict->approval), APPROVAL_MS / 60000u);
-    else if (f->verdict->no_approval)
-        put(f, "Nobody can approve this call now: %s.\n", f->verdict->no_approval);
+            STR_ARG(v->approval), APPROVAL_MS / 60000u);
+    else if (v->no_approval)
+        put(f, "Nobody can approve this call now: %s.\n", v->no_approval);
 }
 
 /* The classes whose feedback is more than a headline and a next step. */
