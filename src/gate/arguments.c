@@ -302,9 +302,9 @@ static void explain(struct arguments *args)
  * ---- other readings ----
  *
  * Arguments that the schema does not accept as they are, read in another way: taken out of a wrapper, then
- * coerced. A reading counts only if the schema accepts it, and if there is one: of two nobody knows which was
- * meant. Of a tool that destroys, only the spelling of JSON is repaired; what else would fit is proposed, and
- * the model must send it.
+ * coerced. A reading counts only if the schema accepts it, and if there is one: with two, the intended
+ * one is unknown. Of a tool that destroys, only the spelling of JSON is repaired; what else would fit is
+ * proposed, and the model must send it.
  */
 
 #define WRAPPERS_MAX 3u /* around each other */
@@ -385,7 +385,7 @@ static struct reading coerced(struct arguments *args, const struct json *value,
 }
 
 /* An open object that fits with a wrapper in it fits without its parameters: then what is inside counts,
- * right or wrong. If both a wrapper and a misspelled name fit, nobody knows which was meant. */
+ * right or wrong. If both a wrapper and a misspelled name fit, the intended one is unknown. */
 static struct reading read_as(struct arguments *args, const struct json *value,
                               const struct coerce_options *options)
 {

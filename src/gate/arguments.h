@@ -26,7 +26,7 @@ struct arguments {
     struct str policy_error;  /* how the policy failed; empty: it did not; NUL-terminated */
     bool unreadable;          /* no arguments to go on with, in any mode */
     bool lax;                 /* policies check what the schema has something against */
-    bool perhaps_cut;         /* a tool that writes lacks a long field: nobody may insist on that */
+    bool perhaps_cut;         /* a tool that writes lacks a long field: insisting is not possible */
     bool empty;               /* null or blank text was sent */
     bool spelled;             /* `sent` is text that spells JSON oddly */
     struct str wrapper;       /* the member that `whole` was taken out of; empty: none */
@@ -52,7 +52,7 @@ void arguments_check_rules(struct arguments *args, const struct policy_call *cal
  * nothing. Of arguments that came as text, one operation replaces the whole. */
 const struct json *arguments_rewrites(const struct arguments *args);
 
-/* The same between `whole` and `now`: what a model is told member by member. */
+/* The same between `whole` and `now`: what the model reads, member by member. */
 const struct json *arguments_changes(const struct arguments *args);
 
 #endif

@@ -145,7 +145,7 @@ static enum step find_tool(struct call *c)
     if (r->force_enforce)
         c->tool = tool_as_enforced(c->arena, c->tool, r->enforced_overlay);
     if (c->tool->held && r->mode != CALL_REPORT) {
-        /* Also in shadow mode: nobody has accepted what its server says of it now. */
+        /* Also in shadow mode: the operator has not accepted the current definition. */
         bool changed = c->tool->held == TOOL_HELD_CHANGED;
         verdict_set(&c->verdict, CLASS_UNAVAILABLE,
                     changed ? STR_LIT("definition_changed") : STR_LIT("definition_new"),

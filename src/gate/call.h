@@ -82,7 +82,7 @@ struct call_request {
     struct str error_message;
     bool has_error, error_transient;
     bool error_retry;           /* the model should try again with other arguments */
-    bool error_cancelled;       /* its run was stopped: as if it had never been asked */
+    bool error_cancelled;       /* its run was stopped: counts as if it had not been made */
     bool error_transient_given; /* false: the message is searched for signs of a transient failure */
     struct str coverage;        /* what a judge in the agent's program found; empty: it did not judge */
     const struct json *judged_facts, *judged_follow_up; /* beside it; NULL: none */
@@ -104,7 +104,7 @@ struct call_request {
     const struct json *facts;            /* used instead of the session's facts; NULL: those of the session */
     bool ignore_prepare;                 /* finds tools that prepare hooks hide */
     bool force_enforce;                  /* treats mode shadow and off as enforce */
-    const struct policy *enforced_overlay; /* likewise for this policy of several tools; NULL: none */
+    const struct policy *enforced_overlay; /* the same for this policy of several tools; NULL: none */
     /* only a replay: paths ("card.number") whose values are masks; no problem there counts */
     const struct str *masked;
     size_t masked_count;
@@ -123,7 +123,7 @@ struct gate {
     struct upstreams *upstreams;    /* NULL: tools that run in an upstream are unavailable */
     struct metrics *metrics;        /* NULL: nothing is counted */
     struct busy *busy;              /* NULL: no tool is ever busy */
-    struct approvals *approvals;    /* NULL: nobody can approve what a policy asks about */
+    struct approvals *approvals;    /* NULL: there are no approvals */
     struct decision_log *decisions; /* NULL: nothing is recorded */
     struct span_exporter *spans;    /* NULL: no call is traced */
     bool timed;                     /* measures the call_timing of each call */
@@ -218,7 +218,7 @@ const struct json *call_visible_result(const struct call *call);
 struct str call_session_key(struct arena *arena, const struct config *config, const struct peer *peer,
                             struct str session, struct str connection);
 
-/* ---- what a client is told and asked ---- */
+/* ---- what a client reads and is asked ---- */
 
 /* callId, arguments, text, advice, and the stages if the request wanted a trace. */
 void call_reply_check(struct json_out *out, struct call *call);

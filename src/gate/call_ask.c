@@ -113,11 +113,6 @@ static void run_hooks_again(struct call *c)
 
 /* ---- the question ---- */
 
-static bool asks(const struct call *c)
-{
-    return c->verdict.class == CLASS_NEED_USER_INPUT;
-}
-
 static void bind_text(struct buf *out, struct str text)
 {
     buf_printf(out, "%zu:" STR_FMT ",", text.len, STR_ARG(text));
@@ -163,7 +158,7 @@ static void fill_question(struct call *c, struct approval_request *request)
         .question = c->verdict.detail,
     };
     bind_call(c, request->asked.binding);
-    /* The client's answer to the question that its state names; what fits no form is none. */
+    /* The client's answer to the question that its state names; what fits no form is ignored. */
     if (r->answered && !c->ask->has_answered &&
         consent_read(c->arena, r->answer, c->verdict.choices, &answer)) {
         request->answers = r->answered;
@@ -192,7 +187,7 @@ static bool take(struct call *c)
         return false;
     }
     if (r->kind ==
-        APPROVAL_SPEND) { /* another call has spent it first, or it has expired: this one asks anew */
+        APPROVAL_SPEND) { /* another call has spent it first, or it has expired: this one asks again */
         ask->id_count = ask->count = 0;
         run_hooks_again(c);
         return true;
@@ -230,14 +225,15 @@ static bool take(struct call *c)
     return true;
 }
 
-/* Each round but the last needs an answer that somebody has given. */
+/* Each round but the last needs an answer that was given before. */
 static enum step go_on(struct call *c)
 {
     const struct call_request *r = &c->request;
     bool is_kept =
         c->gate->approvals && !r->dry_run && !r->simulated_result && r->asks != CALL_ASKS_CONNECTION;
     for (;;) {
-        bool question = asks(c) && is_kept, passes = !verdict_is_decided(&c->verdict);
+        bool question = c->verdict.class == CLASS_NEED_USER_INPUT && is_kept,
+             passes = !verdict_is_decided(&c->verdict);
         if (question && !c->ask)
             c->ask = ARENA_NEW(c->arena, struct call_ask);
         if (!question && !(passes && c->ask && c->ask->id_count))
@@ -261,7 +257,7 @@ static enum step go_on(struct call *c)
 enum step call_check(struct call *c)
 {
     run_hooks(c);
-    return asks(c) ? go_on(c) : STEP_NEXT;
+    return c->verdict.class == CLASS_NEED_USER_INPUT ? go_on(c) : STEP_NEXT;
 }
 
 enum step call_ask_answered(struct call *c)

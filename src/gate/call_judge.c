@@ -62,7 +62,7 @@ static void redact(struct call *c)
         if (policy == (c->request.enforced_overlay ? c->request.enforced_overlay : c->tool->policy))
             c->outcome.redacted = found.fields;
         if (found.blank) {
-            /* A mask that could be read as data is told, with the fields. */
+            /* The model reads which masks it could take for data. */
             struct buf names = buf_in(c->arena);
             for (size_t k = 0; k < policy->redact_count && k < REDACT_FIELDS_MAX; k++)
                 if (found.fields & ((uint64_t)1 << k))

@@ -23,7 +23,7 @@ static bool is_candidate(const struct call *c)
         c->args.unreadable || c->args.perhaps_cut || problems->more || !problems->errors)
         return false;
     if (json_is(c->args.raw, JSON_OBJECT) && !c->args.raw->len)
-        return false; /* what arrives empty may have been cut off: nobody insists on that */
+        return false; /* what arrives empty may have been cut off */
     for (size_t i = 0; i < problems->count; i++)
         if (!problems->list[i].warning && !STR_IS_ONE_OF(str_of(problems->list[i].code), codes))
             return false;
@@ -47,7 +47,7 @@ static bool policies_agree(struct call *c, struct arguments *args)
     return !c->tool->policy || !ids_find_malformed(c->arena, c->tool->policy, args->now, &fault);
 }
 
-/* A server that changes its schema is asked about anew; the order of its keys does not count. With the tool's
+/* A changed schema is another schema; the order of its keys does not count. With the tool's
  * name, since small schemas are alike in tools that have nothing to do with each other. */
 static uint64_t schema_digest(struct call *c)
 {
@@ -70,39 +70,33 @@ enum step call_lax_ask(struct call *c)
 
 /* ---- the verdict ------------------------------------------------------------------- */
 
-static struct str describe(struct arena *arena, const struct problems *problems)
-{
-    struct buf out = buf_in(arena);
-    size_t named = 0;
-    for (size_t i = 0; i < problems->count; i++) {
-        if (problems->list[i].warning)
-            continue;
-        if (named == NAMED_MAX) {
-            buf_printf(&out, " and %zu more", problems->errors - named);
-            break;
-        }
-        buf_text(&out, named++ ? ", " : "");
-        struct str code = str_of(problems->list[i].code),
-                   path = str_cut(problems->list[i].path, PROBLEM_PATH_MAX_BYTES);
-        if (path.len)
-            buf_printf(&out, "'" STR_FMT "' ", STR_ARG(path));
-        else
-            buf_text(&out, "something ");
-        buf_text(&out, str_is(code, "missing")                                        ? "is missing"
-                       : str_is(code, "unknown_field") || str_is(code, "not_allowed") ? "is not in the schema"
-                                                                                      : "has another type");
-    }
-    return buf_view(&out);
-}
-
 void call_lax_pass(struct call *c)
 {
     struct verdict *v = &c->verdict;
-    struct str what = describe(c->arena, &v->problems);
-    bool insists = c->answer->insists;
-    v->warning = ARENA_JOIN(c->arena, STR_LIT("sent although "), what,
-                            insists ? STR_LIT(", because you insisted; the tool may refuse it.")
-                                    : STR_LIT("; the tool has accepted that before."));
+    struct buf what = buf_in(c->arena); /* the first problems, in words */
+    size_t named = 0;
+    for (size_t i = 0; i < v->problems.count; i++) {
+        struct problem *p = &v->problems.list[i];
+        struct str code = str_of(p->code), path = str_cut(p->path, PROBLEM_PATH_MAX_BYTES);
+        if (p->warning)
+            continue;
+        if (named++ == NAMED_MAX) {
+            buf_printf(&what, " and %zu more", v->problems.errors - NAMED_MAX);
+            break;
+        }
+        buf_text(&what, named > 1 ? ", " : "");
+        if (path.len)
+            buf_printf(&what, "'" STR_FMT "' ", STR_ARG(path));
+        else
+            buf_text(&what, "something ");
+        buf_text(&what, str_is(code, "missing") ? "is missing"
+                        : str_is(code, "unknown_field") || str_is(code, "not_allowed")
+                            ? "is not in the schema"
+                            : "has another type");
+    }
+    v->warning = ARENA_JOIN(c->arena, STR_LIT("sent although "), buf_view(&what),
+                            c->answer->insists ? STR_LIT(", because you insisted; the tool may refuse it.")
+                                               : STR_LIT("; the tool has accepted that before."));
     for (size_t i = 0; i < v->problems.count; i++)
         v->problems.list[i].warning = v->problems.list[i].quiet = true;
     v->problems.errors = 0;

@@ -18,7 +18,7 @@ struct call_span {
     struct trace_context forwarded;
     char trace_id[TRACE_ID_DIGITS];
     char traceparent[TRACE_PARENT_BYTES + 1];
-    struct span_id id, upstream; /* upstream: of the run under way; none: there is none */
+    struct span_id id, upstream; /* upstream: of the run under way; empty: nothing runs */
     int64_t began_ns;
     uint8_t flags;
     struct stage_span stages[CALL_SPAN_STAGES_MAX];

@@ -406,7 +406,7 @@ void call_reply_report(struct json_out *out, const struct call *call)
 
 /* ---- which tools exist for one request ---- */
 
-/* Only examples call a tool that nobody has registered. */
+/* Only examples call a tool that is not registered. */
 static bool is_granted(const struct call *c, const struct call_request *r, const struct tool *tool)
 {
     if (tool->unregistered && !r->ignore_prepare && !r->force_enforce)

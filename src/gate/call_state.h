@@ -54,7 +54,7 @@ struct call {
     struct arguments args;
     struct call_lax *lax;      /* NULL: valid, or nothing to insist on */
     struct id_candidates *ids; /* NULL: no id needs to have been seen */
-    /* what the user is asked of ids that nobody has seen; NULL: nothing */
+    /* the question about ids that were not seen before; NULL: no question */
     const struct policy_outcome *unseen;
     struct hash128 fingerprint;       /* of one that was admitted, not reported */
     const struct json *fingerprinted; /* the arguments that it is of; NULL: not admitted */
@@ -102,14 +102,14 @@ enum step call_judge(struct call *call); /* 7 */
 
 /* ---- call_ask.c ---- */
 
-/* 4: the model insists on ids that nobody has seen. Of a tool that destroys data, and of `strict` ids, stage
- * 5 asks the user first. */
+/* 4: the model insists on ids that were not seen before. Of a tool that destroys data, and of `strict` ids,
+ * stage 5 asks the user first. */
 void call_ask_unseen(struct call *call, struct str goal);
 enum step call_check(struct call *call); /* 5 */
 /* What the check hook of one policy decides. */
 void call_check_hook(struct call *call, const struct policy *policy, struct verdict *found);
 enum step call_ask_answered(struct call *call); /* 5, resumed: what has become of the question */
-/* 8: an unanswered question that is repeated is a loop; one that is being put to the user is none. */
+/* 8: an unanswered question that is repeated counts as a loop; one that is being put to the user does not. */
 bool call_ask_counts(const struct call *call);
 /* The tool has asked the user something itself, and will be called again: what was approved for this call
  * still is. */
@@ -138,7 +138,7 @@ struct str call_goal(const struct call *call);
 /* Whether the ledger knows the session of this key by that id. */
 bool call_is_of(struct str session_key, struct hash128 id);
 /* The problems of invalid arguments, by which the ledger tells whether an attempt was progress. None if not
- * all are listed: then nobody can tell. */
+ * all are listed: then progress is unknown. */
 const struct ledger_problem *call_problems(const struct call *call, size_t *count);
 /* The errors of a list. */
 const struct ledger_problem *call_list_problems(struct arena *arena, const struct problems *problems,

@@ -422,7 +422,7 @@ static struct json rebuilt(struct arena *arena, const struct json *value)
     return now;
 }
 
-/* Nobody would see their masks: the record has no room for them. */
+/* The record has no room for such a value, so it need not be masked. */
 static bool is_too_long_to_mask(const struct json *value, unsigned content)
 {
     return value && content == DECISIONS_MASKED && value->raw_len > DECISION_MASKED_MAX_BYTES;

@@ -36,10 +36,10 @@ enum err decision_log_new(struct loop *loop, const struct config_decisions *conf
 void decision_log_configure(struct decision_log *log, const struct config_decisions *config,
                             const struct decision_log_files *files);
 
-/* False: nobody reads records, so none need be written. */
+/* False: no sink and no tap reads records. */
 bool decision_log_is_on(const struct decision_log *log);
 
-/* Opens the files again, after somebody else has rotated them. */
+/* Opens the files again, after logrotate, for example, has rotated them. */
 void decision_log_reopen(struct decision_log *log);
 
 /* Before the event loop is freed: what is recorded from now on is written by decision_log_free. */

@@ -53,7 +53,7 @@ struct decision_masking {
     size_t path_count, path_capacity;
     uint32_t compared; /* of COMPARED_MAX_STEPS */
     struct buf path;   /* of the current value, as a JSON Pointer */
-    struct buf dotted; /* likewise as policies write it: "items[].pin" */
+    struct buf dotted; /* the same as policies write it: "items[].pin" */
     bool declares;     /* the tool's policies or its schema name secret fields */
     bool keeps;        /* the paths are listed */
     bool again;        /* the walk that masks copies */
@@ -150,7 +150,7 @@ static inline bool is_nested_json(struct str text)
     return text.len >= NESTED_LEAST_BYTES && (text.at[0] == '{' || text.at[0] == '[' || text.at[0] == '"');
 }
 
-/* A flag or nothing is no secret, whatever its name. */
+/* A flag or an empty value is no secret, under any name. */
 static bool can_be_secret(const struct json *value)
 {
     return value->type != JSON_BOOL && value->type != JSON_NULL && value->len > 0;
@@ -316,8 +316,8 @@ static bool holds(struct str text, struct str piece)
     return text.len >= piece.len && memmem(text.at, text.len, piece.at, piece.len);
 }
 
-/* False: nobody knows whether the text holds one of so many pieces of secrets, as looking would hold the loop
- * up: twenty thousand secrets in twenty thousand texts are minutes. */
+/* False: comparing the text with so many pieces of secrets would block the event loop (twenty thousand
+ * secrets in twenty thousand texts take minutes): the caller masks it whole. */
 static bool may_compare(struct decision_masking *m, struct str text, size_t pieces)
 {
     uint64_t steps = pieces * (1 + (uint64_t)text.len / 64);

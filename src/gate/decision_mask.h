@@ -43,7 +43,7 @@ const struct json *decision_masking_value(struct decision_masking *masking, cons
 /* The text without secrets, and without copies of those that values had. */
 struct str decision_masking_text(struct decision_masking *masking, struct str text);
 
-/* A JSON Patch of arguments whose secrets are masked: likewise without them. */
+/* A JSON Patch of arguments whose secrets are masked, without them, too. */
 const struct json *decision_masking_patch(struct decision_masking *masking, const struct json *patch);
 
 /* A path such as "items[0].password" of a problem lies in a masked value. */

@@ -366,7 +366,7 @@ static void run_example(struct examples *examples, const struct policy *policy,
     log_level_set(level);
 }
 
-/* A redaction that none of the results has is misspelled, or nobody has shown that it works. Only if all
+/* A redaction that no result needs is misspelled, or no example shows that it works. Only if all
  * examples of the policy ran, and one had a result. */
 static void check_redactions(struct examples *examples, const struct policy *policy)
 {

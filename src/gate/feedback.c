@@ -611,7 +611,7 @@ static void write_need_user_input(struct feedback *f)
         put(f, "\n");
     }
     put_next(f, "Ask exactly that and wait for the answer; do not answer it yourself.");
-    /* How the call can still be made: by somebody else's command. */
+    /* How the call can still be made. */
     if (v->approval.len)
         put(f,
             "Approval: the user, not you, may approve this call with `toolgate approve " STR_FMT

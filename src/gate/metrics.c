@@ -115,7 +115,7 @@ static void count_outcome(struct metrics *m, struct metrics_tool *row, enum call
 
 /* ---- codes ---- */
 
-/* Codes come from tools and policies, too: a sentence, or somebody's data, is no label. */
+/* Codes come from tools and policies, too: a sentence, or data, is no label. */
 static bool is_code(struct str code)
 {
     bool good = code.len > 0 && code.len <= METRICS_CODE_MAX_BYTES;

@@ -115,7 +115,7 @@ struct verdict {
     bool blank;                        /* nothing in the result is visible */
     enum ledger_came_of came_of;       /* of the same call before */
     struct str last_error;             /* its text, if it failed; empty: not known */
-    bool ran;                          /* the tool ran, whatever became of it */
+    bool ran;                          /* the tool ran, with any outcome */
     bool session_limit;                /* `code` names a limit of the whole session, not of the tool */
     uint64_t limit_used;               /* calls, seconds or cost used of it */
     uint32_t same_calls;               /* made of the same-call budget, with this call */

@@ -17,8 +17,6 @@
 #define TRIES              8        /* to correct an estimate that was too large */
 
 struct compact_ctx {
-    struct arena *arena;
-    const struct tool *tool;
     struct compact_rules rules;
     struct buf notes;
 };
@@ -113,18 +111,18 @@ static uint32_t count_values(const struct json *value, uint32_t most)
 static const struct json *shrink_value(struct compact_ctx *c, const struct json *value,
                                        const struct policy_compact *budget, const struct schema *schema)
 {
-    struct json *out = ARENA_NEW(c->arena, struct json);
+    struct json *out = ARENA_NEW(c->rules.arena, struct json);
     if (count_values(value, COMPACT_VALUES_MAX) > COMPACT_VALUES_MAX)
         return NULL;
     for (size_t i = 0; i < (schema ? sizeof(forms) / sizeof(*forms) : 1); i++) {
         c->rules.drops = forms[i].drops;
         const struct compact_node *root = compact_tree(&c->rules, value);
         size_t room = budget->max_bytes ? budget->max_bytes : root->size;
-        struct shrink_ctx s = {.arena = c->arena, .rules = &c->rules, .items_only = forms[i].items_only};
+        struct shrink_ctx s = {.rules = &c->rules, .items_only = forms[i].items_only};
         bool is_small = false;
         for (int n = 0; n < TRIES && !is_small; n++) {
             *out = compact_shrink(&s, root, room);
-            struct str text = json_to_str(c->arena, out);
+            struct str text = json_to_str(c->rules.arena, out);
             is_small = fits(budget, text);
             room = corrected(budget, text, room);
         }
@@ -143,13 +141,13 @@ static struct str shrink_plain(struct compact_ctx *c, struct str text, const str
 {
     size_t left_out = 0, room = budget->max_bytes ? budget->max_bytes : text.len;
     if (compact_html_detect(text)) {
-        text = compact_html_to_text(c->arena, text);
+        text = compact_html_to_text(c->rules.arena, text);
         buf_text(&c->notes,
                  c->notes.len ? "; the markup of HTML is left out" : "the markup of HTML is left out");
     }
     struct str shown = text;
     for (int i = 0; i < TRIES && !fits(budget, shown); i++) {
-        shown = compact_text(c->arena, &c->rules, text, room, &left_out);
+        shown = compact_text(c->rules.arena, &c->rules, text, room, &left_out);
         room = corrected(budget, shown, room);
     }
     struct omission o = {.kind = OMITTED_TEXT, .count = left_out, .of = text.len};
@@ -162,13 +160,13 @@ static struct str shrink_plain(struct compact_ctx *c, struct str text, const str
 static struct str shrink_text(struct compact_ctx *c, struct str text, const struct policy_compact *budget,
                               const struct result *result, const struct json *structured)
 {
-    const struct json *value = result_json_of_text(c->arena, text), *small;
+    const struct json *value = result_json_of_text(c->rules.arena, text), *small;
     if (value && structured && json_equal(value, result->structured))
-        return json_to_str(c->arena, structured);
+        return json_to_str(c->rules.arena, structured);
     if (fits(budget, text))
         return text;
     small = value ? shrink_value(c, value, budget, NULL) : NULL;
-    return small ? json_to_str(c->arena, small) : shrink_plain(c, text, budget);
+    return small ? json_to_str(c->rules.arena, small) : shrink_plain(c, text, budget);
 }
 
 /* 0 means unlimited, so a spent budget is 1. */
@@ -187,9 +185,9 @@ static uint32_t less(uint32_t rest, size_t used)
 /* Blocks as they are, the first ones that fit; what is no text stays. */
 static const struct json *keep_first_blocks(struct compact_ctx *c, const struct json *content)
 {
-    struct json *items = ARENA_ARRAY(c->arena, struct json, content->len + 1),
-                *out = ARENA_NEW(c->arena, struct json);
-    struct policy_compact rest = c->tool->compact;
+    struct json *items = ARENA_ARRAY(c->rules.arena, struct json, content->len + 1),
+                *out = ARENA_NEW(c->rules.arena, struct json);
+    struct policy_compact rest = c->rules.tool->compact;
     struct omission o = {.kind = OMITTED_ITEMS, .of = content->len};
     size_t count = 0;
     for (uint32_t i = 0; i < content->len; i++) {
@@ -215,9 +213,9 @@ static const struct json *shrink_content(struct compact_ctx *c, const struct res
                                          const struct json *structured)
 {
     const struct json *content = result->content;
-    struct json *items = ARENA_ARRAY(c->arena, struct json, content->len + 1),
-                *out = ARENA_NEW(c->arena, struct json);
-    struct policy_compact rest = c->tool->compact;
+    struct json *items = ARENA_ARRAY(c->rules.arena, struct json, content->len + 1),
+                *out = ARENA_NEW(c->rules.arena, struct json);
+    struct policy_compact rest = c->rules.tool->compact;
     size_t left = 0;
     for (uint32_t i = 0; i < content->len; i++)
         left += text_in(&content->items[i]) != NULL;
@@ -238,9 +236,9 @@ static const struct json *shrink_content(struct compact_ctx *c, const struct res
         if (shown.at != text.at || shown.len != text.len) {
             const struct json *resource = json_get_text(&items[i], "resource");
             bool embedded = str_is(json_str(json_get_text(&items[i], "type")), "resource");
-            struct json block =
-                json_with(c->arena, embedded ? resource : &items[i], STR_LIT("text"), json_string(shown));
-            items[i] = embedded ? json_with(c->arena, &items[i], STR_LIT("resource"), block) : block;
+            struct json block = json_with(c->rules.arena, embedded ? resource : &items[i], STR_LIT("text"),
+                                          json_string(shown));
+            items[i] = embedded ? json_with(c->rules.arena, &items[i], STR_LIT("resource"), block) : block;
         }
         rest.max_bytes = less(rest.max_bytes, shown.len);
         rest.max_tokens = rest.max_tokens ? less(rest.max_tokens, token_estimate(shown)) : 0;
@@ -282,10 +280,7 @@ bool compact_result(struct arena *arena, const struct tool *tool, const struct j
                         (!budget->max_tokens || tokens <= budget->max_tokens);
     if (structured_is_fine && content_fits)
         return false;
-    struct compact_ctx c = {.arena = arena,
-                            .tool = tool,
-                            .rules = compact_rules_of(arena, tool, args, goal),
-                            .notes = buf_in(arena)};
+    struct compact_ctx c = {.rules = compact_rules_of(arena, tool, args, goal), .notes = buf_in(arena)};
     bool failed = false;
     if (!structured_is_fine) {
         bool was_valid =

@@ -88,7 +88,6 @@ struct omission {
 };
 
 struct shrink_ctx {
-    struct arena *arena;
     const struct compact_rules *rules;
     bool items_only; /* leave out whole items and nothing else: for a schema that allows no less */
     struct omission omissions[COMPACT_OMISSIONS_MAX];

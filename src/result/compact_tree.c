@@ -341,7 +341,7 @@ static struct part shrink(struct shrink_ctx *s, const struct compact_node *node,
 static void note_omission(struct shrink_ctx *s, enum compact_omission_kind kind,
                           const struct compact_node *at, uint64_t count, uint64_t of)
 {
-    struct str path = node_path(s->arena, at);
+    struct str path = node_path(s->rules->arena, at);
     for (size_t i = 0; i < s->count; i++)
         if (s->omissions[i].kind == kind && str_eq(s->omissions[i].path, path)) {
             s->omissions[i].count += count;
@@ -360,8 +360,8 @@ static struct part take(struct shrink_ctx *s, const struct compact_node *node, e
 
 static struct json take_children(struct shrink_ctx *s, const struct compact_node *node, enum extent extent)
 {
-    struct json *items = ARENA_ARRAY(s->arena, struct json, node->count + 1);
-    struct json_member *members = ARENA_ARRAY(s->arena, struct json_member, node->count + 1);
+    struct json *items = ARENA_ARRAY(s->rules->arena, struct json, node->count + 1);
+    struct json_member *members = ARENA_ARRAY(s->rules->arena, struct json_member, node->count + 1);
     bool is_array = node->value->type == JSON_ARRAY;
     size_t count = 0;
     for (uint32_t i = 0; i < node->count; i++) {
@@ -376,14 +376,14 @@ static struct json take_children(struct shrink_ctx *s, const struct compact_node
             members[count] = json_member(child->key, value);
         count++;
     }
-    return is_array ? json_array(items, count) : json_object(s->arena, members, count);
+    return is_array ? json_array(items, count) : json_object(s->rules->arena, members, count);
 }
 
 static struct part cut(struct shrink_ctx *s, const struct compact_node *node, int64_t budget)
 {
     struct str text = json_str(node->value);
     size_t left_out, most = budget > 2 ? (size_t)(budget - 2) * text.len / (node->size ? node->size : 1) : 0;
-    struct str shown = compact_text(s->arena, s->rules, text, most, &left_out);
+    struct str shown = compact_text(s->rules->arena, s->rules, text, most, &left_out);
     if (left_out)
         note_omission(s, OMITTED_TEXT, node, left_out, text.len);
     return (struct part){json_string(shown), string_size(shown)};
@@ -419,9 +419,10 @@ static int64_t member_floor(const struct shrink_ctx *s, const struct compact_nod
 
 static struct part shrink_object(struct shrink_ctx *s, const struct compact_node *node, int64_t budget)
 {
-    const struct compact_node **order = ARENA_ARRAY(s->arena, const struct compact_node *, node->count + 1);
-    struct json_member *members = ARENA_ARRAY(s->arena, struct json_member, node->count + 1);
-    struct part *parts = ARENA_ARRAY(s->arena, struct part, node->count + 1);
+    const struct compact_node **order =
+        ARENA_ARRAY(s->rules->arena, const struct compact_node *, node->count + 1);
+    struct json_member *members = ARENA_ARRAY(s->rules->arena, struct json_member, node->count + 1);
+    struct part *parts = ARENA_ARRAY(s->rules->arena, struct part, node->count + 1);
     int64_t rest = budget - 2;
     size_t left = 0, count = 0;
     for (uint32_t i = 0; i < node->count; i++) {
@@ -461,7 +462,7 @@ static struct part shrink_object(struct shrink_ctx *s, const struct compact_node
     for (uint32_t i = 0; i < node->count; i++)
         if (parts[i].size >= 0)
             members[count++] = json_member(node->children[i].key, parts[i].value);
-    return (struct part){json_object(s->arena, members, count), budget - rest};
+    return (struct part){json_object(s->rules->arena, members, count), budget - rest};
 }
 
 /* The subject of the call, items with most words of the goal, the newest, the first. */
@@ -486,9 +487,10 @@ enum shown { SHOWN_NOT, SHOWN_LEAST, SHOWN_WHOLE };
  * room. */
 static struct part shrink_array(struct shrink_ctx *s, const struct compact_node *node, int64_t budget)
 {
-    const struct compact_node **order = ARENA_ARRAY(s->arena, const struct compact_node *, node->count + 1);
-    uint8_t *shown = arena_alloc(s->arena, node->count + 1); /* enum shown, by place in the list */
-    struct json *items = ARENA_ARRAY(s->arena, struct json, node->count + 1);
+    const struct compact_node **order =
+        ARENA_ARRAY(s->rules->arena, const struct compact_node *, node->count + 1);
+    uint8_t *shown = arena_alloc(s->rules->arena, node->count + 1); /* enum shown, by place in the list */
+    struct json *items = ARENA_ARRAY(s->rules->arena, struct json, node->count + 1);
     size_t left = 0, count = 0, brief = 0;
     int64_t rest = budget - 2, room = s->items_only ? rest : rest * 2 / 3, size = 2;
     memset(shown, SHOWN_NOT, node->count + 1);

@@ -13,7 +13,7 @@
 
 #define ENVELOPE_TEXT_MAX_BYTES  1000u /* a longer text is data */
 #define ENVELOPE_LINES_MAX       12u   /* a text with more is data */
-#define ENVELOPE_TRACE_MAX_BYTES 8000u /* likewise of a text that begins as a stack trace */
+#define ENVELOPE_TRACE_MAX_BYTES 8000u /* the same for a text that begins as a stack trace */
 #define ENVELOPE_TRACE_LINES_MAX 80u
 #define ENVELOPE_WAIT_MAX_S      86400
 #define ENVELOPE_QUESTION_BYTES  1000u

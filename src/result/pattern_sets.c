@@ -180,7 +180,7 @@ static bool is_word_char(char c)
     return ascii_is_letter(c) || c == '\'';
 }
 
-/* Where the next word of the text begins; text.len: there is none near. */
+/* Where the next word of the text begins; text.len: no word is near. */
 static size_t next_word(struct str text, size_t at)
 {
     for (size_t end = at + WORD_GAP_MAX_BYTES; at < text.len && at < end; at++)

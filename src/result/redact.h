@@ -21,7 +21,7 @@ struct schema;
 #define REDACTED "[redacted]"
 
 #define REDACT_COPY_MIN_BYTES   4u    /* shorter masked strings are not looked for in other texts */
-#define REDACT_NUMBER_MIN_BYTES 6u    /* likewise of numbers: a year or a count is in many texts */
+#define REDACT_NUMBER_MIN_BYTES 6u    /* the same for numbers: a year or a count is in many texts */
 #define REDACT_COPIES_MAX       4096u /* different masked values of one result; with more it is withheld */
 #define REDACT_NESTED_MAX       4u    /* JSON in a string in JSON in a string …; deeper JSON is text */
 #define REDACT_FIELDS_MAX       64u   /* of a policy that redact_found.fields tells of */
@@ -46,7 +46,7 @@ enum redact_status redact_result(struct arena *arena, const struct str *fields, 
                                  const struct schema *output, struct result *result,
                                  struct redact_found *found);
 
-/* An error message, where only text of the form "field: value" can be told. Itself if there is none. */
+/* An error message, where only text of the form "field: value" is recognised. Itself if there is none. */
 struct str redact_text(struct arena *arena, const struct str *fields, size_t count, struct str text);
 
 /* A value without these fields, which are left out instead; itself if it has none of them. An item of a list

@@ -186,7 +186,7 @@ void result_complete(struct arena *arena, struct result *result, bool has_output
         if (json_is(value, JSON_STRING) ? str_eq(text, json_str(value)) : parsed && json_equal(parsed, value))
             return; /* a text block has the value, as text or as JSON */
     }
-    /* the value as a text block: without structured content nobody would get it */
+    /* the value as a text block: without structured content the client would not get it */
     struct json *blocks = ARENA_ARRAY(arena, struct json, content->len + 1);
     memcpy(blocks, content->items, content->len * sizeof(*blocks));
     blocks[content->len] = content_of_value(arena, value)->items[0];

@@ -49,7 +49,7 @@ static inline bool secret_text_is_date(struct str text)
 bool secret_text_find(struct str text, size_t from, const struct secret_names *names, size_t *at,
                       size_t *len);
 
-/* Likewise a key of known form (also a JWT or a private key) and nothing else, where a wrong guess would
+/* The same for a key of known form (also a JWT or a private key) and nothing else, where a wrong guess would
  * refuse a call: `name` says which, e.g. "github_token". */
 bool secret_text_find_key(struct str text, size_t from, size_t *at, size_t *len, struct str *name);
 

@@ -271,7 +271,7 @@ static enum err build_request(const struct span_exporter *e, struct arena *arena
     return OK;
 }
 
-/* The batch stays for the next try. At the end of the daemon there is none. */
+/* The batch stays for the next try. At the end of the daemon there is no next try. */
 static void failed(struct span_exporter *e, const char *why)
 {
     e->flush_failed = e->flushing;
@@ -403,7 +403,7 @@ static void send_first(struct span_exporter *e)
 
 bool span_exporter_flush(struct span_exporter *e)
 {
-    if (!e->flushing) { /* one more try, whatever became of the last one */
+    if (!e->flushing) { /* one more try, even if the last one failed */
         e->flushing = true;
         timer_clear(&e->retry);
     }
