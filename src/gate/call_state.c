@@ -91,35 +91,34 @@ void call_discard_unless_enforced(struct call *c)
 
 /* ---- between the stages ---- */
 
-/* True: at least one was dropped. */
-static bool drop_masked(const struct call_request *r, struct problems *problems)
-{
-    size_t kept = 0, before = problems->count;
-    for (size_t i = 0; i < before; i++) {
-        const struct problem *p = &problems->list[i];
-        bool is_masked = false; /* at the path itself, or inside of it */
-        for (size_t k = 0; k < r->masked_count && !is_masked; k++) {
-            struct str path = p->path, masked = r->masked[k];
-            is_masked = path.len >= masked.len && str_eq(str_cut(path, masked.len), masked) &&
-                        (path.len == masked.len || path.at[masked.len] == '.' || path.at[masked.len] == '[');
-        }
-        if (is_masked)
-            problems->errors -= !p->warning;
-        else
-            problems->list[kept++] = *p;
-    }
-    problems->count = kept;
-    return kept < before;
-}
-
-/* After each stage of a replayed call with masked values: a problem at a masked place says nothing about the
- * call. What is left decides. */
+/* After each stage of a replayed call with masked values: a problem at a masked place, or inside of it, says
+ * nothing about the call. What is left decides. */
 static void drop_masked_problems(struct call *c)
 {
+    const struct call_request *r = &c->request;
     struct verdict *v = &c->verdict;
-    bool of_arguments = v->class == CLASS_INVALID_ARGUMENTS || v->class == CLASS_FABRICATED_ID;
-    bool dropped = drop_masked(&c->request, &c->args.problems);
-    dropped |= drop_masked(&c->request, &v->problems);
+    struct problems *lists[] = {&c->args.problems, &v->problems};
+    bool of_arguments = v->class == CLASS_INVALID_ARGUMENTS || v->class == CLASS_FABRICATED_ID,
+         dropped = false;
+    for (size_t n = 0; n < 2; n++) {
+        size_t kept = 0, before = lists[n]->count;
+        for (size_t i = 0; i < before; i++) {
+            const struct problem *p = &lists[n]->list[i];
+            bool is_masked = false;
+            for (size_t k = 0; k < r->masked_count && !is_masked; k++) {
+                struct str path = p->path, masked = r->masked[k];
+                is_masked =
+                    path.len >= masked.len && str_eq(str_cut(path, masked.len), masked) &&
+                    (path.len == masked.len || path.at[masked.len] == '.' || path.at[masked.len] == '[');
+            }
+            if (is_masked)
+                lists[n]->errors -= !p->warning;
+            else
+                lists[n]->list[kept++] = *p;
+        }
+        lists[n]->count = kept;
+        dropped |= kept < before;
+    }
     c->outcome.masked |= dropped;
     if (dropped && of_arguments && !v->problems.errors && !v->problems.more)
         verdict_discard(v, c->arena, false);

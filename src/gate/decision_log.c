@@ -322,20 +322,18 @@ static void put_verdict(struct record *r)
     const struct verdict *v = &c->verdict;
     if (is_plain_pass(v)) {
         buf_add(r->out.buf, pass, sizeof(pass) - 1);
-        PUT_COUNT(r, "attempt", v->attempt);
-        PUT_NAME(r, "chain", c->settled && c->settled->chain.len ? c->settled->chain : c->answer->chain);
-        return;
+    } else {
+        put_decision(r, v);
+        if (verdict_is_decided(v)) {
+            put_text(r, "detail", v->detail);
+            put_text(r, "hint", v->hint);
+            json_field_text(&r->out, "stage", v->stage ? v->stage : "settle");
+            PUT_NAME(r, "by", v->by);
+        }
+        put_problems(r, &v->problems);
+        put_rewrites(r, v->rewrites);
+        put_would(r);
     }
-    put_decision(r, v);
-    if (verdict_is_decided(v)) {
-        put_text(r, "detail", v->detail);
-        put_text(r, "hint", v->hint);
-        json_field_text(&r->out, "stage", v->stage ? v->stage : "settle");
-        PUT_NAME(r, "by", v->by);
-    }
-    put_problems(r, &v->problems);
-    put_rewrites(r, v->rewrites);
-    put_would(r);
     PUT_COUNT(r, "attempt", v->attempt);
     if (v->has_budget)
         json_field_int(&r->out, "attempts_left", v->attempts_left);

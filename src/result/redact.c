@@ -327,20 +327,14 @@ static struct str mask_named_values(struct arena *arena, const struct names *nam
 
 #define REFS_MAX 16u /* of a chain of $ref; a longer one is followed no further */
 
-/* The schema is walked beside the value. */
-struct redact_fit {
-    struct arena *arena;
-    const struct json *root;
-};
-
 /* "#/$defs/Card" in the root: names without escapes, as generators write them. */
-static const struct json *resolve(const struct redact_fit *fit, const struct json *schema)
+static const struct json *resolve(const struct json *root, const struct json *schema)
 {
     for (unsigned i = 0; i < REFS_MAX; i++) {
         struct str ref = json_str(json_get_text(schema, "$ref"));
         if (!str_starts(ref, "#"))
             break;
-        const struct json *at = fit->root;
+        const struct json *at = root;
         for (size_t from = 2; at && from < ref.len;) {
             size_t to = from;
             while (to < ref.len && ref.at[to] != '/')
@@ -357,12 +351,12 @@ static const struct json *resolve(const struct redact_fit *fit, const struct jso
 
 /* The schema of an item or of a member, through $ref and the branches of allOf, anyOf and oneOf; NULL: none.
  */
-static const struct json *fit_child(const struct redact_fit *fit, const struct json *schema, bool is_item,
+static const struct json *fit_child(const struct json *root, const struct json *schema, bool is_item,
                                     struct str key, uint32_t index, unsigned depth)
 {
     static const char *const branches[] = {"allOf", "anyOf", "oneOf"};
     const struct json *found = NULL;
-    schema = resolve(fit, schema);
+    schema = resolve(root, schema);
     if (is_item) {
         const struct json *items = json_get_text(schema, "items"),
                           *first = json_get_text(schema, "prefixItems");
@@ -380,7 +374,7 @@ static const struct json *fit_child(const struct redact_fit *fit, const struct j
     for (size_t b = 0; !found && depth && b < sizeof(branches) / sizeof(*branches); b++) {
         const struct json *list = json_get_text(schema, branches[b]);
         for (uint32_t i = 0; !found && json_is(list, JSON_ARRAY) && i < list->len; i++)
-            found = fit_child(fit, &list->items[i], is_item, key, index, depth - 1);
+            found = fit_child(root, &list->items[i], is_item, key, index, depth - 1);
     }
     return found;
 }
@@ -388,24 +382,24 @@ static const struct json *fit_child(const struct redact_fit *fit, const struct j
 /* `mask` if the schema accepts it, else a sample of the schema (minItems, enum, format, const); NULL:
  * neither, and the field is optional. If it is required, `mask`, and the result does not fit. A field's
  * schema is compiled by itself, beside the definitions of the whole, so that its $refs resolve. */
-static const struct json *fit_mask(const struct redact_fit *fit, const struct json *schema,
+static const struct json *fit_mask(struct arena *arena, const struct json *root, const struct json *schema,
                                    const struct json *mask, bool is_required)
 {
     static const char *const definitions[] = {"$defs", "definitions"};
-    struct json alone = *resolve(fit, schema), sample;
+    struct json alone = *resolve(root, schema), sample;
     struct schema *compiled;
     struct why why;
     for (size_t i = 0; alone.type == JSON_OBJECT && i < sizeof(definitions) / sizeof(*definitions); i++) {
-        const struct json *defs = json_get_text(fit->root, definitions[i]);
+        const struct json *defs = json_get_text(root, definitions[i]);
         if (defs)
-            alone = json_with(fit->arena, &alone, str_of(definitions[i]), *defs);
+            alone = json_with(arena, &alone, str_of(definitions[i]), *defs);
     }
-    const struct json *source = json_keep(fit->arena, alone);
-    if (schema_compile(fit->arena, source, NULL, &compiled, NULL, &why) == OK) {
+    const struct json *source = json_keep(arena, alone);
+    if (schema_compile(arena, source, NULL, &compiled, NULL, &why) == OK) {
         if (schema_validate(compiled, mask) == SCHEMA_VALID)
             return mask;
-        if (schema_sample(fit->arena, compiled, SAMPLE_REQUIRED, &sample))
-            return json_keep(fit->arena, sample);
+        if (schema_sample(arena, compiled, SAMPLE_REQUIRED, &sample))
+            return json_keep(arena, sample);
     }
     return is_required ? mask : NULL;
 }
@@ -421,13 +415,13 @@ struct walk {
     bool removes;       /* leaves the fields out instead */
     struct buf path;    /* of the current value: "customers[].email" */
     struct redact_copies *copies;
-    bool collects;                /* the first walk */
-    bool keeps_words;             /* a string that is one lower-case word may be an enum's: is no copy */
-    const struct redact_fit *fit; /* masks that the output schema accepts; NULL: by type */
-    const struct json *schema;    /* of the object or list whose children are walked; NULL: none */
-    unsigned masked_keys;         /* of that object */
-    struct redact_found *found;   /* NULL: not asked for */
-    unsigned nested;              /* JSON in a string */
+    bool collects;              /* the first walk */
+    bool keeps_words;           /* a string that is one lower-case word may be an enum's: is no copy */
+    const struct json *root;    /* of the output schema, which accepts the masks; NULL: masks by type */
+    const struct json *schema;  /* of the object or list whose children are walked; NULL: none */
+    unsigned masked_keys;       /* of that object */
+    struct redact_found *found; /* NULL: not asked for */
+    unsigned nested;            /* JSON in a string */
 };
 
 static struct walk walk_for(struct arena *arena, const struct str *fields, size_t count)
@@ -477,7 +471,7 @@ static const struct json *hide(struct walk *w, const struct json *value, const s
     if (w->found && value->type != JSON_STRING && value->type != JSON_NULL)
         w->found->blank = true;
     const struct json *mask = &masks[value->type];
-    return schema ? fit_mask(w->fit, schema, mask, is_required) : mask;
+    return schema ? fit_mask(w->arena, w->root, schema, mask, is_required) : mask;
 }
 
 static const struct json *walk(struct walk *w, const struct json *value, const struct json *schema);
@@ -559,8 +553,8 @@ static const struct json *walk_child(void *walking, const struct json *parent, u
         buf_str(&w->path, name);
     }
     if (schema) {
-        inner = fit_child(w->fit, schema, is_item, name, i, REFS_MAX);
-        is_required |= json_array_has(json_get_text(resolve(w->fit, schema), "required"), name);
+        inner = fit_child(w->root, schema, is_item, name, i, REFS_MAX);
+        is_required |= json_array_has(json_get_text(resolve(w->root, schema), "required"), name);
     }
     const struct json *now = is_hidden(w, name) ? hide(w, child, inner, is_required) : walk(w, child, inner);
     w->path.len = length;
@@ -605,11 +599,10 @@ static const struct json *walk_block(void *walking, const struct json *parent, u
 /* True: it changed. */
 static bool walk_result(struct walk *w, const struct result *given, struct result *now)
 {
-    const struct json *schema = w->fit ? w->fit->root : NULL;
     *now = *given;
-    now->structured = given->structured ? walk(w, given->structured, schema) : NULL;
+    now->structured = given->structured ? walk(w, given->structured, w->root) : NULL;
     now->value = given->value == given->structured ? now->structured
-                 : given->value                    ? walk(w, given->value, schema)
+                 : given->value                    ? walk(w, given->value, w->root)
                                                    : NULL;
     now->content = json_is(given->content, JSON_ARRAY) ? json_map(w->arena, given->content, walk_block, w)
                                                        : given->content;
@@ -625,10 +618,9 @@ static bool walk_result(struct walk *w, const struct result *given, struct resul
 static bool mask_to_fit(struct walk *w, const struct schema *output, const struct result *given,
                         struct result *now)
 {
-    const struct redact_fit fit = {w->arena, schema_source(output)};
     for (int effort = 0; effort < 3; effort++) {
         if (effort == 1)
-            w->fit = &fit;
+            w->root = schema_source(output);
         w->keeps_words = effort == 2;
         if (effort)
             walk_result(w, given, now);
