@@ -391,23 +391,25 @@ static void read_values(struct rule_reader *r, struct rule_condition *out)
     bool is_table = lua_istable(L, at), is_set = sandbox_mark(L, at) == MARK_SET;
     size_t listed = is_table ? lua_objlen(L, at) : 1;
     struct json *values = NULL;
-    for (lua_pushnil(L); is_set ? lua_next(L, at) : out->count < listed; lua_settop(L, at + 1)) {
+    size_t count = 0;
+    for (lua_pushnil(L); is_set ? lua_next(L, at) : count < listed; lua_settop(L, at + 1)) {
         if (is_set)
             lua_pushvalue(L, at + 1); /* of the key, which lua_tolstring would change in place */
         else if (is_table)
-            lua_rawgeti(L, at, (int)out->count + 1);
+            lua_rawgeti(L, at, (int)count + 1);
         else
             lua_pushvalue(L, at);
-        values = arena_grow(r->arena, values, out->count, sizeof(*values));
-        values[out->count++] = *bridge_read_copy(L, -1, "rules: when", NULL, r->arena);
+        values = arena_grow(r->arena, values, count, sizeof(*values));
+        values[count++] = *bridge_read_copy(L, -1, "rules: when", NULL, r->arena);
     }
     lua_settop(L, at);
-    if (!out->count)
+    if (!count)
         luaL_error(L, "rules: when: '%s': expected a value or a list of values, got an empty table",
                    out->path.at);
     if (is_set && json_is(&values[0], JSON_STRING))
-        qsort(values, out->count, sizeof(*values), by_text);
+        qsort(values, count, sizeof(*values), by_text);
     out->values = values;
+    out->count = count;
 }
 
 static void read_bound(struct rule_reader *r, const char *name, const char *open, struct bound *out)

@@ -57,7 +57,7 @@ static size_t long_bracket(struct str s)
 /* Skips the comment that begins here. One that begins with --- and stands alone on its line is kept. */
 static void take_comment(struct lexer *lex)
 {
-    struct str s = lex->rest, text = str_from(s, 3);
+    struct str s = lex->rest;
     size_t n = long_bracket(str_from(s, 2));
     const char *newline = n ? NULL : memchr(s.at, '\n', s.len), *before = s.at;
     if (n)
@@ -67,11 +67,10 @@ static void take_comment(struct lexer *lex)
     while (before > lex->begin && (before[-1] == ' ' || before[-1] == '\t'))
         before--;
     if (lex->comments && str_starts(s, "---") && (before == lex->begin || before[-1] == '\n')) {
-        text.len = newline ? (size_t)(newline - text.at) : text.len;
-        text.len -= text.len && text.at[text.len - 1] == '\r';
-        lex->comments->list =
-            arena_grow(lex->arena, lex->comments->list, lex->comments->count, sizeof(struct token));
-        lex->comments->list[lex->comments->count++] = (struct token){TOKEN_STRING, text, lex->line};
+        struct comments *c = lex->comments;
+        struct str text = {s.at + 3, n - 3 - (n > 3 && s.at[n - 1] == '\r')};
+        c->list = arena_grow(lex->arena, c->list, c->count, sizeof(*c->list));
+        c->list[c->count++] = (struct token){TOKEN_STRING, text, lex->line};
     }
     take(lex, n);
 }

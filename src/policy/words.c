@@ -25,7 +25,7 @@ static void read_file(lua_State *L, const struct sandbox_context *now, struct st
     struct why why = {""};
     if (!now->folder)
         luaL_error(L, "json \"%s\": this policy has no folder to read a file from", name.at);
-    if ((name.len && name.at[0] == '/') || memmem(name.at, name.len, "..", 2))
+    if (name.len && (name.at[0] == '/' || memmem(name.at, name.len, "..", 2)))
         luaL_error(L, "json \"%s\": expected a file beside the policy or below, without '/' in front or '..'",
                    name.at);
     struct str path = arena_printf(now->arena, "%s/" STR_FMT, now->folder, STR_ARG(name));
