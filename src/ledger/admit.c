@@ -269,20 +269,18 @@ static uint8_t label_of(const struct admission *a, const struct session_call *ca
 
 /* A call that comes too soon again takes the place of the one before: hammering must not push out of the
  * window what the session remembers. */
-static void add_call(struct admission *a, const struct session_call *call)
+static void add_call(struct session *session, const struct session_call *call)
 {
-    struct session *session = a->ctx.session;
     struct session_call *last =
         session->call_count ? session_call_at(session, session->call_count - 1u) : NULL;
-    if (call->code == CODE_TOO_SOON && last && last->class == CALL_DENIED && last->code == CODE_TOO_SOON &&
-        last->tool == call->tool && last->arguments == call->arguments) {
+    if (call->class == CALL_DENIED && call->code == CODE_TOO_SOON && last && last->class == CALL_DENIED &&
+        last->code == CODE_TOO_SOON && last->tool == call->tool && last->arguments == call->arguments) {
         uint8_t slot = last->slot;
         *last = *call;
         last->slot = slot;
-        window_changed(&a->ctx, last);
         return;
     }
-    window_add(&a->ctx, call);
+    window_add(session, call);
 }
 
 static void record_refusal(struct admission *a, const struct session_call *call,
@@ -321,7 +319,7 @@ static void record(struct admission *a, const struct verdict *verdict)
     }
     if (request->lax && (call->class == CALL_INVALID || (a->lax && call->class == CALL_PENDING)))
         lax_remember(&a->ctx, request, call->step, a->lax ? call->admission : 0);
-    add_call(a, call);
+    add_call(a->ctx.session, call);
 }
 
 /* ---- admit ----------------------------------------------------------------------- */
@@ -408,8 +406,7 @@ void session_admit(struct session *session, const struct ledger_admit *request,
         /* Daemons replay an outage one after the other: the report of a call may come before the call. */
         struct session_call *orphan = &session->calls[before - session->calls];
         if (past && past->says == LEDGER_RUN && orphan->class == CALL_UNKNOWN && !orphan->may_settle) {
-            orphan->may_settle = true; /* so that it is adopted once */
-            window_changed(&a.ctx, orphan);
+            orphan->may_settle = true;                    /* so that it is adopted once */
             limits_add(&a.ctx, orphan->tool, 1, 0, true); /* its report has counted what it cost */
         }
         answer_again(&a, before, answer);

@@ -44,43 +44,29 @@ static bool ids_complete(const struct ledger_entry *e)
 
 /* ---- admit ---- */
 
-static void keep_name(struct commit *c, struct str tool)
+static void keep_name(struct ledger_entry *e, struct str tool)
 {
     char field[SESSION_FIELD_BYTES];
-    struct str name = session_field_tool(session_tool(tool), field);
-    if (!field_of(c->entry, name).len && session_parts_names(&c->entry->parts) < SESSION_NAMES_MAX)
-        commit_set_field(c, name, str_cut(tool, NAME_MAX_BYTES));
+    struct str name = session_field_tool(session_tool(tool), field), rest = buf_view(&e->parts.details);
+    struct detail detail;
+    size_t names = 0;
+    while (detail_next(&rest, &detail))
+        names += str_starts(detail.name, "t");
+    if (names < SESSION_NAMES_MAX && !field_of(e, name).len)
+        commit_set_field(e, name, str_cut(tool, NAME_MAX_BYTES));
 }
 
-/* For the report of a check, which another daemon may get. */
-static void keep_arguments(struct commit *c, const struct ledger_admit *admit)
+/* A field that begins with a key; see detail_find_keyed. */
+static void set_keyed(struct ledger_entry *e, struct str name, uint64_t key, struct str text)
 {
-    char field[SESSION_FIELD_BYTES];
-    char room[sizeof(uint64_t) + LEDGER_OPEN_ARGUMENTS_MAX_BYTES] __attribute__((uninitialized));
+    char room[sizeof(key) + LEDGER_OPEN_ARGUMENTS_MAX_BYTES] __attribute__((uninitialized));
     struct buf value = {.at = room, .cap = sizeof(room)};
-    const struct session *s = &c->entry->session;
-    const struct session_call *call = session_find(s, admit->admission);
-    if (!call || call->class != CALL_PENDING || !admit->open_arguments.len ||
-        admit->open_arguments.len > LEDGER_OPEN_ARGUMENTS_MAX_BYTES)
-        return;
-    buf_add(&value, &admit->admission, sizeof(admit->admission));
-    buf_str(&value, admit->open_arguments);
-    commit_set_field(c, session_field_open(call->slot, field), buf_view(&value));
+    buf_add(&value, &key, sizeof(key));
+    buf_str(&value, text);
+    commit_set_field(e, name, buf_view(&value));
 }
 
-#define ERROR_FIELD STR_LIT("e")
-
-/* The text of the last failure, if it was of the same arguments. */
-static struct str last_error(const struct ledger_entry *e, const struct ledger_admit *admit,
-                             struct arena *arena)
-{
-    const struct session_call *call = session_find(&e->session, admit->admission);
-    struct str kept = field_of(e, ERROR_FIELD);
-    if (!call || !arena || kept.len <= sizeof(call->arguments) ||
-        memcmp(kept.at, &call->arguments, sizeof(call->arguments)) != 0)
-        return STR_NONE;
-    return arena_dup(arena, str_from(kept, sizeof(call->arguments)));
-}
+#define ERROR_FIELD STR_LIT("e") /* the text of the last failure, by its arguments */
 
 #define UNSEEN_FIELD     STR_LIT("u")
 #define UNSEEN_STEP_BITS 8u /* of a kept id: the step that named it; the others are of its hash */
@@ -107,13 +93,13 @@ static void read_unseen(const struct ledger_entry *e, struct unseen_ids *out)
 
 /* Of the ids that nobody has seen, those that the model named before, in an earlier step of the turn: it has
  * read that they are unknown, and insists. The others are kept. */
-static uint64_t insists(struct commit *c, const struct ledger_admit *admit, uint64_t which)
+static uint64_t insists(struct ledger_entry *e, const struct ledger_admit *admit, uint64_t which)
 {
     struct unseen_ids unseen;
     uint64_t insisted = 0;
     bool added = false;
-    uint8_t step = c->entry->session.step, of_batch = (uint8_t)(step - c->entry->session.batch_step);
-    read_unseen(c->entry, &unseen);
+    uint8_t step = e->session.step, of_batch = (uint8_t)(step - e->session.batch_step);
+    read_unseen(e, &unseen);
     for (size_t i = 0; i < admit->id_count; i++) {
         uint64_t hash = admit->ids[i].low >> UNSEEN_STEP_BITS;
         uint32_t at = 0;
@@ -136,46 +122,62 @@ static uint64_t insists(struct commit *c, const struct ledger_admit *admit, uint
     struct buf value = {.at = room, .cap = sizeof(room)};
     buf_add(&value, &unseen.turn, sizeof(unseen.turn));
     buf_add(&value, unseen.ids, unseen.count * sizeof(unseen.ids[0]));
-    commit_set_field(c, UNSEEN_FIELD, buf_view(&value));
+    commit_set_field(e, UNSEEN_FIELD, buf_view(&value));
     return insisted;
 }
 
-static void apply_admit(struct commit *c, struct session_request *r, int64_t now_ms, const char *engine)
+static void apply_admit(struct ledger_entry *e, struct session_request *r, int64_t now_ms, const char *engine)
 {
-    struct ledger_entry *e = c->entry;
     const struct ledger_admit *admit = r->of.admit;
-    struct ledger_answer *answer = r->answer ? r->answer : &c->ledger->unheard.answer;
+    struct ledger_answer *answer = r->answer ? r->answer : &e->ledger->unheard.answer;
     LEDGER_CLEAR(answer);
     answer->engine = engine;
     uint64_t version = e->session.version;
     session_admit(&e->session, admit, r->is_past ? &r->past : NULL, r->rate_wait_ms, now_ms, answer,
-                  &c->changes);
-    bool is_new = c->changes.new_tool;
+                  &e->ledger->changes);
     answer->version = version;
-    commit_take_changes(c);
-    if (is_new)
-        keep_name(c, admit->tool);
+    if (e->ledger->changes.new_tool)
+        keep_name(e, admit->tool);
     if (answer->repeats || answer->says != LEDGER_RUN)
         entry_set_looped(e, admit->tool);
-    keep_arguments(c, admit);
+    const struct session_call *call = session_find(&e->session, admit->admission);
+    struct str arguments =
+        admit->open_arguments; /* for the report of a check, which another daemon may get */
+    if (call && call->class == CALL_PENDING && arguments.len &&
+        arguments.len <= LEDGER_OPEN_ARGUMENTS_MAX_BYTES) {
+        char field[SESSION_FIELD_BYTES];
+        set_keyed(e, session_field_open(call->slot, field), admit->admission, arguments);
+    }
     answer->goal = goal_of(e, r->arena);
-    if (answer->came_of == LEDGER_CAME_ERROR && answer->says != LEDGER_RUN)
-        answer->last_error = last_error(e, admit, r->arena);
-    answer->ids_complete = ids_complete(e) && !(e->local && c->ledger->redis);
+    if (answer->came_of == LEDGER_CAME_ERROR && answer->says != LEDGER_RUN && call && r->arena)
+        answer->last_error =
+            arena_dup(r->arena, detail_find_keyed(buf_view(&e->parts.details), ERROR_FIELD, call->arguments));
+    answer->ids_complete = ids_complete(e) && !(e->local && e->ledger->redis);
     if (admit->id_count)
         answer->unseen = session_parts_unseen(&e->parts, admit->ids, admit->id_count);
     if (answer->unseen && answer->says == LEDGER_RUN)
-        answer->insisted = insists(c, admit, answer->unseen);
-    fill_memory(e, r->arena, admit->wants_history ? &answer->history : NULL,
-                admit->wants_facts ? &answer->facts : NULL);
-    const struct session_call *call = session_find(&e->session, admit->admission);
+        answer->insisted = insists(e, admit, answer->unseen);
     r->past =
         (struct session_past){answer->says, call && call->class == CALL_DENIED ? call->code : CODE_NONE};
 }
 
 /* ---- settle ---- */
 
-static void add_facts(struct commit *c, const struct ledger_settle *settle, const struct json *facts)
+/* Whether it has room in LEDGER_FACTS_MAX_BYTES and SESSION_FACTS_MAX. */
+static bool fact_fits(const struct ledger_entry *e, struct str name, struct str value)
+{
+    size_t size = name.len + value.len, others = 0;
+    struct str rest = buf_view(&e->parts.details);
+    struct detail detail;
+    while (detail_next(&rest, &detail))
+        if (str_starts(detail.name, "f") && !str_eq(detail.name, name)) {
+            size += detail.name.len + detail.value.len;
+            others++;
+        }
+    return size <= LEDGER_FACTS_MAX_BYTES && others < SESSION_FACTS_MAX;
+}
+
+static void add_facts(struct ledger_entry *e, const struct ledger_settle *settle, const struct json *facts)
 {
     uint32_t dropped = facts->len > FACTS_MAX ? facts->len - FACTS_MAX : 0;
     struct buf field = {.at = NULL}, text = {.at = NULL};
@@ -184,8 +186,8 @@ static void add_facts(struct commit *c, const struct ledger_settle *settle, cons
         buf_byte(&field, 'f');
         buf_str(&field, facts->members[i].key);
         json_write(&text, &facts->members[i].value);
-        if (session_parts_fact_fits(&c->entry->parts, buf_view(&field), buf_view(&text)))
-            commit_set_field(c, buf_view(&field), buf_view(&text));
+        if (fact_fits(e, buf_view(&field), buf_view(&text)))
+            commit_set_field(e, buf_view(&field), buf_view(&text));
         else
             dropped++;
     }
@@ -196,22 +198,19 @@ static void add_facts(struct commit *c, const struct ledger_settle *settle, cons
                   LOG_NUM("limit_bytes", LEDGER_FACTS_MAX_BYTES));
 }
 
-static void drop_arguments(struct commit *c, uint64_t admission)
+static void drop_arguments(struct ledger_entry *e, uint64_t admission)
 {
     char field[SESSION_FIELD_BYTES];
-    const struct ledger_entry *e = c->entry;
     const struct session_call *call = session_find(&e->session, admission);
     if (!call)
         return;
     struct str name = session_field_open(call->slot, field);
-    struct str kept = field_of(e, name);
-    if (kept.len > sizeof(admission) && memcmp(kept.at, &admission, sizeof(admission)) == 0)
-        commit_set_field(c, name, STR_NONE);
+    if (detail_find_keyed(buf_view(&e->parts.details), name, admission).len)
+        commit_set_field(e, name, STR_NONE);
 }
 
-static void apply_settle(struct commit *c, struct session_request *r, int64_t now_ms)
+static void apply_settle(struct ledger_entry *e, struct session_request *r, int64_t now_ms)
 {
-    struct ledger_entry *e = c->entry;
     const struct ledger_settle *settle = r->of.settle;
     struct ledger_settle told __attribute__((uninitialized));
     if (settle->fingerprint && !session_find(&e->session, settle->admission)) {
@@ -219,69 +218,61 @@ static void apply_settle(struct commit *c, struct session_request *r, int64_t no
         told.arguments = settle->fingerprint(settle->of);
         settle = &told;
     }
-    struct ledger_settled *settled = r->answer ? r->answer : &c->ledger->unheard.settled;
+    struct ledger_settled *settled = r->answer ? r->answer : &e->ledger->unheard.settled;
     LEDGER_CLEAR(settled);
-    bool counted = session_settle(&e->session, settle, now_ms, settled, &c->changes);
-    bool is_new = c->changes.new_tool;
-    commit_take_changes(c);
+    bool counted = session_settle(&e->session, settle, now_ms, settled, &e->ledger->changes);
     if (!counted)
         return;
-    if (is_new)
-        keep_name(c, settle->tool);
-    drop_arguments(c, settle->admission);
+    if (e->ledger->changes.new_tool)
+        keep_name(e, settle->tool);
+    drop_arguments(e, settle->admission);
     const struct session_call *call = session_find(&e->session, settle->admission);
-    if (call && settle->error.len) {
-        char room[sizeof(uint64_t) + LEDGER_ERROR_MAX_BYTES] __attribute__((uninitialized));
-        struct buf value = {.at = room, .cap = sizeof(room)};
-        buf_add(&value, &call->arguments, sizeof(call->arguments));
-        buf_str(&value, str_cut(settle->error, LEDGER_ERROR_MAX_BYTES));
-        commit_set_field(c, ERROR_FIELD, buf_view(&value));
-    }
+    if (call && settle->error.len)
+        set_keyed(e, ERROR_FIELD, call->arguments, str_cut(settle->error, LEDGER_ERROR_MAX_BYTES));
     if (settle->gives_id_count)
-        commit_add_ids(c, settle->gives_ids, settle->gives_id_count);
+        commit_add_ids(e, settle->gives_ids, settle->gives_id_count);
     if (settle->facts) {
-        add_facts(c, settle, settle->facts);
+        add_facts(e, settle, settle->facts);
     } else if (settle->facts_json.len) {
         struct arena *arena = arena_new();
         struct json facts = {.type = JSON_NULL};
         struct json_error fault;
         if (json_parse(arena, settle->facts_json, NULL, &facts, &fault) == OK && facts.type == JSON_OBJECT)
-            add_facts(c, settle, &facts);
+            add_facts(e, settle, &facts);
         arena_free(arena);
     }
 }
 
-static void apply_release(struct commit *c, const struct session_request *r, int64_t now_ms)
+/* False: there is nothing to give back. */
+static bool apply_release(struct ledger_entry *e, const struct session_request *r, int64_t now_ms)
 {
     struct ledger_settle settle = *r->of.settle;
-    const struct session_call *call = session_find(&c->entry->session, settle.admission);
+    const struct session_call *call = session_find(&e->session, settle.admission);
     if (!call || call->class != CALL_PENDING)
-        return;
+        return false;
     settle.class = LEDGER_CLASS_RELEASED;
     settle.label = STR_LIT("cancelled");
-    LEDGER_CLEAR(&c->ledger->unheard.settled);
-    session_settle(&c->entry->session, &settle, now_ms, &c->ledger->unheard.settled, &c->changes);
-    commit_take_changes(c);
-    drop_arguments(c, settle.admission);
+    LEDGER_CLEAR(&e->ledger->unheard.settled);
+    session_settle(&e->session, &settle, now_ms, &e->ledger->unheard.settled, &e->ledger->changes);
+    drop_arguments(e, settle.admission);
+    return true;
 }
 
 /* ---- turns and people ---- */
 
-static void apply_turn(struct commit *c, struct session_request *r, int64_t now_ms)
+static void apply_turn(struct ledger_entry *e, struct session_request *r, int64_t now_ms)
 {
     const struct ledger_turn *turn = r->of.turn;
-    struct ledger_turned *turned = r->answer ? r->answer : &c->ledger->unheard.turned;
+    struct ledger_turned *turned = r->answer ? r->answer : &e->ledger->unheard.turned;
     LEDGER_CLEAR(turned);
-    bool takes_goal = session_turn(&c->entry->session, turn, r->number, now_ms, turned, &c->changes);
-    commit_take_changes(c);
+    bool takes_goal = session_turn(&e->session, turn, r->number, now_ms, turned, &e->ledger->changes);
     if (takes_goal)
-        commit_set_field(c, STR_LIT("g"), str_cut(turn->goal, SESSION_GOAL_MAX_BYTES));
+        commit_set_field(e, STR_LIT("g"), str_cut(turn->goal, SESSION_GOAL_MAX_BYTES));
 }
 
 /* As a call of the same place would find the session. */
-static void apply_look(const struct commit *c, const struct session_request *r, int64_t now_ms)
+static void apply_look(const struct ledger_entry *e, const struct session_request *r, int64_t now_ms)
 {
-    const struct ledger_entry *e = c->entry;
     const struct ledger_look *look = r->of.look;
     struct ledger_peek *peek = r->answer;
     uint32_t turn = session_turn_of(&e->session, &look->place, now_ms);
@@ -300,58 +291,65 @@ static void apply_look(const struct commit *c, const struct session_request *r, 
     if (!call)
         return;
     char field[SESSION_FIELD_BYTES];
-    struct str kept = field_of(e, session_field_open(call->slot, field));
+    peek->open.arguments =
+        arena_dup(r->arena, detail_find_keyed(buf_view(&e->parts.details),
+                                              session_field_open(call->slot, field), look->admission));
     peek->open.tool = arena_dup(r->arena, field_of(e, session_field_tool(call->tool, field)));
-    if (kept.len > sizeof(uint64_t) && memcmp(kept.at, &look->admission, sizeof(uint64_t)) == 0)
-        peek->open.arguments = arena_dup(r->arena, str_from(kept, sizeof(uint64_t)));
 }
 
 /* ---- all of them ---- */
 
-void apply_request(struct commit *c, struct session_request *r, int64_t now_ms, const char *engine)
+void apply_request(struct ledger_entry *e, struct session_request *r, int64_t now_ms, const char *engine)
 {
-    struct session *s = &c->entry->session;
+    struct session *s = &e->session;
+    struct session_changes *changes = &e->ledger->changes;
+    changes->new_tool = false;
+    changes->note_count = changes->gave_up_count = 0;
     switch (r->kind) {
     case REQUEST_ADMIT:
-        apply_admit(c, r, now_ms, engine);
+        apply_admit(e, r, now_ms, engine);
         break;
     case REQUEST_SETTLE:
-        apply_settle(c, r, now_ms);
+        apply_settle(e, r, now_ms);
         break;
     case REQUEST_RELEASE:
-        apply_release(c, r, now_ms);
+        if (!apply_release(e, r, now_ms))
+            return;
         break;
     case REQUEST_TURN:
-        apply_turn(c, r, now_ms);
+        apply_turn(e, r, now_ms);
         break;
     case REQUEST_SEE:
-        commit_add_ids(c, r->of.see->ids, r->of.see->count);
-        c->changed = true;
+        commit_add_ids(e, r->of.see->ids, r->of.see->count);
         break;
     case REQUEST_RESET:
-        session_reset(s, *r->of.tool, r->number, now_ms, &c->changes);
-        commit_take_changes(c);
+        session_reset(s, *r->of.tool, r->number, now_ms, changes);
         if (r->answer)
             *(enum err *)r->answer = OK;
         break;
     case REQUEST_BOUNDARY:
-        session_boundary(s, &c->changes);
-        commit_take_changes(c);
+        session_boundary(s);
         break;
     case REQUEST_LOOK:
-        apply_look(c, r, now_ms);
+        apply_look(e, r, now_ms);
         break;
     case REQUEST_VIEW:
         *(struct ledger_view *)r->answer = (struct ledger_view){
             .error = OK,
-            .stand_in = c->entry->local && c->ledger->redis,
-            .session = session_json(r->arena, *r->of.session, s, &c->entry->parts),
+            .stand_in = e->local && e->ledger->redis,
+            .session = session_json(r->arena, *r->of.session, s, &e->parts),
         };
         break;
     case REQUEST_LAPSED: /* it lives: another daemon has served it */
+    case REQUEST_FORGET: /* transaction.c commits it by itself */
         break;
-    case REQUEST_FORGET:
-        break; /* transaction.c commits it by itself */
+    }
+    if (!request_only_looks(r->kind))
+        commit_take_changes(e);
+    if (r->kind == REQUEST_ADMIT && r->answer) { /* with what it has put there itself */
+        struct ledger_answer *answer = r->answer;
+        fill_memory(e, r->arena, r->of.admit->wants_history ? &answer->history : NULL,
+                    r->of.admit->wants_facts ? &answer->facts : NULL);
     }
 }
 

@@ -40,12 +40,12 @@ static void give_up_oldest(struct rules_ctx *ctx)
     struct session_chain *chain = &ctx->session->chains[0];
     struct session_changes *changes = ctx->changes;
     if (!chain->ended) {
-        rules_note(ctx, &(struct session_note){.tool = chain->tool,
-                                               .label = ledger_label_number(STR_LIT("invalid_arguments")),
-                                               .code = CODE_LLM_GAVE_UP,
-                                               .turn = ctx->session->turn,
-                                               .step = chain->step,
-                                               .retries = session_chain_retries(chain)});
+        struct session_note note = {.tool = chain->tool,
+                                    .label = ledger_label_number(STR_LIT("invalid_arguments")),
+                                    .code = CODE_LLM_GAVE_UP,
+                                    .turn = ctx->session->turn,
+                                    .step = chain->step};
+        rules_note(ctx, note, session_chain_retries(chain));
         if (changes->gave_up_count < SESSION_CHAINS_MAX)
             changes->gave_up[changes->gave_up_count++] = *chain;
     }

@@ -1,520 +1,291 @@
-/*
- * The tables of fields, and what both directions make of them. Each table is the layout: one line per field,
- * in order, with its width. PUT and GET turn a table into straight-line code, as a window is decoded whenever
- * a session comes into the cache.
- */
+/* The struct is the layout: lists are copied as they are, and checked when they are read. */
 #include "ledger/codec.h"
 
-#include <endian.h>
+#include "ledger/session_store.h"
 
-/* ---- widths -------------------------------------------------------------- */
+#include <stddef.h>
 
-enum {
-    BYTES_u8 = 1,
-    BYTES_u16 = 2,
-    BYTES_u24 = 3,
-    BYTES_u32 = 4,
-    BYTES_u40 = 5,
-    BYTES_u48 = 6,
-    BYTES_u64 = 8
-};
-enum { BYTES_low8 = 1, BYTES_low16 = 2, BYTES_cost = 6 };
+/* ---- the core ---- */
 
-#define MAX_u48 0xffffffffffffu
+#define HEAD_BYTES offsetof(struct session, calls)
+_Static_assert(1 + HEAD_BYTES <= 5 * CODEC_PAD_BYTES, "a session without chains has a short head");
+_Static_assert(offsetof(struct session, version) == 0, "the version follows the format");
 
-static inline char *put(char *p, uint64_t v, size_t bytes)
+/* The lists behind the chains, in this order. */
+#define LISTS(F)                                                                                             \
+    F(counters, s->counter_count, SESSION_COUNTERS_MAX)                                                      \
+    F(paced, s->paced_count, SESSION_PACED_MAX)                                                              \
+    F(lax, s->lax_count, SESSION_LAX_MAX)                                                                    \
+    F(turn_texts, s->turn_text_count, SESSION_TURNS_MAX)                                                     \
+    F(spent, s->spent_count, SESSION_SPENT_MAX)
+
+static size_t padding(size_t len)
 {
-    v = htole64(v);
-    memcpy(p, &v, bytes);
-    return p + bytes;
+    return (CODEC_PAD_BYTES - len % CODEC_PAD_BYTES) % CODEC_PAD_BYTES;
 }
 
-static inline uint64_t get(const char *p, size_t bytes)
+void codec_encode(const struct session *s, struct buf *core)
 {
-    uint64_t v = 0;
-    memcpy(&v, p, bytes);
-    return le64toh(v);
-}
-
-#define put_u8(p, v)  put(p, (uint8_t)(v), 1)
-#define put_u16(p, v) put(p, (uint16_t)(v), 2)
-#define put_u24(p, v) put(p, v, 3)
-#define put_u32(p, v) put(p, (uint32_t)(v), 4)
-#define put_u40(p, v) put(p, v, 5)
-#define put_u48(p, v) put(p, v, 6)
-#define put_u64(p, v) put(p, v, 8)
-/* A sum of costs stops at what 48 bits hold: nearly three times the largest limit, LEDGER_COST_MAX. */
-#define put_cost(p, v) put(p, (v) < MAX_u48 ? (v) : MAX_u48, 6)
-
-#define get_u8(p)  ((uint8_t)get(p, 1))
-#define get_u16(p) ((uint16_t)get(p, 2))
-#define get_u24(p) ((uint32_t)get(p, 3))
-#define get_u32(p) ((uint32_t)get(p, 4))
-#define get_u64(p) get(p, 8)
-/* No such field is among the first bytes: one load that begins before it is half the instructions of two. */
-#define get_u40(p)  (get((p)-3, 8) >> 24)
-#define get_u48(p)  (get((p)-2, 8) >> 16)
-#define get_cost(p) get_u48(p)
-/* Of enums, and of turns in the journal. */
-#define put_low8  put_u8
-#define put_low16 put_u16
-#define get_low8  get_u8
-#define get_low16 get_u16
-
-/* ---- the tables ---------------------------------------------------------- */
-
-/* What stands in the head but for the format, always. */
-#define HEAD_FIELDS(F)                                                                                       \
-    F(u64, s->version)                                                                                       \
-    F(u8, s->chain_count)                                                                                    \
-    F(u8, s->counter_count)                                                                                  \
-    F(u8, s->paced_count)                                                                                    \
-    F(u8, s->call_count)                                                                                     \
-    F(u8, s->oldest)                                                                                         \
-    F(u48, s->last_ms)                                                                                       \
-    F(u32, s->renewed_s)                                                                                     \
-    F(u32, s->turn)                                                                                          \
-    F(u32, s->told_turn)                                                                                     \
-    F(u32, s->turn_began_s)                                                                                  \
-    F(u32, s->heard_s)                                                                                       \
-    F(u32, s->label)                                                                                         \
-    F(u8, s->step)                                                                                           \
-    F(low8, bits)                                                                                            \
-    F(u16, s->idle[0].agent)                                                                                 \
-    F(u8, s->idle[0].calls)                                                                                  \
-    F(u16, s->idle[1].agent)                                                                                 \
-    F(u8, s->idle[1].calls)                                                                                  \
-    F(u16, s->idle[2].agent)                                                                                 \
-    F(u8, s->idle[2].calls)                                                                                  \
-    F(u32, s->calls_made)                                                                                    \
-    F(u32, s->calls_in_turn)                                                                                 \
-    F(cost, s->cost)                                                                                         \
-    F(cost, s->cost_in_turn)                                                                                 \
-    F(u32, s->journal_count)                                                                                 \
-    F(u16, s->journal_max)                                                                                   \
-    F(u16, s->ids_changes)                                                                                   \
-    F(u16, s->details_changes)                                                                               \
-    F(u32, s->marks[0].daemon)                                                                               \
-    F(u32, s->marks[0].request)                                                                              \
-    F(u32, s->marks[1].daemon)                                                                               \
-    F(u32, s->marks[1].request)                                                                              \
-    F(u32, s->marks[2].daemon)                                                                               \
-    F(u32, s->marks[2].request)                                                                              \
-    F(u32, s->marks[3].daemon)                                                                               \
-    F(u32, s->marks[3].request)                                                                              \
-    F(u8, s->request_at)                                                                                     \
-    F(u32, s->requests[0])                                                                                   \
-    F(u32, s->requests[1])                                                                                   \
-    F(u32, s->requests[2])                                                                                   \
-    F(u32, s->requests[3])
-_Static_assert(SESSION_CALLS_MAX == 1 << 5, "CALL_FLAGS has a slot's bits");
-_Static_assert(SESSION_REQUESTS_MAX == 4 && SESSION_MARKS_MAX == 4 && SESSION_AGENTS_MAX == 3,
-               "each has its line");
-
-/* The counts of the lists behind them. */
-#define HEAD_COUNTS(F)                                                                                       \
-    F(u8, s->lax_count)                                                                                      \
-    F(u8, s->turn_text_count)                                                                                \
-    F(u16, s->spent_count)
-
-/* Of a byte: the lowest bit, how many. */
-#define HEAD_FLAGS(F)                                                                                        \
-    F(s->spoken, 0, 1)                                                                                       \
-    F(s->stuck, 1, 1)                                                                                        \
-    F(s->has_goal, 2, 1)                                                                                     \
-    F(s->ids, 3, 2)                                                                                          \
-    F(s->spent_full, 5, 1)
-
-/* Its problems follow, then its name and ext. */
-#define CHAIN_FIELDS(F)                                                                                      \
-    F(u32, c->tool)                                                                                          \
-    F(u32, c->call)                                                                                          \
-    F(u8, c->attempts)                                                                                       \
-    F(u8, c->free_attempts)                                                                                  \
-    F(u8, c->step)                                                                                           \
-    F(low8, bits)                                                                                            \
-    F(u8, c->problem_count)                                                                                  \
-    F(u8, c->name_len)                                                                                       \
-    F(u8, c->ext_len)
-
-#define CHAIN_FLAGS(F)                                                                                       \
-    F(c->ended, 0, 1)                                                                                        \
-    F(c->problems_cut, 1, 1)
-
-#define PROBLEM_FIELDS(F)                                                                                    \
-    F(u32, problem->path)                                                                                    \
-    F(u32, problem->code)
-
-#define COUNTER_FIELDS(F)                                                                                    \
-    F(u32, c->tool)                                                                                          \
-    F(u32, c->turn)                                                                                          \
-    F(u32, c->calls_turn)                                                                                    \
-    F(u32, c->calls)                                                                                         \
-    F(cost, c->cost_turn)                                                                                    \
-    F(cost, c->cost)                                                                                         \
-    F(u32, c->began_s)
-
-#define PACED_FIELDS(F)                                                                                      \
-    F(u32, c->tool)                                                                                          \
-    F(u48, c->arguments)                                                                                     \
-    F(u48, c->at_ms)
-
-#define LAX_FIELDS(F)                                                                                        \
-    F(u32, c->tool)                                                                                          \
-    F(u32, c->problem)                                                                                       \
-    F(low8, c->state)                                                                                        \
-    F(u8, c->step)                                                                                           \
-    F(u40, c->admission)
-
-/* Each is different from 0. */
-#define TURN_TEXT_FIELDS(F) F(u32, *c)
-
-#define SPENT_FIELDS(F)                                                                                      \
-    F(u32, c->tool)                                                                                          \
-    F(u48, c->arguments)                                                                                     \
-    F(u8, c->count)                                                                                          \
-    F(low8, bits)
-
-#define SPENT_FLAGS(F)                                                                                       \
-    F(c->effects, 0, 2)                                                                                      \
-    F(c->hard, 2, 1)                                                                                         \
-    F(c->hinted, 3, 1)                                                                                       \
-    F(c->edits_files, 4, 1)                                                                                  \
-    F(c->failed, 5, 1)
-
-/* outcome: of CALL_PENDING the deadline in ms, of CALL_DENIED OUTCOME_FIELDS, else the hash of the result */
-#define CALL_FIELDS(F)                                                                                       \
-    F(u32, c->tool)                                                                                          \
-    F(u48, c->arguments)                                                                                     \
-    F(u48, outcome)                                                                                          \
-    F(low16, bits)                                                                                           \
-    F(u8, c->turn)                                                                                           \
-    F(u8, c->step)                                                                                           \
-    F(u40, c->admission)                                                                                     \
-    F(u32, c->second)                                                                                        \
-    F(u40, c->masked)                                                                                        \
-    F(u16, c->agent)
-
-#define CALL_FLAGS(F)                                                                                        \
-    F(c->class, 0, 4)                                                                                        \
-    F(c->effects, 4, 2)                                                                                      \
-    F(c->changed, 6, 1)                                                                                      \
-    F(c->may_settle, 7, 1)                                                                                   \
-    F(c->hard, 8, 1)                                                                                         \
-    F(c->hinted, 9, 1)                                                                                       \
-    F(c->edits_files, 10, 1)                                                                                 \
-    F(c->slot, 11, 5)
-
-#define DENIAL_BITS(F)                                                                                       \
-    F(c->says, 0, 8)                                                                                         \
-    F(c->code, 8, 8)                                                                                         \
-    F(c->early, 16, 8)
-
-/* What came of it, in 16 bits: a session keeps a hundred notes. */
-#define NOTE_LABEL_BITS  5u
-#define NOTE_CODE_BITS   5u
-#define NOTE_RETRIES_MAX 63u
-_Static_assert(CODE_COUNT <= 1u << NOTE_CODE_BITS, "a code fits");
-
-#define NOTE_FIELDS(F)                                                                                       \
-    F(u32, n->second)                                                                                        \
-    F(u24, n->tool)                                                                                          \
-    F(u16, outcome)                                                                                          \
-    F(low16, n->turn)                                                                                        \
-    F(u8, n->step)
-
-/* ---- what both directions make of them ----------------------------------- */
-
-#define BYTES(width, field) BYTES_##width + /* NOLINT(bugprone-macro-parentheses): a term of a sum */
-#define PUT(width, field)   p = put_##width(p, field);
-#define GET(width, field)   field = get_##width(p), p += BYTES_##width;
-
-/* `bits` is a variable of the caller's, initially 0. */
-#define PACK(field, lowest, count)   bits |= ((uint32_t)(field) & ((1u << (count)) - 1)) << (lowest);
-#define UNPACK(field, lowest, count) field = (bits >> (lowest)) & ((1u << (count)) - 1);
-#define MASK(field, lowest, count)   | ((1u << (count)) - 1) << (lowest)
-
-enum {
-    HEAD_BYTES = 1 + (HEAD_FIELDS(BYTES) HEAD_COUNTS(BYTES) 0),
-    CHAIN_BYTES = CHAIN_FIELDS(BYTES) 0,
-    PROBLEM_BYTES = PROBLEM_FIELDS(BYTES) 0,
-    COUNTER_BYTES = COUNTER_FIELDS(BYTES) 0,
-    PACED_BYTES = PACED_FIELDS(BYTES) 0,
-    LAX_BYTES = LAX_FIELDS(BYTES) 0,
-    SPENT_BYTES = SPENT_FIELDS(BYTES) 0
-};
-_Static_assert(HEAD_BYTES <= 5 * CODEC_PAD_BYTES, "a session without chains has a short head");
-_Static_assert((CALL_FIELDS(BYTES) 0) == CODEC_CALL_BYTES, "see codec.h");
-_Static_assert((NOTE_FIELDS(BYTES) 0) == CODEC_NOTE_BYTES, "see codec.h");
-_Static_assert(CODEC_VERSION_AT == 1 && CODEC_GUARD_BYTES == 1 + BYTES_u64, "the version is the first field");
-
-/* ---- encode -------------------------------------------------------------- */
-
-static char *put_chain(char *p, const struct session_chain *c)
-{
-    uint32_t bits = 0;
-    CHAIN_FLAGS(PACK)
-    CHAIN_FIELDS(PUT)
-    for (unsigned i = 0; i < c->problem_count; i++) {
-        const struct session_problem *problem = &c->problems[i];
-        PROBLEM_FIELDS(PUT)
-    }
-    memcpy(p, c->name, c->name_len);
-    memcpy(p + c->name_len, c->ext, c->ext_len);
-    return p + c->name_len + c->ext_len;
-}
-
-/* The elements of a list that are all alike. */
-#define PUT_LIST(list, count, FIELDS)                                                                        \
-    for (unsigned i = 0; i < (count); i++) {                                                                 \
-        const __typeof__(*(list)) *c = &(list)[i];                                                           \
-        FIELDS(PUT)                                                                                          \
-    }
-
-static char *put_call(char *p, const struct session_call *c)
-{
-    uint32_t bits = 0;
-    uint64_t outcome = c->class == CALL_PENDING ? c->deadline_ms : c->result;
-    if (c->class == CALL_DENIED) {
-        DENIAL_BITS(PACK)
-        outcome = bits;
-        bits = 0;
-    }
-    CALL_FLAGS(PACK)
-    CALL_FIELDS(PUT)
-    return p;
-}
-
-static size_t padded(size_t len)
-{
-    return (len + CODEC_PAD_BYTES - 1) / CODEC_PAD_BYTES * CODEC_PAD_BYTES;
-}
-
-static size_t head_length(const struct session *s)
-{
-    size_t len = HEAD_BYTES + s->counter_count * (size_t)COUNTER_BYTES +
-                 s->paced_count * (size_t)PACED_BYTES + s->lax_count * (size_t)LAX_BYTES +
-                 s->turn_text_count * (size_t)BYTES_u32 + s->spent_count * (size_t)SPENT_BYTES;
+    static const char zeros[CODEC_PAD_BYTES];
+    core->len = 0;
+    buf_byte(core, CODEC_FORMAT);
+    buf_add(core, s, HEAD_BYTES);
     for (unsigned i = 0; i < s->chain_count; i++) {
         const struct session_chain *c = &s->chains[i];
-        len += CHAIN_BYTES + c->problem_count * (size_t)PROBLEM_BYTES + c->name_len + c->ext_len;
+        buf_add(core, c, offsetof(struct session_chain, problems));
+        buf_add(core, c->problems, c->problem_count * sizeof(*c->problems));
+        buf_add(core, c->name, c->name_len);
+        buf_add(core, c->ext, c->ext_len);
     }
-    return len;
-}
-
-/* Inline, as it is done with every commit. */
-static inline __attribute__((always_inline)) char *put_head(char *p, const struct session *s)
-{
-    uint32_t bits = 0;
-    HEAD_FLAGS(PACK)
-    p = put_u8(p, CODEC_FORMAT);
-    HEAD_FIELDS(PUT)
-    HEAD_COUNTS(PUT)
-    for (unsigned i = 0; i < s->chain_count; i++)
-        p = put_chain(p, &s->chains[i]);
-    PUT_LIST(s->counters, s->counter_count, COUNTER_FIELDS)
-    PUT_LIST(s->paced, s->paced_count, PACED_FIELDS)
-    PUT_LIST(s->lax, s->lax_count, LAX_FIELDS)
-    PUT_LIST(s->turn_texts, s->turn_text_count, TURN_TEXT_FIELDS)
-    for (unsigned i = 0; i < s->spent_count; i++) {
-        const struct session_spent *c = &s->spent[i];
-        bits = 0;
-        SPENT_FLAGS(PACK)
-        SPENT_FIELDS(PUT)
-    }
-    return p;
-}
-
-void codec_update(const struct session *session, uint32_t changed, size_t *head, struct buf *core)
-{
-    size_t len = head_length(session), whole = padded(len), count = session->call_count;
-    size_t bytes = whole + count * CODEC_CALL_BYTES;
-    if (whole != *head || core->len > bytes || core->len < whole)
-        changed = UINT32_MAX;
-    if (bytes > core->len)
-        buf_reserve(core, bytes - core->len);
-    core->len = bytes;
-    char *start = core->at;
-    *head = whole;
-    put_head(start, session);
-    memset(start + len, 0, whole - len);
-    for (; changed; changed &= changed - 1) {
-        unsigned i = (unsigned)__builtin_ctz(changed);
-        if (i >= count)
-            return;
-        put_call(start + whole + i * (size_t)CODEC_CALL_BYTES, &session->calls[i]);
-    }
+#define ENCODE(list, count, most) buf_add(core, s->list, (count) * sizeof(*s->list));
+    LISTS(ENCODE)
+    buf_add(core, zeros, padding(core->len));
+    buf_add(core, s->calls, s->call_count * sizeof(*s->calls));
 }
 
 void codec_guard(uint8_t format, uint64_t version, char out[CODEC_GUARD_BYTES])
 {
-    put_u64(put_u8(out, format), version);
+    out[0] = (char)format;
+    memcpy(out + CODEC_VERSION_AT, &version, sizeof(version));
 }
-
-void codec_encode_note(const struct session_note *n, struct buf *out)
-{
-    char *p = buf_reserve(out, CODEC_NOTE_BYTES);
-    unsigned retries = n->retries < NOTE_RETRIES_MAX ? n->retries : NOTE_RETRIES_MAX;
-    unsigned label = n->label & ((1u << NOTE_LABEL_BITS) - 1);
-    uint16_t outcome = (uint16_t)(label | (unsigned)n->code << NOTE_LABEL_BITS |
-                                  retries << (NOTE_LABEL_BITS + NOTE_CODE_BITS));
-    NOTE_FIELDS(PUT)
-    out->len += CODEC_NOTE_BYTES;
-}
-
-/* ---- decode -------------------------------------------------------------- */
 
 /* Whether so many bytes are left; the reader takes them. */
-static inline bool take(struct str *bytes, size_t count, const char **p)
+static bool take(struct str *bytes, void *to, size_t count)
 {
     if (bytes->len < count)
         return false;
-    *p = bytes->at;
-    *bytes = (struct str){bytes->at + count, bytes->len - count};
+    if (count)
+        memcpy(to, bytes->at, count);
+    *bytes = str_from(*bytes, count);
     return true;
 }
 
-static bool get_fixed(struct str *bytes, struct session *s)
+static bool take_chain(struct str *bytes, struct session_chain *c)
 {
-    const char *p;
-    uint32_t bits;
-    if (!take(bytes, HEAD_BYTES - 1, &p))
-        return false;
-    HEAD_FIELDS(GET)
-    HEAD_COUNTS(GET)
-    HEAD_FLAGS(UNPACK)
+    return take(bytes, c, offsetof(struct session_chain, problems)) && !c->unused &&
+           c->problem_count <= SESSION_PROBLEMS_MAX && c->name_len <= SESSION_NAME_BYTES &&
+           c->ext_len <= SESSION_NAME_BYTES &&
+           take(bytes, c->problems, c->problem_count * sizeof(*c->problems)) &&
+           take(bytes, c->name, c->name_len) && take(bytes, c->ext, c->ext_len);
+}
+
+/* What the rules rely on, of a session whose bytes were all there. */
+static bool is_sound(const struct session *s)
+{
+    for (unsigned i = 0; i < s->lax_count; i++)
+        if (s->lax[i].state >= LAX_STATE_COUNT)
+            return false;
+    for (unsigned i = 0; i < s->turn_text_count; i++)
+        if (!s->turn_texts[i])
+            return false;
+    for (unsigned i = 0; i < s->spent_count; i++)
+        if (s->spent[i].unused)
+            return false;
+    for (unsigned i = 0; i < s->call_count; i++) {
+        const struct session_call *c = &s->calls[i];
+        if (c->class >= CALL_CLASS_COUNT ||
+            (c->class == CALL_DENIED && (c->says > LEDGER_HALT || c->code >= CODE_COUNT || c->denied_unused)))
+            return false;
+    }
     /* The order of the calls, too, must be one that session_call_at reads nothing else by. */
-    return !(bits & ~(0u HEAD_FLAGS(MASK))) && s->ids <= IDS_FORGOTTEN &&
-           s->chain_count <= SESSION_CHAINS_MAX && s->counter_count <= SESSION_COUNTERS_MAX &&
-           s->paced_count <= SESSION_PACED_MAX && s->call_count <= SESSION_CALLS_MAX &&
-           s->oldest < SESSION_CALLS_MAX && (s->oldest == 0 || s->call_count == SESSION_CALLS_MAX) &&
-           s->request_at < SESSION_REQUESTS_MAX && s->lax_count <= SESSION_LAX_MAX &&
-           s->turn_text_count <= SESSION_TURNS_MAX && s->spent_count <= SESSION_SPENT_MAX;
+    return !s->unused && s->ids <= IDS_FORGOTTEN && s->oldest < SESSION_CALLS_MAX &&
+           (s->oldest == 0 || s->call_count == SESSION_CALLS_MAX) && s->request_at < SESSION_REQUESTS_MAX;
 }
 
-static bool get_chain_name(struct str *bytes, uint8_t len, char name[SESSION_NAME_BYTES])
+enum codec_result codec_decode(struct str bytes, struct session *s)
 {
-    const char *p;
-    if (len > SESSION_NAME_BYTES || !take(bytes, len, &p))
-        return false;
-    memcpy(name, p, len);
-    return true;
-}
-
-static bool get_chain(struct str *bytes, struct session_chain *c)
-{
-    const char *p;
-    uint32_t bits;
-    if (!take(bytes, CHAIN_BYTES, &p))
-        return false;
-    CHAIN_FIELDS(GET)
-    CHAIN_FLAGS(UNPACK)
-    if (bits & ~(0u CHAIN_FLAGS(MASK)) || c->problem_count > SESSION_PROBLEMS_MAX ||
-        !take(bytes, c->problem_count * (size_t)PROBLEM_BYTES, &p))
-        return false;
-    for (unsigned i = 0; i < c->problem_count; i++) {
-        struct session_problem *problem = &c->problems[i];
-        PROBLEM_FIELDS(GET)
-    }
-    return get_chain_name(bytes, c->name_len, c->name) && get_chain_name(bytes, c->ext_len, c->ext);
-}
-
-/* The elements of a list that are all alike; `sound` is true of each. */
-#define GET_LIST(list, count, FIELDS, sound)                                                                 \
-    if (!take(bytes, (count) * (size_t)(FIELDS(BYTES) 0), &p))                                               \
-        return false;                                                                                        \
-    for (unsigned i = 0; i < (count); i++) {                                                                 \
-        __typeof__(*(list)) *c = &(list)[i];                                                                 \
-        FIELDS(GET)                                                                                          \
-        if (!(sound))                                                                                        \
-            return false;                                                                                    \
-    }
-
-/* All fields are set for every class: the rules compare some of them without looking at the class. */
-static inline bool get_call(const char *p, struct session_call *c)
-{
-    uint32_t bits;
-    uint64_t outcome;
-    CALL_FIELDS(GET)
-    CALL_FLAGS(UNPACK)
-    bool is_denied = c->class == CALL_DENIED;
-    c->deadline_ms = c->class == CALL_PENDING ? outcome : 0;
-    c->result = c->class == CALL_PENDING || is_denied ? 0 : outcome;
-    c->says = LEDGER_RUN;
-    c->code = CODE_NONE;
-    c->early = 0;
-    if (c->class >= CALL_CLASS_COUNT || bits & ~(0u CALL_FLAGS(MASK)))
-        return false;
-    if (!is_denied)
-        return true;
-    bits = (uint32_t)outcome;
-    DENIAL_BITS(UNPACK)
-    return outcome <= (0u DENIAL_BITS(MASK)) && c->says <= LEDGER_HALT && c->code < CODE_COUNT;
-}
-
-static bool get_head(struct str *bytes, struct session *s)
-{
-    const char *p;
-    uint32_t bits;
-    size_t before = bytes->len;
-    if (!get_fixed(bytes, s))
-        return false;
-    for (unsigned i = 0; i < s->chain_count; i++)
-        if (!get_chain(bytes, &s->chains[i]))
-            return false;
-    GET_LIST(s->counters, s->counter_count, COUNTER_FIELDS, true)
-    GET_LIST(s->paced, s->paced_count, PACED_FIELDS, true)
-    GET_LIST(s->lax, s->lax_count, LAX_FIELDS, c->state < LAX_STATE_COUNT)
-    GET_LIST(s->turn_texts, s->turn_text_count, TURN_TEXT_FIELDS, *c)
-    if (!take(bytes, s->spent_count * (size_t)SPENT_BYTES, &p))
-        return false;
-    for (unsigned i = 0; i < s->spent_count; i++) {
-        struct session_spent *c = &s->spent[i];
-        SPENT_FIELDS(GET)
-        SPENT_FLAGS(UNPACK)
-        if (bits & ~(0u SPENT_FLAGS(MASK)))
-            return false;
-    }
-    size_t head = 1 + before - bytes->len;
-    if (!take(bytes, padded(head) - head, &p))
-        return false;
-    for (size_t i = 0; i < padded(head) - head; i++) /* zeros up to the calls */
-        if (p[i] != 0)
-            return false;
-    return true;
-}
-
-enum codec_result codec_decode(struct str bytes, struct session *session)
-{
-    const char *format;
-    if (!take(&bytes, 1, &format) || bytes.len >= CODEC_MAX_BYTES)
+    uint8_t format;
+    size_t whole = bytes.len;
+    char zeros[CODEC_PAD_BYTES];
+    if (whole > CODEC_MAX_BYTES || !take(&bytes, &format, 1))
         return CODEC_DAMAGED;
-    uint8_t number = get_u8(format);
-    if (number > CODEC_FORMAT)
+    if (format > CODEC_FORMAT)
         return CODEC_NEWER;
-    if (number && number < CODEC_FORMAT && take(&bytes, BYTES_u64, &format)) {
-        session->version = get_u64(format);
+    if (format && format < CODEC_FORMAT && take(&bytes, s, sizeof(s->version)))
         return CODEC_OLDER;
-    }
-    if (number != CODEC_FORMAT)
+    if (format != CODEC_FORMAT || !take(&bytes, s, HEAD_BYTES) || s->chain_count > SESSION_CHAINS_MAX ||
+        s->call_count > SESSION_CALLS_MAX)
         return CODEC_DAMAGED;
-    if (!get_head(&bytes, session) || bytes.len != session->call_count * (size_t)CODEC_CALL_BYTES)
-        return CODEC_DAMAGED;
-    for (unsigned i = 0; i < session->call_count; i++)
-        if (!get_call(bytes.at + i * (size_t)CODEC_CALL_BYTES, &session->calls[i]))
+    for (unsigned i = 0; i < s->chain_count; i++)
+        if (!take_chain(&bytes, &s->chains[i]))
             return CODEC_DAMAGED;
-    return CODEC_OK;
+#define DECODE(list, count, most)                                                                            \
+    if ((count) > (most) || !take(&bytes, s->list, (count) * sizeof(*s->list)))                              \
+        return CODEC_DAMAGED;
+    LISTS(DECODE)
+    size_t pad = padding(whole - bytes.len);
+    if (!take(&bytes, zeros, pad))
+        return CODEC_DAMAGED;
+    for (size_t i = 0; i < pad; i++)
+        if (zeros[i])
+            return CODEC_DAMAGED;
+    size_t calls = s->call_count * sizeof(*s->calls);
+    return bytes.len == calls && take(&bytes, s->calls, calls) && is_sound(s) ? CODEC_OK : CODEC_DAMAGED;
 }
 
-bool codec_decode_note(struct str *bytes, struct session_note *n)
+/* ---- parts ---- */
+
+#define FIELD_HEAD_BYTES 8u /* lengths of name and value */
+
+/* A call leaves the name of its tool. */
+unsigned session_parts_with(const struct session *s)
 {
-    const char *p;
-    uint16_t outcome;
-    if (!take(bytes, CODEC_NOTE_BYTES, &p))
+    return (s->journal_count && s->journal_max ? PART_BIT(PART_JOURNAL) : 0) |
+           (s->ids != IDS_NONE ? PART_BIT(PART_IDS) : 0) |
+           (s->calls_made || s->call_count || s->details_changes ? PART_BIT(PART_DETAILS) : 0);
+}
+
+/* ---- journal ---- */
+
+/* Notes that are missing before it, in a journal that was cut short, are zeros, as Redis' SETRANGE has it. */
+void session_parts_add_note(struct session_parts *p, const struct session *s, uint32_t number,
+                            const struct session_note *note)
+{
+    size_t at = s->journal_max ? number % s->journal_max * sizeof(*note) : 0;
+    if (!s->journal_max)
+        return;
+    while (p->journal.len < at + sizeof(*note))
+        buf_byte(&p->journal, '\0');
+    memcpy(p->journal.at + at, note, sizeof(*note));
+}
+
+bool session_parts_note(const struct session_parts *p, const struct session *s, uint32_t number,
+                        struct session_note *note)
+{
+    size_t at = number % s->journal_max * sizeof(*note);
+    if (at + sizeof(*note) > p->journal.len)
         return false;
-    NOTE_FIELDS(GET)
-    n->label = outcome & ((1u << NOTE_LABEL_BITS) - 1);
-    n->code = outcome >> NOTE_LABEL_BITS & ((1u << NOTE_CODE_BITS) - 1);
-    n->retries = (uint8_t)(outcome >> (NOTE_LABEL_BITS + NOTE_CODE_BITS));
-    return n->code < CODE_COUNT;
+    memcpy(note, p->journal.at + at, sizeof(*note));
+    return note->code < CODE_COUNT;
+}
+
+void session_parts_resize_journal(struct session_parts *p, struct session *s, uint16_t max)
+{
+    struct buf ordered = {.at = NULL};
+    uint32_t kept = s->journal_count < s->journal_max ? s->journal_count : s->journal_max;
+    if (kept > max)
+        kept = max;
+    for (uint32_t i = s->journal_count - kept; i < s->journal_count; i++) {
+        size_t at = i % s->journal_max * sizeof(struct session_note);
+        if (at + sizeof(struct session_note) <= p->journal.len)
+            buf_add(&ordered, p->journal.at + at, sizeof(struct session_note));
+    }
+    buf_clear(&p->journal);
+    p->journal = ordered;
+    s->journal_max = max;
+    s->journal_count = (uint32_t)(ordered.len / sizeof(struct session_note));
+}
+
+/* ---- ids ---- */
+
+static bool has_id(const struct buf *ids, uint64_t id)
+{
+    for (size_t at = 0; at + SESSION_ID_BYTES <= ids->len; at += SESSION_ID_BYTES)
+        if (memcmp(ids->at + at, &id, sizeof(id)) == 0)
+            return true;
+    return false;
+}
+
+bool session_parts_add_ids(struct session_parts *p, struct session *s, const struct hash128 *ids,
+                           size_t count)
+{
+    const size_t most = LEDGER_SEEN_IDS_MAX * SESSION_ID_BYTES, before = p->ids.len;
+    for (size_t i = 0; i < count; i++)
+        if (!has_id(&p->ids, ids[i].low))
+            buf_add(&p->ids, &ids[i].low, SESSION_ID_BYTES);
+    if (p->ids.len == before)
+        return false;
+    s->ids_changes++;
+    if (s->ids == IDS_NONE)
+        s->ids = IDS_COMPLETE;
+    if (p->ids.len <= most)
+        return false;
+    buf_drop(&p->ids, p->ids.len - most);
+    s->ids = IDS_FORGOTTEN;
+    return true;
+}
+
+uint64_t session_parts_unseen(const struct session_parts *p, const struct hash128 *ids, size_t count)
+{
+    uint64_t unseen = 0;
+    for (size_t i = 0; i < count && i < LEDGER_IDS_MAX; i++)
+        if (!has_id(&p->ids, ids[i].low))
+            unseen |= (uint64_t)1 << i;
+    return unseen;
+}
+
+/* ---- details ---- */
+
+bool detail_next(struct str *rest, struct detail *detail)
+{
+    uint32_t lengths[2];
+    if (rest->len < sizeof(lengths))
+        return false;
+    memcpy(lengths, rest->at, sizeof(lengths));
+    const char *name = rest->at + FIELD_HEAD_BYTES;
+    size_t bytes = FIELD_HEAD_BYTES + (size_t)lengths[0] + lengths[1];
+    if (rest->len < bytes)
+        return false;
+    *detail = (struct detail){{name, lengths[0]}, {name + lengths[0], lengths[1]}};
+    *rest = str_from(*rest, bytes);
+    return true;
+}
+
+void detail_add(struct buf *details, struct str name, struct str value)
+{
+    uint32_t lengths[2] = {(uint32_t)name.len, (uint32_t)value.len};
+    buf_add(details, lengths, sizeof(lengths));
+    buf_str(details, name);
+    buf_str(details, value);
+}
+
+struct str detail_find(struct str details, struct str name)
+{
+    struct detail detail;
+    while (detail_next(&details, &detail))
+        if (str_eq(detail.name, name))
+            return detail.value;
+    return STR_NONE;
+}
+
+struct str detail_find_keyed(struct str details, struct str name, uint64_t key)
+{
+    struct str kept = detail_find(details, name);
+    return kept.len > sizeof(key) && memcmp(kept.at, &key, sizeof(key)) == 0 ? str_from(kept, sizeof(key))
+                                                                             : STR_NONE;
+}
+
+void detail_set(struct buf *details, struct str name, struct str value)
+{
+    struct str rest = buf_view(details);
+    struct detail detail;
+    while (detail_next(&rest, &detail)) {
+        if (!str_eq(detail.name, name))
+            continue;
+        if (value.at && value.len == detail.value.len) {
+            memcpy(details->at + (detail.value.at - details->at), value.at, value.len);
+            return;
+        }
+        char *at = details->at + (detail.name.at - FIELD_HEAD_BYTES - details->at);
+        if (rest.len)
+            memmove(at, rest.at, rest.len);
+        details->len = (size_t)(at - details->at) + rest.len;
+        break;
+    }
+    if (value.at)
+        detail_add(details, name, value);
+}
+
+struct str session_field_tool(uint32_t tool, char out[SESSION_FIELD_BYTES])
+{
+    out[0] = 't';
+    memcpy(out + 1, &tool, sizeof(tool));
+    return (struct str){out, 1 + sizeof(tool)};
+}
+
+struct str session_field_open(unsigned slot, char out[SESSION_FIELD_BYTES])
+{
+    out[0] = 'a';
+    out[1] = (char)slot;
+    return (struct str){out, 2};
 }

@@ -1,16 +1,24 @@
 /*
- * A session as bytes: what stores keep and daemons of different builds share. Little-endian.
+ * A session as bytes: what stores keep and daemons of different builds share.
  *
- *   head   the format (1 byte), the fixed fields (HEAD_FIELDS: the version first, then the counts of what
- *          follows), chains, each with its problems and names, counters, paced calls, problems that were
- *          asked about, texts that named turns, counts of calls that left the window; then zeros up to a
- *          multiple of CODEC_PAD_BYTES
- *   calls  CODEC_CALL_BYTES each: at most SESSION_CALLS_MAX, in the order of the array
+ *   head   the format (1 byte), the fixed fields of struct session (the version first), chains, each with its
+ *          problems and names, counters, paced calls, problems that were asked about, texts that named turns,
+ *          counts of calls that left the window; then zeros up to a multiple of CODEC_PAD_BYTES
+ *   calls  at most SESSION_CALLS_MAX, in the order of the array
  *
- * One table of fields per struct serves both directions; the tables at the top of codec.c are the layout.
- * Hashes are cut to the width of their field, sums of costs stop at its largest value. What decodes is
- * encoded as the same bytes. Bytes that were not written by this codec are an error of that session, never of
- * the daemon.
+ * What decodes is encoded as the same bytes. Bytes that were not written by this codec are an error of that
+ * session, never of the daemon.
+ *
+ * Beside this core a session has a journal, seen ids, and details: goal, facts, names of tools, arguments of
+ * open calls. They are loaded and cached together with the core. Details are fields one after another, each
+ * the lengths of its name and value (4 bytes each) and then both. A name is one letter and what follows it:
+ *   g            the turn's goal; it counts if session.has_goal
+ *   e            what failed last: 8 bytes of its arguments' hash, then the error
+ *   u            unseen ids that the turn named: 4 bytes of turn, then 8 each
+ *   f + name     a fact, as JSON
+ *   t + 4 bytes  the name of a tool, by its hash (little-endian)
+ *   a + 1 byte   an open call's arguments, by its slot (session.h): 8 bytes admission (little-endian),
+ *                then JSON
  */
 #ifndef TOOLGATE_LEDGER_CODEC_H
 #define TOOLGATE_LEDGER_CODEC_H
@@ -22,8 +30,6 @@
 #define CODEC_VERSION_AT  1u /* eight bytes: session.version; they are compared before a commit */
 #define CODEC_GUARD_BYTES 9u /* format and version: the beginning of every value */
 #define CODEC_PAD_BYTES   32u
-#define CODEC_CALL_BYTES  36u
-#define CODEC_NOTE_BYTES  12u    /* of the journal; retries stop at 63 there */
 #define CODEC_MAX_BYTES   16384u /* of any session; a longer value is none of ours */
 
 /* Unless CODEC_OK or CODEC_OLDER, `session` is unspecified. Array elements beyond their counts are left as
@@ -35,16 +41,55 @@ enum codec_result {
     CODEC_NEWER  /* of a later one: leave it alone */
 };
 enum codec_result codec_decode(struct str bytes, struct session *session);
-
-/* Makes `core` the session's bytes. It is empty, or holds them as they were before the calls whose bit is set
- * in `changed` did; then only these are written again, and the head, which was `*head` bytes long. */
-void codec_update(const struct session *session, uint32_t changed, size_t *head, struct buf *core);
+void codec_encode(const struct session *session, struct buf *core); /* instead of what `core` held */
 
 /* The guard of a session stored in this format at this version: CODEC_GUARD_BYTES. */
 void codec_guard(uint8_t format, uint64_t version, char out[CODEC_GUARD_BYTES]);
 
-void codec_encode_note(const struct session_note *note, struct buf *out);
-/* Takes one off `bytes`. False: too few bytes, or no note. `tool` has its low 24 bits, `turn` its low 16. */
-bool codec_decode_note(struct str *bytes, struct session_note *note);
+#define SESSION_NAMES_MAX      256u /* names of tools; of others the journal shows none */
+#define SESSION_ID_BYTES       8u
+#define SESSION_FIELDS_MAX     2048u /* details with more were not written by us */
+#define SESSION_FACTS_MAX      1024u /* so that no details have SESSION_FIELDS_MAX */
+#define SESSION_GOAL_MAX_BYTES 8192u
+
+struct session_parts {
+    struct buf journal, ids, details;
+};
+
+/* PART_BITs of those that exist as a stored core tells. */
+unsigned session_parts_with(const struct session *session);
+
+/* `number` of the note, counting all that were ever written from 0. */
+void session_parts_add_note(struct session_parts *parts, const struct session *session, uint32_t number,
+                            const struct session_note *note);
+/* False: there is none, or it was not written by us. */
+bool session_parts_note(const struct session_parts *parts, const struct session *session, uint32_t number,
+                        struct session_note *note);
+/* To a ring of `max` notes: the newest stay, and are counted from 0 again. */
+void session_parts_resize_journal(struct session_parts *parts, struct session *session, uint16_t max);
+
+/* Adds those that were not seen yet. True: the oldest had to go, beyond LEDGER_SEEN_IDS_MAX. */
+bool session_parts_add_ids(struct session_parts *parts, struct session *session, const struct hash128 *ids,
+                           size_t count);
+/* Bit i: ids[i] was never seen; count is at most LEDGER_IDS_MAX. */
+uint64_t session_parts_unseen(const struct session_parts *parts, const struct hash128 *ids, size_t count);
+
+struct detail {
+    struct str name, value;
+};
+/* Takes the next field off `rest`; false: there is none. */
+bool detail_next(struct str *rest, struct detail *detail);
+/* Behind the others; there must be none of this name. */
+void detail_add(struct buf *details, struct str name, struct str value);
+struct str detail_find(struct str details, struct str name); /* empty: there is none */
+/* What follows `key` in a field that begins with it; empty: there is none, or of another key. */
+struct str detail_find_keyed(struct str details, struct str name, uint64_t key);
+/* `value` at NULL: the field goes. */
+void detail_set(struct buf *details, struct str name, struct str value);
+
+/* The names of fields. `out` holds SESSION_FIELD_BYTES. */
+#define SESSION_FIELD_BYTES 8u
+struct str session_field_tool(uint32_t tool, char out[SESSION_FIELD_BYTES]);
+struct str session_field_open(unsigned slot, char out[SESSION_FIELD_BYTES]);
 
 #endif

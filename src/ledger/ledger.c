@@ -96,7 +96,7 @@ static void check_lapsed(void *owner)
     struct ledger *l = owner;
     struct lru_node *node, *next;
     int64_t now_s = l->redis->kind->now_ms(l->redis) / 1000;
-    for (node = l->entries.table.oldest; node; node = next) {
+    for (node = l->entries.oldest; node; node = next) {
         struct ledger_entry *e = (struct ledger_entry *)node;
         struct lapsed_request lapsed;
         next = node->newer;
@@ -148,7 +148,7 @@ static struct ledger *new_ledger(const struct ledger_options *given)
         .gone = on_session_gone,
         .owner = l,
     };
-    entries_init(&l->entries);
+    lru_init(&l->entries);
     lru_init(&l->kept);
     LIST_INIT(&l->waiting);
     l->memory = store_memory_new(&memory);
@@ -216,7 +216,7 @@ void ledger_free(struct ledger *l)
             LOG_TEXT("why", "the daemon ends before Redis is back: Redis does not learn what it counted"));
     if (l->redis)
         l->redis->kind->free(l->redis);
-    entries_clear(&l->entries, transaction_drop);
+    entries_clear(&l->entries);
     outage_drop(l);
     l->memory->kind->free(l->memory);
     lax_fleet_clear(&l->lax);
@@ -269,7 +269,7 @@ size_t ledger_sessions(const struct ledger *l, struct ledger_session *sessions)
     const struct session_store *store = l->redis ? l->redis : l->memory;
     int64_t now_s = store->kind->now_ms((struct session_store *)store) / 1000;
     size_t count = 0;
-    for (const struct lru_node *node = l->entries.table.newest; node; node = node->older) {
+    for (const struct lru_node *node = l->entries.newest; node; node = node->older) {
         const struct ledger_entry *e = (const struct ledger_entry *)node;
         bool known = e->loaded && e->begun && e->name_len; /* else its session is not filled in */
         const struct session *s = &e->session;

@@ -2,8 +2,8 @@
  * What the files of the ledger share. Nobody else includes this.
  *
  *   ledger.c       the interface of ledger.h: a call becomes a request, request.c copies it
- *   entry.c        the sessions that this daemon has in use or remembers
- *   apply.c        a request on a session and its parts; commit.c collects what it changed
+ *   entry.c        the sessions that this daemon has in use or remembers, and the commit being made of each
+ *   apply.c        a request on a session and its parts
  *   transaction.c  load, apply, commit, retry
  *   outage.c       while Redis is away
  */
@@ -18,7 +18,6 @@
 #include "ledger/lax.h"
 #include "ledger/ledger.h"
 #include "ledger/rules.h"
-#include "ledger/session_parts.h"
 #include "ledger/session_store.h"
 
 #include <sys/queue.h>
@@ -103,24 +102,20 @@ struct session_request *request_release(const struct session_request *admit);
 #define COMMIT_BATCH_MAX                                                                                     \
     16u /* requests of one commit: fewer than the window holds, so that a commit sent again is recognised */
 
-/* What requests did to a session since its last commit, as a store takes it. */
+/* The commit that is being made: what requests did since the last one, as a store takes it. */
 struct commit {
     struct store_request store;
-    struct ledger *ledger;
-    struct ledger_entry *entry;
-    struct session_changes changes; /* of the request applied last */
-    uint32_t calls;                 /* bit i: calls[i] changed */
-    bool loads;                     /* it is a load */
+    bool loads; /* it is a load */
     bool changed;
     bool grows; /* a part is written for the first time: it needs a time to live */
-    bool journal_resized, ids_dropped;
+    bool journal_resized, ids_dropped, details_changed;
     uint32_t journal_from; /* journal_count before */
     size_t ids_from;       /* bytes of ids before */
+    struct buf core;       /* the session */
     struct buf writes;     /* struct store_write each; of details `at` is where the name stands in `bytes` */
     struct buf bytes;      /* names and values of details */
     struct buf gave_up;    /* struct session_chain each: logged once they are committed */
     char guard[CODEC_GUARD_BYTES];
-    struct commit *spare;
 };
 
 struct ledger_entry {
@@ -143,50 +138,37 @@ struct ledger_entry {
     uint8_t looped_len;    /* of the name of the tool that was repeated or refused last */
     uint8_t format;        /* of the stored core */
     unsigned with;         /* PART_BITs to load with it */
-    size_t head_len;       /* of `core` */
-    struct buf core;       /* as it was committed last; empty: not known */
     struct session_parts parts;
     struct request_queue queue, flying;
-    struct commit *commit; /* while busy */
+    struct commit commit; /* while busy */
     struct timer pause;
     struct ledger *ledger;
     struct session session; /* from here on nothing is cleared: see entries_get */
     char name[ENTRY_NAME_MAX_BYTES], looped[ENTRY_TOOL_MAX_BYTES];
 };
 
-struct entries {
-    struct lru table;
-    struct commit *spare_commits;
-};
-
-void entries_init(struct entries *entries);
-void entries_clear(struct entries *entries, void (*drop)(struct ledger_entry *entry));
-
+/* Frees all; their requests are dropped. */
+void entries_clear(struct lru *entries);
 /* Made if it is new; then it is not loaded. Lets go of those used longest ago beyond ENTRIES_MAX. */
-struct ledger_entry *entries_get(struct entries *entries, struct ledger *ledger, struct hash128 id);
+struct ledger_entry *entries_get(struct lru *entries, struct ledger *ledger, struct hash128 id);
 /* NULL: not remembered. */
-struct ledger_entry *entries_find(struct entries *entries, struct hash128 id);
+struct ledger_entry *entries_find(struct lru *entries, struct hash128 id);
 /* What people see of it: its name, and the tool of a call that was repeated or refused. */
 void entry_set_name(struct ledger_entry *entry, struct str name);
 void entry_set_looped(struct ledger_entry *entry, struct str tool);
 /* Forget what is known of it, so that it is loaded anew. */
 void entry_forget(struct ledger_entry *entry);
 
-struct commit *entries_commit(struct entries *entries, struct ledger_entry *entry);
-void entries_return_commit(struct entries *entries, struct commit *commit);
-
-/* ---- commit.c ---- */
-
-void commit_begin(struct commit *commit);
-/* Takes over `changes` of the request applied last. */
-void commit_take_changes(struct commit *commit);
+void commit_begin(struct ledger_entry *entry);
+/* Takes over the ledger's `changes`, of the request applied last. */
+void commit_take_changes(struct ledger_entry *entry);
 /* A field of the details; `value` at NULL: it goes. */
-void commit_set_field(struct commit *commit, struct str name, struct str value);
-void commit_add_ids(struct commit *commit, const struct hash128 *ids, size_t count);
+void commit_set_field(struct ledger_entry *entry, struct str name, struct str value);
+void commit_add_ids(struct ledger_entry *entry, const struct hash128 *ids, size_t count);
 /* Another configuration wants another number of notes than the session was begun with. */
-void commit_resize_journal(struct commit *commit, uint16_t max);
+void commit_resize_journal(struct ledger_entry *entry, uint16_t max);
 /* Completes `store`. The session gets its next version. `everything`: for a store that has nothing of it. */
-void commit_finish(struct commit *commit, uint32_t ttl_s, bool everything);
+void commit_finish(struct ledger_entry *entry, uint32_t ttl_s, bool everything);
 
 /* ---- the log: since when, how often, why. A Redis that comes and goes all the time gets a few lines, then
  * one in ten seconds that counts the others ---- */
@@ -223,7 +205,7 @@ struct outage_log { /* embedded; all zero to begin with */
 #define NAME_MAX_BYTES 64u /* of a tool, in the details */
 
 struct ledger {
-    struct entries entries;
+    struct lru entries; /* of struct ledger_entry */
     struct session_store *memory;
     struct session_store *redis; /* NULL: there is only the memory */
     struct lru kept; /* sessions whose requests Redis has yet to be told, kept longest first, nearly */
@@ -249,7 +231,8 @@ struct ledger {
         struct ledger_answer answer;
         struct ledger_settled settled;
         struct ledger_turned turned;
-    } unheard; /* where what nobody waits for is answered */
+    } unheard;                      /* where what nobody waits for is answered */
+    struct session_changes changes; /* by the request applied last */
     struct outage_log outage_log;
     struct call_id_key own_key;
     ledger_gave_up *on_gave_up; /* NULL: none */
@@ -260,7 +243,7 @@ struct ledger {
 
 /* Applies it to the entry's session and parts, collects what has to be written in `commit`, fills in the
  * answer. */
-void apply_request(struct commit *commit, struct session_request *request, int64_t now_ms,
+void apply_request(struct ledger_entry *entry, struct session_request *request, int64_t now_ms,
                    const char *engine);
 /* Whether it may only look: nothing is committed for it. */
 bool request_only_looks(enum request_kind kind);
@@ -280,7 +263,7 @@ void transaction_add(struct ledger *ledger, struct session_request *request);
 /* Goes on with what waits in the session. */
 void transaction_run(struct ledger_entry *entry);
 void transaction_cancel(struct ledger *ledger, void *owner);
-void transaction_drop(struct ledger_entry *entry);    /* the ledger is freed */
+void transaction_drop(struct ledger_entry *entry);    /* the ledger is freed: its requests, unanswered */
 uint32_t transaction_sequence(struct ledger *ledger); /* of the next request */
 void transaction_finish(struct ledger *ledger, struct session_request *request);
 /* For outage.c: all that fly are answered, or wait again. */

@@ -172,16 +172,15 @@ static void forget_here(struct ledger *l, struct hash128 id)
 static void go_local(struct ledger_entry *e)
 {
     struct ledger *l = e->ledger;
-    struct commit *c = e->commit;
     e->local = true;
     if (!e->loaded || !e->begun) {
         entry_forget(e);
         return;
     }
     forget_here(l, e->node.id);
-    session_boundary(&e->session, &c->changes);
-    commit_finish(c, l->ttl_s, true);
-    l->memory->kind->commit(l->memory, &c->store);
+    session_boundary(&e->session);
+    commit_finish(e, l->ttl_s, true);
+    l->memory->kind->commit(l->memory, &e->commit.store);
     e->stored = true;
 }
 
@@ -265,7 +264,7 @@ static void put_kept_back(struct ledger_entry *e, bool refused)
     STAILQ_CONCAT(&e->queue, &others);
     uint64_t held; /* a server that turns kept requests down for good would do so again */
     if (refused && rate_limit_allow(&e->ledger->refusals, EVENTS_PER_S, &held))
-        log_event(LOG_ERROR, "ledger_merge_failed", LOG_TEXT("why", e->commit->store.why),
+        log_event(LOG_ERROR, "ledger_merge_failed", LOG_TEXT("why", e->commit.store.why),
                   LOG_NUM("not_logged", held));
     while (refused && (r = STAILQ_FIRST(&kept))) {
         STAILQ_REMOVE_HEAD(&kept, next);
@@ -286,14 +285,14 @@ static void put_kept_back(struct ledger_entry *e, bool refused)
 void outage_serve(struct ledger_entry *e, bool tried, bool applied, bool lost)
 {
     struct ledger *l = e->ledger;
-    bool refused = tried && e->commit->store.result == STORE_REFUSED;
+    bool refused = tried && e->commit.store.result == STORE_REFUSED;
     if (tried && store_redis_is_up(l->redis)) /* its return is no event to wait for */
         e->away_until_us = clock_mono_us() + REFUSED_RETRY_MS * 1000;
     uint64_t held;
     char stem[STORE_REDIS_STEM_BYTES];
     store_redis_stem(e->node.id, stem);
     if (refused && rate_limit_allow(&l->refusals, EVENTS_PER_S, &held))
-        log_event(LOG_ERROR, "redis_refused", LOG_TEXT("key", stem), LOG_TEXT("why", e->commit->store.why),
+        log_event(LOG_ERROR, "redis_refused", LOG_TEXT("key", stem), LOG_TEXT("why", e->commit.store.why),
                   LOG_NUM("not_logged", held));
     if (e->replays) {
         put_kept_back(e, refused);

@@ -83,7 +83,8 @@ const struct session_call *session_find(const struct session *session, uint64_t 
         return newest; /* mostly: it was admitted just now */
 #pragma GCC unroll 32
     for (unsigned i = 0; i < SESSION_CALLS_MAX; i++)
-        if (calls[i].admission == cut && i < count && calls[i].class != CALL_BOUNDARY)
+        if (calls[i].admission_low == (uint32_t)cut && calls[i].admission == cut && i < count &&
+            calls[i].class != CALL_BOUNDARY)
             return &calls[i];
     return NULL;
 }
@@ -98,38 +99,37 @@ static uint32_t second_of(int64_t ms)
 /* Servers that take over from each other differ by less: a clock that is farther behind was set back. */
 #define CLOCK_SET_BACK_MS 60000u
 
-static void earlier(uint32_t *second, uint32_t by_s)
+static uint32_t earlier(uint32_t second, uint32_t by_s)
 {
-    *second = *second > by_s ? *second - by_s : 0;
+    return second > by_s ? second - by_s : 0;
 }
 
 /* All times of the session move with the clock: pauses, time limits and reservations last as long as they
  * were to. */
-static void set_back(struct session *session, struct session_changes *changes, uint64_t by_ms)
+static void set_back(struct session *session, uint64_t by_ms)
 {
     uint32_t by_s = second_of((int64_t)by_ms);
     session->last_ms -= by_ms;
-    earlier(&session->renewed_s, by_s);
-    earlier(&session->turn_began_s, by_s);
-    earlier(&session->heard_s, by_s);
+    session->renewed_s = earlier(session->renewed_s, by_s);
+    session->turn_began_s = earlier(session->turn_began_s, by_s);
+    session->heard_s = earlier(session->heard_s, by_s);
     for (unsigned i = 0; i < session->counter_count; i++)
-        earlier(&session->counters[i].began_s, by_s);
+        session->counters[i].began_s = earlier(session->counters[i].began_s, by_s);
     for (unsigned i = 0; i < session->paced_count; i++)
         session->paced[i].at_ms -= by_ms < session->paced[i].at_ms ? by_ms : session->paced[i].at_ms;
     for (unsigned i = 0; i < session->call_count; i++) {
         struct session_call *call = session_call_at(session, i);
-        earlier(&call->second, by_s);
+        call->second = earlier(call->second, by_s);
         if (call->class == CALL_PENDING)
             call->deadline_ms -= by_ms < call->deadline_ms ? by_ms : call->deadline_ms;
     }
-    changes->whole = true;
 }
 
 struct rules_ctx rules_begin(struct session *session, struct session_changes *changes,
                              const struct ledger_limits *limits, int64_t now_ms)
 {
     if (now_ms + CLOCK_SET_BACK_MS < (int64_t)session->last_ms)
-        set_back(session, changes, session->last_ms - (uint64_t)now_ms);
+        set_back(session, session->last_ms - (uint64_t)now_ms);
     if (now_ms < (int64_t)session->last_ms)
         now_ms = (int64_t)session->last_ms;
     return (struct rules_ctx){.session = session,
@@ -160,26 +160,27 @@ static bool is_repeated(struct session *session, uint32_t id)
     return false;
 }
 
-void rules_note(struct rules_ctx *ctx, const struct session_note *note)
+void rules_note(struct rules_ctx *ctx, struct session_note note, unsigned retries)
 {
     struct session_changes *changes = ctx->changes;
     if (changes->note_count == SESSION_NOTES_MAX)
         return;
+    note.second = ctx->now_s;
+    note.retries = retries < SESSION_RETRIES_MAX ? retries : SESSION_RETRIES_MAX;
     ctx->session->journal_count++;
-    changes->notes[changes->note_count] = *note;
-    changes->notes[changes->note_count++].second = ctx->now_s;
+    changes->notes[changes->note_count++] = note;
 }
 
 void rules_note_call(struct rules_ctx *ctx, const struct session_call *call, uint8_t label,
                      enum session_code code, unsigned retries)
 {
     uint32_t turn = ctx->session->turn; /* of the call's the window has the low byte only */
-    rules_note(ctx, &(struct session_note){.tool = call->tool,
-                                           .label = label,
-                                           .code = code,
-                                           .turn = turn - (uint8_t)(turn - call->turn),
-                                           .step = call->step,
-                                           .retries = (uint8_t)retries});
+    struct session_note note = {.tool = call->tool,
+                                .label = label,
+                                .code = code,
+                                .turn = turn - (uint8_t)(turn - call->turn),
+                                .step = call->step};
+    rules_note(ctx, note, retries);
 }
 
 /* Feedback of this call goes out: the next unnamed call is of another step. */
@@ -223,8 +224,7 @@ void rules_expire(struct rules_ctx *ctx)
     bool any = false;
 #pragma GCC unroll 32
     for (unsigned i = 0; i < SESSION_CALLS_MAX; i++)
-        if (is_overdue(&session->calls[i], now_ms))
-            any = true;
+        any |= is_overdue(&session->calls[i], now_ms);
     for (unsigned i = 0; any && i < session->call_count; i++) {
         struct session_call *call = session_call_at(session, i);
         if (!is_overdue(call, now_ms))
@@ -234,7 +234,6 @@ void rules_expire(struct rules_ctx *ctx)
         call->deadline_ms = 0;
         rules_end_step(session, call->step);
         rules_note_call(ctx, call, ledger_label_number(STR_LIT("unknown")), CODE_NONE, 0);
-        window_changed(ctx, call);
     }
 }
 
@@ -253,7 +252,6 @@ static void reset_calls(struct rules_ctx *ctx, uint32_t tool, unsigned effects)
         if ((tool && call->tool != tool) || !(effects & BIT(call->effects)) || call->class == CALL_BOUNDARY)
             continue;
         call->arguments = call->admission;
-        window_changed(ctx, call);
     }
 }
 
@@ -274,7 +272,7 @@ static void begin_turn(struct rules_ctx *ctx, uint32_t turn, bool by_person)
     session->label = 0;
     session->batch = 0;
     session->spoken = true;
-    window_forget_turn(ctx, (uint8_t)turn);
+    window_forget_turn(session, (uint8_t)turn);
 }
 
 /* Where silence begins turns, requests break it. */
@@ -346,10 +344,8 @@ void rules_come_to_step(struct rules_ctx *ctx, const struct ledger_place *place)
          * the step that begins. */
         for (unsigned i = 0; i < session->call_count; i++) {
             struct session_call *call = session_call_at(session, i);
-            if (call->step != session->step)
-                continue;
-            call->step = (uint8_t)(call->step + STEPS_APART);
-            ctx->changes->whole = true;
+            if (call->step == session->step)
+                call->step = (uint8_t)(call->step + STEPS_APART);
         }
         session->spoken = false;
         session->label = label;
@@ -412,9 +408,8 @@ void session_reset(struct session *session, struct str tool, uint32_t id, int64_
     lax_drop_tool(session, hash);
 }
 
-void session_boundary(struct session *session, struct session_changes *changes)
+void session_boundary(struct session *session)
 {
-    struct rules_ctx ctx = {.session = session, .changes = changes, .limits = &ledger_default_limits};
     struct session_call boundary = {
         .class = CALL_BOUNDARY,
         .turn = (uint8_t)session->turn,
@@ -423,5 +418,5 @@ void session_boundary(struct session *session, struct session_changes *changes)
     if (session->call_count == 0 ||
         session_call_at(session, session->call_count - 1u)->class == CALL_BOUNDARY)
         return;
-    window_add(&ctx, &boundary);
+    window_add(session, &boundary);
 }

@@ -8,24 +8,12 @@
 
 #include "ledger/session.h"
 
-/* An entry of the journal: one logical call. */
-struct session_note {
-    uint32_t second;
-    uint32_t tool;
-    uint8_t label; /* ledger_label_number */
-    enum session_code code;
-    uint32_t turn;
-    uint8_t step, retries;
-};
-
 #define SESSION_NOTES_MAX                                                                                    \
     (SESSION_CALLS_MAX + SESSION_CHAINS_MAX + 2u) /* of one request: all that expire, all given up */
 
-/* What requests did to a session since the last commit: the codec writes only that. */
+/* What one request did beside the session. */
 struct session_changes {
-    uint32_t calls; /* bit i: calls[i] */
-    bool whole;     /* the order of the window changed: all of it */
-    bool new_tool;  /* the tool of the last admitted request was not in the window: its name must be kept */
+    bool new_tool; /* the tool of an admitted request was not in the window: its name must be kept */
     uint32_t note_count;
     struct session_note notes[SESSION_NOTES_MAX];
     uint32_t gave_up_count;
@@ -68,7 +56,7 @@ void session_reset(struct session *session, struct str tool, uint32_t id, int64_
                    struct session_changes *changes);
 
 /* After an outage: calls before are in no run with those after. */
-void session_boundary(struct session *session, struct session_changes *changes);
+void session_boundary(struct session *session);
 
 /* The session's last call, if it is one of this turn that is in a loop: refused as one, or made
  * SESSION_LOOP_CALLS times in a row without anything new coming of it. */

@@ -80,7 +80,7 @@ void rules_end_step(struct session *session, uint8_t step);
 void rules_progress(struct session *session, uint16_t agent, bool made);
 
 /* Entries of the journal; their time is that of the request. */
-void rules_note(struct rules_ctx *ctx, const struct session_note *note);
+void rules_note(struct rules_ctx *ctx, struct session_note note, unsigned retries);
 void rules_note_call(struct rules_ctx *ctx, const struct session_call *call, uint8_t label,
                      enum session_code code, unsigned retries);
 
@@ -148,10 +148,9 @@ void window_spent_drop(struct session *session, uint32_t tool, unsigned effects)
 void window_spent_settle(struct session *session, const struct session_call *call);
 
 /* Adds a call to the window; when it is full, one leaves (find_leaving). Returns where it is now. */
-struct session_call *window_add(struct rules_ctx *ctx, const struct session_call *call);
-void window_changed(struct rules_ctx *ctx, const struct session_call *call);
+struct session_call *window_add(struct session *session, const struct session_call *call);
 /* Drops calls that would be mistaken for calls of a turn that begins now. */
-void window_forget_turn(struct rules_ctx *ctx, uint8_t turn);
+void window_forget_turn(struct session *session, uint8_t turn);
 
 /* ---- chains.c ---- */
 

@@ -1,8 +1,8 @@
 /*
- * What the fleet remembers of one conversation, decoded: the plain struct that the rules (rules.h) work on,
- * that the codec (codec.h) writes as bytes, and that stores (session_store.h) keep. Every limit of what a
- * session remembers is here. Journal, seen ids, facts and the goal are parts of their own (session_parts.h):
- * most calls need none of them.
+ * What the fleet remembers of one conversation: the struct that the rules (rules.h) work on, and whose fields
+ * are what stores (session_store.h) keep (codec.h). Every limit of what a session
+ * remembers is here. Journal, seen ids, facts and the goal are parts of their own (codec.h): most calls need
+ * none of them.
  */
 #ifndef TOOLGATE_LEDGER_SESSION_H
 #define TOOLGATE_LEDGER_SESSION_H
@@ -84,144 +84,189 @@ enum session_outcome {
     OUTCOME_COUNT
 };
 
-/* One call of the window. `arguments`, `result`, `masked` and `admission` are cut to what is stored of them:
- * 48, 48, 40 and 40 bits. */
-struct session_call {
-    uint32_t tool;      /* hash of its name */
-    uint32_t second;    /* when it was recorded */
-    uint64_t arguments; /* hash of the canonical arguments */
-    uint64_t result;    /* of a call that ran: hash of its result; 0: nothing is known of it */
-    uint64_t masked;    /* of a call that failed: hash of its error without times and numbers; 0: not known */
-    uint64_t deadline_ms; /* CALL_PENDING: when its reservation ends */
-    uint64_t admission;
-    enum session_call_class class;
-    uint16_t agent;              /* who called it; 0: the session's main agent */
-    enum ledger_effects effects; /* of its tool, when it was called; so are the next three */
-    bool hard;                   /* same_call_hard */
-    bool hinted, edits_files;
-    bool changed;    /* its result differed from the last time, and that excuses it (polls, reads, unknown) */
-    bool may_settle; /* CALL_UNKNOWN whose reservation ended: its result may still come */
+/*
+ * From here on the structs are what is stored, byte by byte: little-endian, in this order, without padding,
+ * and CODEC_FORMAT changes with them. `unused` bits are 0.
+ */
+#define SESSION_STORED __attribute__((packed))
+_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "sessions are stored as they are in memory");
+
+/* One call of the window. */
+struct SESSION_STORED session_call {
+    uint32_t tool; /* hash of its name */
+    union SESSION_STORED {
+        struct SESSION_STORED {
+            uint64_t arguments : 48; /* hash of the canonical arguments */
+        };
+        uint32_t arguments_low; /* compared first: quicker than 48 bits */
+    };
+    union SESSION_STORED {
+        struct SESSION_STORED {
+            uint64_t result : 48; /* of a call that ran: hash of its result; 0: nothing is known of it */
+        };
+        struct SESSION_STORED {
+            uint64_t deadline_ms : 48; /* CALL_PENDING: when its reservation ends */
+        };
+        struct SESSION_STORED { /* CALL_DENIED */
+            uint8_t says;       /* enum ledger_says */
+            uint8_t code;       /* enum session_code */
+            uint8_t early;      /* CODE_TOO_SOON: how often in a row */
+            uint32_t denied_unused : 24;
+        };
+    };
+    enum session_call_class class : 4;
+    enum ledger_effects effects : 2; /* of its tool, when it was called; so are `hard` and the next two */
+    bool
+        changed : 1; /* its result differed from the last time, and that excuses it (polls, reads, unknown) */
+    bool may_settle : 1; /* CALL_UNKNOWN whose reservation ended: its result may still come */
+    bool hard : 1;       /* same_call_hard */
+    bool hinted : 1, edits_files : 1;
+    uint16_t slot : 5;  /* no other call of the window has it: for details of its own */
     uint8_t turn, step; /* their low bytes */
-    uint8_t slot; /* below SESSION_CALLS_MAX, no other call of the window has it: for details of its own */
-    /* CALL_DENIED: */
-    enum ledger_says says;
-    enum session_code code;
-    uint8_t early; /* CODE_TOO_SOON: how often in a row */
+    union SESSION_STORED {
+        struct SESSION_STORED {
+            uint64_t admission : 40; /* cut_admission */
+        };
+        uint32_t admission_low; /* likewise */
+    };
+    uint32_t second; /* when it was recorded */
+    uint64_t
+        masked : 40; /* of a call that failed: hash of its error without times and numbers; 0: not known */
+    uint16_t agent;  /* who called it; 0: the session's main agent */
 };
+_Static_assert(sizeof(struct session_call) == 36 && SESSION_CALLS_MAX == 1 << 5, "a slot has 5 bits");
 
 /* Calls in a row that brought an agent nothing new. */
-struct session_idle {
+struct SESSION_STORED session_idle {
     uint16_t agent;
     uint8_t calls;
 };
 
 /* How often a call was let run before the calls of the window, of those whose budget must not be forgotten:
  * writes, calls that destroy, and any whose same_call is written (window_add). */
-struct session_spent {
-    uint64_t arguments;
+struct SESSION_STORED session_spent {
     uint32_t tool;
-    uint8_t count;                                              /* steps */
-    uint8_t effects : 2, hard : 1, hinted : 1, edits_files : 1; /* as in the call that left last */
-    uint8_t failed : 1;                                         /* that call ended with a tool_error */
+    uint64_t arguments : 48;
+    uint8_t count;                   /* steps */
+    enum ledger_effects effects : 2; /* as in the call that left last */
+    bool hard : 1, hinted : 1, edits_files : 1;
+    bool failed : 1; /* that call ended with a tool_error */
+    uint8_t unused : 2;
 };
 
-struct session_problem {
+struct SESSION_STORED session_problem {
     uint32_t path, code; /* hashes */
 };
 
-/* Invalid calls of a tool in this turn (chains.c). */
-struct session_chain {
+/* Invalid calls of a tool in this turn (chains.c). Of the arrays only what is used is stored. */
+struct SESSION_STORED session_chain {
     uint32_t tool;
     uint32_t call; /* hash of the last attempt's dev.toolgate/call; 0: none */
     uint8_t attempts, free_attempts;
-    uint8_t step;      /* of the last attempt */
-    bool ended;        /* exhausted: valid arguments still pass, invalid ones are refused */
-    bool problems_cut; /* the last attempt had more than fit */
-    uint8_t problem_count;
-    struct session_problem problems[SESSION_PROBLEMS_MAX]; /* of the last attempt */
-    uint8_t name_len, ext_len;
+    uint8_t step;          /* of the last attempt */
+    bool ended : 1;        /* exhausted: valid arguments still pass, invalid ones are refused */
+    bool problems_cut : 1; /* the last attempt had more than fit */
+    uint8_t unused : 6;
+    uint8_t problem_count, name_len, ext_len;
+    struct session_problem problems[SESSION_PROBLEMS_MAX];  /* of the last attempt */
     char name[SESSION_NAME_BYTES], ext[SESSION_NAME_BYTES]; /* for the log line */
 };
 
 /* What a tool with limits has used. */
-struct session_counter {
+struct SESSION_STORED session_counter {
     uint32_t tool; /* 0: all tools beyond SESSION_COUNTERS_MAX together */
     uint32_t turn; /* that the counts of a turn are of */
     uint32_t calls_turn, calls;
-    uint64_t cost_turn, cost; /* in LEDGER_COST_UNIT */
-    uint32_t began_s;         /* the tool's first call of the turn */
+    uint64_t cost_turn : 48, cost : 48; /* in LEDGER_COST_UNIT */
+    uint32_t began_s;                   /* the tool's first call of the turn */
 };
 
 /* When a call with loop.poll.every was let run last. */
-struct session_paced {
+struct SESSION_STORED session_paced {
     uint32_t tool;
-    uint64_t arguments;
-    uint64_t at_ms;
+    uint64_t arguments : 48, at_ms : 48;
 };
 
 /* A problem that a model may insist on, and what the server has said to it. */
 enum session_lax_state { LAX_ASKED, LAX_ACCEPTED, LAX_REFUSED, LAX_STATE_COUNT };
-struct session_lax {
-    uint32_t tool, problem; /* hashes; the path's array indexes are left out */
-    enum session_lax_state state;
-    uint8_t step;       /* that it was asked about in */
-    uint64_t admission; /* of the last call that was let run with it, until it is settled; 0: none */
+struct SESSION_STORED session_lax {
+    uint32_t tool, problem;  /* hashes; the path's array indexes are left out */
+    uint8_t state;           /* enum session_lax_state */
+    uint8_t step;            /* that it was asked about in */
+    uint64_t admission : 40; /* of the last call that was let run with it, until it is settled; 0: none */
 };
 
 enum session_ids { IDS_NONE, IDS_COMPLETE, IDS_FORGOTTEN };
 
 /* The last request of a daemon that the session has seen: those up to it are not applied again, however many
  * calls of others came in between. */
-struct session_mark {
+struct SESSION_STORED session_mark {
     uint32_t daemon;  /* 0: none */
     uint32_t request; /* its own count; it wraps */
 };
 
 struct session {
-    uint64_t version;   /* of the stored value; changes with each commit. 0: not stored yet */
-    uint64_t last_ms;   /* of the last request: time goes back only with a clock that was set back */
-    uint32_t renewed_s; /* when the time to live was renewed last */
+    struct SESSION_STORED {
+        uint64_t version; /* of the stored value; changes with each commit. 0: not stored yet */
+        uint8_t chain_count, counter_count, paced_count;
+        uint8_t call_count;    /* in the window */
+        uint8_t oldest;        /* index of the oldest call once the window is full */
+        uint64_t last_ms : 48; /* of the last request: time goes back only with a clock that was set back */
+        uint32_t renewed_s;    /* when the time to live was renewed last */
 
-    uint32_t turn;
-    uint32_t told_turn; /* the last one that was named or begun by the client; 0: all were guessed */
-    uint32_t turn_began_s;
-    uint32_t heard_s;   /* the last request, where silence begins a turn; 0: none yet */
-    uint32_t label;     /* hash of the step's name; 0: it has none */
-    uint8_t step;       /* its low byte */
-    bool spoken;        /* feedback was sent in this step: the next unnamed call begins another */
-    uint64_t batch;     /* of the last call (ledger_place), as this daemon knows it: it is not stored */
-    uint8_t batch_step; /* of the batch's first call */
-    bool stuck;         /* an agent's idle calls reached LEDGER_STUCK in this turn */
-    bool spent_full;    /* in this turn, `spent` had no room for a call that is no plain write */
-    struct session_idle idle[SESSION_AGENTS_MAX]; /* of the agent that called last first */
+        uint32_t turn;
+        uint32_t told_turn; /* the last one that was named or begun by the client; 0: all were guessed */
+        uint32_t turn_began_s;
+        uint32_t heard_s; /* the last request, where silence begins a turn; 0: none yet */
+        uint32_t label;   /* hash of the step's name; 0: it has none */
+        uint8_t step;     /* its low byte */
+        bool spoken : 1;  /* feedback was sent in this step: the next unnamed call begins another */
+        bool stuck : 1;   /* an agent's idle calls reached LEDGER_STUCK in this turn */
+        bool has_goal : 1;
+        enum session_ids ids : 2;
+        bool spent_full : 1; /* in this turn, `spent` had no room for a call that is no plain write */
+        uint8_t unused : 2;
+        struct session_idle idle[SESSION_AGENTS_MAX]; /* of the agent that called last first */
 
-    uint32_t calls_made, calls_in_turn; /* let run and not given back */
-    uint64_t cost, cost_in_turn;
+        uint32_t calls_made, calls_in_turn; /* let run and not given back */
+        uint64_t cost : 48, cost_in_turn : 48;
 
-    bool has_goal;
-    enum session_ids ids;
-    uint32_t journal_count; /* entries ever written */
-    uint16_t journal_max;   /* entries that its ring holds, set when the session began; 0: none */
-    uint16_t ids_changes, details_changes;   /* a cached part is current while these are as it knows them */
-    uint32_t requests[SESSION_REQUESTS_MAX]; /* a ring */
-    uint8_t request_at;
-
-    struct session_mark marks[SESSION_MARKS_MAX]; /* of the daemons that committed last, the latest first */
-
-    uint8_t chain_count, counter_count, paced_count;
-    uint8_t call_count;                              /* in the window */
-    uint8_t oldest;                                  /* index of the oldest call once the window is full */
+        uint32_t journal_count; /* entries ever written */
+        uint16_t journal_max;   /* entries that its ring holds, set when the session began; 0: none */
+        uint16_t ids_changes, details_changes; /* a cached part is current while these are as it knows them */
+        struct session_mark
+            marks[SESSION_MARKS_MAX]; /* of the daemons that committed last, the latest first */
+        uint8_t request_at;
+        uint32_t requests[SESSION_REQUESTS_MAX]; /* a ring */
+        uint8_t lax_count, turn_text_count;
+        uint16_t spent_count;
+    };
     struct session_call calls[SESSION_CALLS_MAX];    /* a ring: calls[(oldest + i) % SESSION_CALLS_MAX] */
     struct session_chain chains[SESSION_CHAINS_MAX]; /* the one extended last at the end */
     struct session_counter counters[SESSION_COUNTERS_MAX];
     struct session_paced paced[SESSION_PACED_MAX]; /* the one let run last at the end */
-    uint8_t lax_count;
-    struct session_lax lax[SESSION_LAX_MAX]; /* the one touched last at the end */
-    uint8_t turn_text_count;
-    uint32_t turn_texts[SESSION_TURNS_MAX]; /* hashes of the texts that named turns, the latest at the end */
-    uint16_t spent_count;
+    struct session_lax lax[SESSION_LAX_MAX];       /* the one touched last at the end */
+    uint32_t turn_texts[SESSION_TURNS_MAX]; /* hashes of the texts that named turns, never 0, the latest at
+                                               the end */
     struct session_spent spent[SESSION_SPENT_MAX]; /* of this turn */
+
+    /* As this daemon knows it: not stored. */
+    uint64_t batch;     /* of the last call (ledger_place) */
+    uint8_t batch_step; /* of the batch's first call */
 };
+
+/* An entry of the journal: one logical call. */
+struct SESSION_STORED session_note {
+    uint32_t second;
+    uint32_t tool : 24; /* of the hash of its name */
+    uint16_t label : 5; /* ledger_label_number */
+    uint16_t code : 5;  /* enum session_code */
+    uint16_t retries : 6;
+    uint16_t turn;
+    uint8_t step;
+};
+_Static_assert(sizeof(struct session_note) == 12 && CODE_COUNT <= 1u << 5, "a session keeps a hundred notes");
+#define SESSION_RETRIES_MAX 63u /* of a note */
 
 static inline uint8_t session_chain_retries(const struct session_chain *chain)
 {

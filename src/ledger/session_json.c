@@ -6,7 +6,6 @@
 #include "base/arena.h"
 #include "json/parse.h"
 #include "json/write.h"
-#include "ledger/codec.h"
 
 #include <stdlib.h>
 
@@ -87,9 +86,8 @@ static void put_history(struct json_out *out, const struct session *session,
     uint32_t kept = written < capacity ? written : capacity;
     json_open(out, '[');
     for (uint32_t i = written - kept; i < written; i++) {
-        struct str bytes = str_from(buf_view(&parts->journal), (size_t)(i % capacity) * CODEC_NOTE_BYTES);
         struct session_note note;
-        if (!codec_decode_note(&bytes, &note))
+        if (!session_parts_note(parts, session, i, &note))
             continue;
         json_open(out, '{');
         put_name(out, "tool", tool_name(parts, note.tool, NOTE_TOOL_BYTES));

@@ -6,7 +6,7 @@
 #define TOOLGATE_LEDGER_SESSION_JSON_H
 
 #include "json/value.h"
-#include "ledger/session_parts.h"
+#include "ledger/codec.h"
 
 /* Array, oldest first, one entry per logical call: {tool, class, code, turn, step, at_ms, retries}. Open
  * repair chains come last; they have "open": true instead of a time and a turn. */

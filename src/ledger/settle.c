@@ -46,7 +46,7 @@ static void find_call(struct settlement *s)
         orphan.arguments = rules_cut_arguments(request->arguments, request->place.agent, orphan.effects);
         orphan.class = CALL_UNKNOWN;
         s->ctx.changes->new_tool = !window_has_tool(s->ctx.session, orphan.tool);
-        s->call = window_add(&s->ctx, &orphan);
+        s->call = window_add(s->ctx.session, &orphan);
         s->came = *s->call;
         return;
     }
@@ -59,10 +59,6 @@ static void find_call(struct settlement *s)
     s->came.result = call_ran(&s->came) ? rules_cut_result(s->request->result) : 0;
     s->came.masked = s->came.class == CALL_TOOL_ERROR ? rules_cut_masked(s->request->masked) : 0;
     s->came.may_settle = s->came.changed = false;
-    s->came.deadline_ms = 0;
-    s->came.says = LEDGER_RUN;
-    s->came.code = CODE_NONE;
-    s->came.early = 0;
 }
 
 static void compare_with_last(struct settlement *s)
@@ -144,7 +140,6 @@ static void count_settled(struct settlement *s)
         rules_note_call(&s->ctx, &s->came, s->is_orphan ? 0 : ledger_label_number(s->request->label),
                         s->says == LEDGER_REFUSE ? CODE_RETRY_BUDGET : CODE_NONE, s->chain.retries);
     *s->call = s->came;
-    window_changed(&s->ctx, s->call);
     window_spent_settle(session, s->call);
 }
 

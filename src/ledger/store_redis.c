@@ -10,7 +10,6 @@
 #include "base/log.h"
 #include "ledger/codec.h"
 #include "ledger/redis.h"
-#include "ledger/session_parts.h"
 
 #include <hiredis/hiredis.h>
 #include <stdio.h>

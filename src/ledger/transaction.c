@@ -47,7 +47,7 @@ void transaction_land(struct ledger_entry *e)
     struct ledger *l = e->ledger;
     struct session_request *r;
     struct session_chain chain;
-    const struct buf *gave_up = &e->commit->gave_up;
+    const struct buf *gave_up = &e->commit.gave_up;
     for (size_t at = 0; at + sizeof(chain) <= gave_up->len; at += sizeof(chain)) {
         memcpy(&chain, gave_up->at + at, sizeof(chain));
         log_gave_up(l, &chain);
@@ -80,14 +80,6 @@ void transaction_back_to_queue(struct ledger_entry *e)
     STAILQ_CONCAT(&e->queue, &e->flying);
 }
 
-/* The commit in hand is over. */
-static void rest(struct ledger_entry *e)
-{
-    entries_return_commit(&e->ledger->entries, e->commit);
-    e->commit = NULL;
-    e->busy = false;
-}
-
 /* ---- load ---- */
 
 static void begin_session(struct ledger_entry *e, uint64_t version)
@@ -98,7 +90,6 @@ static void begin_session(struct ledger_entry *e, uint64_t version)
     session_begin(&e->session, version, store_of(e)->kind->now_ms(store_of(e)));
     e->session.journal_max = (uint16_t)e->ledger->history;
     p->journal.len = p->ids.len = p->details.len = 0;
-    e->core.len = 0;
     e->begun = true;
 }
 
@@ -111,7 +102,7 @@ static void replace(struct buf *buf, struct str bytes)
 /* Takes over what is stored now; false: it can't be read. */
 static bool take_stored(struct ledger_entry *e, const char **event)
 {
-    const struct str *stored = e->commit->store.stored;
+    const struct str *stored = e->commit.store.stored;
     struct str core = stored[PART_CORE];
     entry_forget(e);
     e->loaded = true;
@@ -133,7 +124,7 @@ static bool take_stored(struct ledger_entry *e, const char **event)
     *event = result == CODEC_NEWER ? "ledger_format_newer" : "ledger_value_unreadable";
     if (result != CODEC_OK && result != CODEC_OLDER)
         return false;
-    if (e->ledger->redis && !e->local && with & ~e->commit->store.with)
+    if (e->ledger->redis && !e->local && with & ~e->commit.store.with)
         entry_forget(e); /* loaded again, with the parts that it tells of */
     e->with = with;
     return true;
@@ -174,7 +165,7 @@ static void leave_unreadable(struct ledger_entry *e, const char *event)
 
 static void take_load(struct ledger_entry *e)
 {
-    enum store_result result = e->commit->store.result;
+    enum store_result result = e->commit.store.result;
     const char *event = NULL;
     if (result == STORE_REFUSED && is_forgotten(e))
         return;
@@ -198,9 +189,8 @@ static bool has_landed(const struct ledger_entry *e, const struct session_reques
 
 static void apply_batch(struct ledger_entry *e, int64_t now_ms)
 {
-    struct commit *c = e->commit;
     struct session_request *r;
-    commit_begin(c);
+    commit_begin(e);
     for (unsigned count = 0; count < COMMIT_BATCH_MAX && (r = STAILQ_FIRST(&e->queue)); count++) {
         if (r->kind == REQUEST_FORGET && e->begun && count)
             break;
@@ -222,8 +212,8 @@ static void apply_batch(struct ledger_entry *e, int64_t now_ms)
         if (r->kind == REQUEST_FORGET)
             break;
         if (e->session.journal_max != e->ledger->history && !request_only_looks(r->kind))
-            commit_resize_journal(c, (uint16_t)e->ledger->history);
-        apply_request(c, r, now_ms, store_of(e)->kind->name);
+            commit_resize_journal(e, (uint16_t)e->ledger->history);
+        apply_request(e, r, now_ms, store_of(e)->kind->name);
     }
 }
 
@@ -328,7 +318,7 @@ static void take_conflict(struct ledger_entry *e)
 
 static void take_commit(struct ledger_entry *e)
 {
-    switch (e->commit->store.result) {
+    switch (e->commit.store.result) {
     case STORE_DONE:
         take_committed(e);
         break;
@@ -347,13 +337,13 @@ static void take_commit(struct ledger_entry *e)
 
 static void on_ended(struct store_request *store)
 {
-    struct commit *c = (struct commit *)store;
-    struct ledger_entry *e = c->entry;
-    if (c->loads)
+    struct ledger_entry *e =
+        (struct ledger_entry *)(void *)((char *)store - offsetof(struct ledger_entry, commit.store));
+    if (e->commit.loads)
         take_load(e);
     else
         take_commit(e);
-    rest(e);
+    e->busy = false;
     transaction_run(e);
 }
 
@@ -362,10 +352,10 @@ static void on_ended(struct store_request *store)
 /* One round: loads, or applies and commits. False: it goes on when the store has answered. */
 static bool run_once(struct ledger_entry *e, int64_t now_ms)
 {
-    struct store_request *store = &e->commit->store;
+    struct store_request *store = &e->commit.store;
     if (!e->loaded) {
         e->ledger->loads++;
-        e->commit->loads = true;
+        e->commit.loads = true;
         *store = (struct store_request){.id = e->node.id, .with = e->with, .ended = on_ended};
         if (!store_of(e)->kind->load(store_of(e), store))
             return false;
@@ -373,12 +363,12 @@ static bool run_once(struct ledger_entry *e, int64_t now_ms)
         return true;
     }
     apply_batch(e, now_ms);
-    if (!e->commit->changed && !forgets(e)) {
+    if (!e->commit.changed && !forgets(e)) {
         transaction_land(e);
         return true;
     }
     mark(e);
-    commit_finish(e->commit, e->ledger->ttl_s, false);
+    commit_finish(e, e->ledger->ttl_s, false);
     store->forget = forgets(e);
     store->ended = on_ended;
     if (!store_of(e)->kind->commit(store_of(e), store))
@@ -399,10 +389,9 @@ static void check_freshness(struct ledger_entry *e)
         if (!stale && look->admission) { /* of an open call neither the call nor its arguments may be here */
             char field[SESSION_FIELD_BYTES];
             const struct session_call *call = e->begun ? session_find(&e->session, look->admission) : NULL;
-            struct str name = session_field_open(call ? call->slot : 0, field);
-            struct str kept = detail_find(buf_view(&e->parts.details), name); /* or of a call before it */
-            stale = !call || kept.len < sizeof(look->admission) ||
-                    memcmp(kept.at, &look->admission, sizeof(look->admission)) != 0;
+            stale = !call || !detail_find_keyed(buf_view(&e->parts.details),
+                                                session_field_open(call->slot, field), look->admission)
+                                  .len;
         }
         if (stale)
             entry_forget(e);
@@ -414,7 +403,6 @@ void transaction_run(struct ledger_entry *e)
 {
     while (!e->busy && !e->paused && !STAILQ_EMPTY(&e->queue)) {
         e->busy = true;
-        e->commit = entries_commit(&e->ledger->entries, e);
         if (e->ledger->redis && !outage_can_run(e)) {
             outage_serve(e, false, false, false);
         } else {
@@ -430,7 +418,7 @@ void transaction_run(struct ledger_entry *e)
             if (!run_once(e, now_ms))
                 return;
         }
-        rest(e);
+        e->busy = false;
     }
     e->age_checked = !STAILQ_EMPTY(&e->queue);
 }
@@ -600,6 +588,4 @@ void transaction_drop(struct ledger_entry *e)
         if (r->is_owned)
             free(r);
     }
-    if (e->commit)
-        entries_return_commit(&e->ledger->entries, e->commit);
 }

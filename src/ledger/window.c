@@ -223,7 +223,8 @@ static bool has_alike(const struct session *session, const struct window_query *
     unsigned count = session->call_count;
 #pragma GCC unroll 32
     for (unsigned i = 0; i < SESSION_CALLS_MAX; i++)
-        if (calls[i].arguments == arguments && calls[i].tool == tool && i < count && &calls[i] != self)
+        if (calls[i].arguments_low == (uint32_t)arguments && calls[i].arguments == arguments &&
+            calls[i].tool == tool && i < count && &calls[i] != self)
             return true;
     return false;
 }
@@ -582,11 +583,6 @@ unsigned window_same_failure(const struct session *session, const struct window_
 
 /* ---- changing it ----------------------------------------------------------------- */
 
-void window_changed(struct rules_ctx *ctx, const struct session_call *call)
-{
-    ctx->changes->calls |= 1u << (call - ctx->session->calls);
-}
-
 /* Bits of the calls that are among the last ones of the agents that called last; 0 where one agent called. */
 static uint32_t find_last_calls(const struct session *session)
 {
@@ -631,9 +627,8 @@ static unsigned find_leaving(const struct session *session)
     return leaving;
 }
 
-struct session_call *window_add(struct rules_ctx *ctx, const struct session_call *call)
+struct session_call *window_add(struct session *session, const struct session_call *call)
 {
-    struct session *session = ctx->session;
     struct session_call *to = session_call_at(session, session->call_count);
     uint32_t taken = 0;
     uint8_t slot;
@@ -646,22 +641,17 @@ struct session_call *window_add(struct rules_ctx *ctx, const struct session_call
         unsigned gone = find_leaving(session);
         slot = session_call_at(session, gone)->slot;
         spend(session, gone);
-        for (; gone > 0; gone--) { /* those before it move up by one, which leaves the oldest place free */
-            struct session_call *up = session_call_at(session, gone);
-            *up = *session_call_at(session, gone - 1);
-            window_changed(ctx, up);
-        }
+        for (; gone > 0; gone--) /* those before it move up by one, which leaves the oldest place free */
+            *session_call_at(session, gone) = *session_call_at(session, gone - 1);
         session->oldest = (session->oldest + 1) % SESSION_CALLS_MAX;
     }
     *to = *call;
     to->slot = slot;
-    window_changed(ctx, to);
     return to;
 }
 
-void window_forget_turn(struct rules_ctx *ctx, uint8_t turn)
+void window_forget_turn(struct session *session, uint8_t turn)
 {
-    struct session *session = ctx->session;
     struct session_call kept[SESSION_CALLS_MAX];
     unsigned from = session->call_count;
     while (from > 0 && session_call_at(session, from - 1)->turn != turn)
@@ -675,5 +665,4 @@ void window_forget_turn(struct rules_ctx *ctx, uint8_t turn)
     memcpy(session->calls, kept, count * sizeof(*kept));
     session->call_count = (uint8_t)count;
     session->oldest = 0;
-    ctx->changes->whole = true;
 }

@@ -6,7 +6,6 @@
 #include "json/write.h"
 #include "ledger/codec.h"
 #include "ledger/session_json.h"
-#include "ledger/session_parts.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -57,13 +56,7 @@ static void tool_field(struct json_case *t, const char *tool)
 /* The next entry of the journal, where the ring has its place. */
 static void note(struct json_case *t, struct session_note note)
 {
-    struct buf bytes = buf_in(t->arena);
-    size_t at = t->session.journal_count++ % t->session.journal_max * (size_t)CODEC_NOTE_BYTES;
-    codec_encode_note(&note, &bytes);
-    if (at == t->parts.journal.len)
-        buf_str(&t->parts.journal, buf_view(&bytes));
-    else
-        memcpy(t->parts.journal.at + at, bytes.at, CODEC_NOTE_BYTES);
+    session_parts_add_note(&t->parts, &t->session, t->session.journal_count++, &note);
 }
 
 static void notes(struct json_case *t, uint8_t count)

@@ -289,8 +289,8 @@ static void play_calls(struct story *t, uint64_t n, unsigned calls)
         size_t window = i < LEDGER_WINDOW ? i + 1 : LEDGER_WINDOW;
         size_t kept = i < LEDGER_HISTORY_DEFAULT ? i + 1 : LEDGER_HISTORY_DEFAULT;
         struct store_request values = {
-            .parts = {[PART_CORE] = {core, head + window * CODEC_CALL_BYTES},
-                      [PART_JOURNAL] = {notes, kept * CODEC_NOTE_BYTES},
+            .parts = {[PART_CORE] = {core, head + window * sizeof(struct session_call)},
+                      [PART_JOURNAL] = {notes, kept * sizeof(struct session_note)},
                       [PART_DETAILS] = STR_LIT("12345678t1234get_weather")},
         };
         core[0] = 'v';
