@@ -1,6 +1,6 @@
 /*
  * Each part is one block of bytes that is as large as it needs to be. All parts of a session live equally
- * long.
+ * long. A bucket of rates is kept likewise, in a pool of its own: its only part is a struct rate_bucket.
  */
 #include "ledger/store_memory.h"
 
@@ -12,104 +12,9 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <sys/queue.h>
 
-/* ---- shares: who takes how much of a bounded memory ----
- *
- * Each owner has a list of its nodes by touch; where room is short, the owner that takes most loses its
- * oldest node. So an owner that floods the memory pushes out only its own, as long as the others take less.
- * Nodes are embedded in what they are of. The table is short: it is searched when a node begins or room is
- * short. */
-
-#define SHARES_MAX 256u /* owners; those beyond take one share together */
-
-struct share_node {
-    struct share *share;
-    struct share_node *older, *newer;
-    size_t bytes;
-};
-
-struct share {
-    uint32_t owner; /* e.g. a uid */
-    size_t bytes;
-    struct share_node *oldest, *newest; /* by touch; NULL: nobody's share */
-};
-
-struct shares {
-    struct share of[SHARES_MAX]; /* initially zero */
-};
-
-static struct share *share_of(struct shares *shares, uint32_t owner)
-{
-    struct share *unused = NULL;
-    for (unsigned i = 0; i < SHARES_MAX; i++) {
-        struct share *share = &shares->of[i];
-        if (share->oldest && share->owner == owner)
-            return share;
-        if (!share->oldest && !unused)
-            unused = share;
-    }
-    if (!unused)
-        return &shares->of[SHARES_MAX - 1];
-    unused->owner = owner;
-    return unused;
-}
-
-static void link_newest(struct share_node *node)
-{
-    struct share *share = node->share;
-    node->older = share->newest;
-    node->newer = NULL;
-    *(share->newest ? &share->newest->newer : &share->oldest) = node;
-    share->newest = node;
-}
-
-static void unlink_node(struct share_node *node)
-{
-    struct share *share = node->share;
-    *(node->older ? &node->older->newer : &share->oldest) = node->newer;
-    *(node->newer ? &node->newer->older : &share->newest) = node->older;
-}
-
-/* As the one touched last, with no bytes yet. */
-static void shares_add(struct shares *shares, struct share_node *node, uint32_t owner)
-{
-    node->share = share_of(shares, owner);
-    node->bytes = 0;
-    link_newest(node);
-}
-
-static void shares_touch(struct share_node *node)
-{
-    if (!node->newer)
-        return;
-    unlink_node(node);
-    link_newest(node);
-}
-
-static void shares_resize(struct share_node *node, size_t bytes)
-{
-    node->share->bytes += bytes - node->bytes;
-    node->bytes = bytes;
-}
-
-static void shares_remove(struct share_node *node)
-{
-    shares_resize(node, 0);
-    unlink_node(node);
-}
-
-/* The share that takes most bytes; its `oldest` is NULL if there are no nodes. O(SHARES_MAX). */
-static const struct share *shares_largest(const struct shares *shares)
-{
-    const struct share *largest = &shares->of[0];
-    for (unsigned i = 1; i < SHARES_MAX; i++)
-        if (shares->of[i].bytes > largest->bytes)
-            largest = &shares->of[i];
-    return largest;
-}
-
-/* ---- the store ---- */
-
+#define SHARES_MAX       256u /* users; those beyond take one share together */
 #define FETCH_BYTES_MAX  1024u
 #define CACHE_LINE_BYTES 64u
 #define EXPIRE_AT_ONCE   8u /* sessions or buckets whose time is over, looked for at each request */
@@ -125,9 +30,24 @@ static const struct share *shares_largest(const struct shares *shares)
 
 struct kept {
     struct lru_node node; /* first: a node is its session */
-    struct share_node share;
+    struct share *share;
+    TAILQ_ENTRY(kept) of_share;
     char *at[PART_COUNT];
     uint32_t len[PART_COUNT];
+};
+
+/* What one user takes of a pool. Where room is short, the user that takes most loses the one untouched for
+ * longest, so that a user who floods the memory pushes out only its own. */
+struct share {
+    uint32_t user;
+    size_t bytes;
+    TAILQ_HEAD(, kept) kept; /* by touch; empty: no user's share */
+};
+
+struct pool {
+    struct lru table;
+    size_t bytes, bytes_max; /* without the table */
+    struct share shares[SHARES_MAX];
 };
 
 #define RATE_KEEP_MS_MIN 60000 /* after the last call that it took: its admission may come again */
@@ -142,27 +62,19 @@ struct rate_bucket { /* initially zero */
     int64_t expires_ms; /* set with each call that is taken */
 };
 
-struct bucket {
-    struct lru_node node; /* first */
-    struct share_node share;
-    struct rate_bucket rates;
-};
-
 struct store_memory {
     struct session_store store; /* first */
     struct store_memory_options options;
-    struct lru sessions, buckets;
-    struct shares session_shares, bucket_shares; /* of users */
-    size_t bytes, bucket_bytes;                  /* without the tables */
+    struct pool sessions, buckets;
     uint64_t forgotten;
 };
 
-static void *must(void *memory)
+static int64_t memory_now_ms(struct session_store *store)
 {
-    if (!memory)
-        abort();
-    return memory;
+    return ((struct store_memory *)store)->options.now_ms();
 }
+
+/* ---- pools --------------------------------------------------------------- */
 
 static size_t chunk_bytes(size_t len)
 {
@@ -170,45 +82,73 @@ static size_t chunk_bytes(size_t len)
     return chunk < CHUNK_MIN_BYTES ? CHUNK_MIN_BYTES : chunk;
 }
 
-/* ---- time ---------------------------------------------------------------- */
-
-static int64_t memory_now_ms(struct session_store *store)
+/* The table is short: it is searched only when something begins to be kept. */
+static struct share *share_of(struct pool *pool, uint32_t user)
 {
-    return ((struct store_memory *)store)->options.now_ms();
+    struct share *unused = NULL;
+    for (unsigned i = 0; i < SHARES_MAX; i++) {
+        struct share *share = &pool->shares[i];
+        if (!TAILQ_EMPTY(&share->kept) && share->user == user)
+            return share;
+        if (TAILQ_EMPTY(&share->kept) && !unused)
+            unused = share;
+    }
+    if (!unused)
+        return &pool->shares[SHARES_MAX - 1];
+    unused->user = user;
+    TAILQ_INIT(&unused->kept);
+    return unused;
 }
 
-/* ---- sessions ------------------------------------------------------------ */
-
-/* What the part's bytes take; nothing where there are none. */
-static size_t part_bytes(size_t len)
+/* The share that takes most bytes. O(SHARES_MAX). */
+static const struct share *largest_share(const struct pool *pool)
 {
-    return len ? chunk_bytes(len) : 0;
+    const struct share *largest = &pool->shares[0];
+    for (unsigned i = 1; i < SHARES_MAX; i++)
+        if (pool->shares[i].bytes > largest->bytes)
+            largest = &pool->shares[i];
+    return largest;
+}
+
+static void count_bytes(struct pool *pool, struct kept *s, size_t before, size_t after)
+{
+    pool->bytes += after - before;
+    s->share->bytes += after - before;
 }
 
 /* Bytes beyond the old length are not set. */
-static void resize(struct store_memory *m, struct kept *s, enum session_part part, size_t len)
+static void resize(struct pool *pool, struct kept *s, enum session_part part, size_t len)
 {
-    size_t before = part_bytes(s->len[part]), after = part_bytes(len);
-    if (before != after) {
-        if (len == 0) {
-            free(s->at[part]);
-            s->at[part] = NULL;
-        } else {
-            s->at[part] = must(realloc(s->at[part], after - CHUNK_HEAD_BYTES));
-        }
-        m->bytes += after - before;
-        shares_resize(&s->share, s->share.bytes + after - before);
+    size_t before = s->len[part] ? chunk_bytes(s->len[part]) : 0, after = len ? chunk_bytes(len) : 0;
+    if (before != after && len == 0) {
+        free(s->at[part]);
+        s->at[part] = NULL;
+    } else if (before != after && !(s->at[part] = realloc(s->at[part], after - CHUNK_HEAD_BYTES))) {
+        abort();
     }
+    count_bytes(pool, s, before, after);
     s->len[part] = (uint32_t)len;
 }
 
-static void drop(struct store_memory *m, struct kept *s)
+static struct kept *add(struct pool *pool, struct hash128 id, uint32_t user)
+{
+    struct kept *s = alloc_zeroed(sizeof(*s));
+    s->node.id = id;
+    s->node.expires_ms = NEVER;
+    s->share = share_of(pool, user);
+    lru_add(&pool->table, &s->node);
+    TAILQ_INSERT_TAIL(&s->share->kept, s, of_share);
+    count_bytes(pool, s, 0, chunk_bytes(sizeof(*s)));
+    return s;
+}
+
+static void drop(struct pool *pool, struct kept *s)
 {
     for (unsigned part = 0; part < PART_COUNT; part++)
-        resize(m, s, part, 0);
-    lru_remove(&m->sessions, &s->node);
-    shares_remove(&s->share);
-    m->bytes -= chunk_bytes(sizeof(*s));
+        resize(pool, s, part, 0);
+    count_bytes(pool, s, chunk_bytes(sizeof(*s)), 0);
+    lru_remove(&pool->table, &s->node);
+    TAILQ_REMOVE(&s->share->kept, s, of_share);
     free(s);
 }
 
@@ -217,48 +157,51 @@ static struct str part_of(const struct kept *s, enum session_part part)
     return (struct str){s->at[part], s->len[part]};
 }
 
-static void let_go(struct store_memory *m, struct kept *s, bool evicted)
+static void let_go(struct store_memory *m, struct pool *pool, struct kept *s, bool evicted)
 {
-    m->forgotten += evicted;
-    if (m->options.gone)
-        m->options.gone(m->options.owner, s->node.id, part_of(s, PART_CORE), evicted);
-    drop(m, s);
+    if (pool == &m->sessions) {
+        m->forgotten += evicted;
+        if (m->options.gone)
+            m->options.gone(m->options.owner, s->node.id, part_of(s, PART_CORE), evicted);
+    }
+    drop(pool, s);
 }
 
-static struct kept *find(struct store_memory *m, struct hash128 id, int64_t now_ms)
+/* The order by touch is nearly that by end of life: who renews it touches it. */
+static void expire_some(struct store_memory *m, struct pool *pool, int64_t now_ms)
 {
-    struct kept *s = (struct kept *)lru_find(&m->sessions, id);
+    for (unsigned i = 0; i < EXPIRE_AT_ONCE; i++) {
+        struct kept *oldest = (struct kept *)pool->table.oldest;
+        if (!oldest || oldest->node.expires_ms > now_ms)
+            return;
+        let_go(m, pool, oldest, false);
+    }
+}
+
+/* NULL: there is none, or its time is over; else it is the one touched last. */
+static struct kept *find(struct store_memory *m, struct pool *pool, struct hash128 id, int64_t now_ms)
+{
+    expire_some(m, pool, now_ms);
+    struct kept *s = (struct kept *)lru_find(&pool->table, id);
     if (s && s->node.expires_ms <= now_ms) {
-        let_go(m, s, false);
+        let_go(m, pool, s, false);
         return NULL;
     }
-    if (s)
-        shares_touch(&s->share);
+    if (s && TAILQ_NEXT(s, of_share)) {
+        TAILQ_REMOVE(&s->share->kept, s, of_share);
+        TAILQ_INSERT_TAIL(&s->share->kept, s, of_share);
+    }
     return s;
 }
 
-/* The order by touch is nearly that by end of life: whoever renews it touches it. */
-static void expire_some(struct store_memory *m, int64_t now_ms)
+static void stay_within_bound(struct store_memory *m, struct pool *pool, int64_t now_ms)
 {
-    for (unsigned i = 0; i < EXPIRE_AT_ONCE; i++) {
-        struct kept *oldest = (struct kept *)m->sessions.oldest;
-        if (!oldest || oldest->node.expires_ms > now_ms)
-            return;
-        let_go(m, oldest, false);
-    }
-}
-
-#define OF_SHARE(type, node) ((type *)((char *)(node)-offsetof(type, share)))
-
-static void stay_within_bound(struct store_memory *m, int64_t now_ms)
-{
-    while (m->bytes > m->options.memory_bytes && m->sessions.oldest != m->sessions.newest) {
-        /* Of the user whose sessions take most, the one untouched for longest; never the one touched last of
-         * all, which is being committed. */
-        struct kept *s = OF_SHARE(struct kept, shares_largest(&m->session_shares)->oldest);
-        if (&s->node == m->sessions.newest)
-            s = (struct kept *)m->sessions.oldest;
-        let_go(m, s, s->node.expires_ms > now_ms);
+    while (pool->bytes > pool->bytes_max && pool->table.oldest != pool->table.newest) {
+        /* Never the one touched last of all, which is being committed. */
+        struct kept *s = TAILQ_FIRST(&largest_share(pool)->kept);
+        if (&s->node == pool->table.newest)
+            s = (struct kept *)pool->table.oldest;
+        let_go(m, pool, s, s->node.expires_ms > now_ms);
     }
 }
 
@@ -276,8 +219,7 @@ static bool memory_load(struct session_store *store, struct store_request *reque
 {
     struct store_memory *m = (struct store_memory *)store;
     int64_t now_ms = m->options.now_ms();
-    expire_some(m, now_ms);
-    answer(request, STORE_DONE, find(m, request->id, now_ms));
+    answer(request, STORE_DONE, find(m, &m->sessions, request->id, now_ms));
     /* The core is decoded in a moment as a whole, and with many sessions it is in no cache. */
     struct str core = request->stored[PART_CORE];
     for (size_t at = 0; at < core.len && at < FETCH_BYTES_MAX; at += CACHE_LINE_BYTES)
@@ -289,8 +231,7 @@ static bool memory_commit(struct session_store *store, struct store_request *req
 {
     struct store_memory *m = (struct store_memory *)store;
     int64_t now_ms = m->options.now_ms();
-    expire_some(m, now_ms);
-    struct kept *s = find(m, request->id, now_ms);
+    struct kept *s = find(m, &m->sessions, request->id, now_ms);
     struct str core = s ? part_of(s, PART_CORE) : STR_NONE, guard = request->guard;
     bool holds =
         request->forget ||
@@ -299,29 +240,22 @@ static bool memory_commit(struct session_store *store, struct store_request *req
     if (!holds || (request->forget && !s))
         return true;
     if (request->forget) {
-        drop(m, s);
+        drop(&m->sessions, s);
         return true;
     }
-    if (!s) {
-        s = alloc_zeroed(sizeof(*s));
-        s->node.id = request->id;
-        s->node.expires_ms = NEVER;
-        lru_add(&m->sessions, &s->node);
-        shares_add(&m->session_shares, &s->share, request->user);
-        shares_resize(&s->share, chunk_bytes(sizeof(*s)));
-        m->bytes += chunk_bytes(sizeof(*s));
-    }
+    if (!s)
+        s = add(&m->sessions, request->id, request->user);
     for (enum session_part part = PART_CORE; part < PART_COUNT; part++) {
         struct str value = request->parts[part];
         if (!value.at)
             continue;
-        resize(m, s, part, value.len);
+        resize(&m->sessions, s, part, value.len);
         if (value.len)
             memcpy(s->at[part], value.at, value.len);
     }
     if (request->renew_ttl_s)
         s->node.expires_ms = now_ms + (int64_t)request->renew_ttl_s * 1000;
-    stay_within_bound(m, now_ms);
+    stay_within_bound(m, &m->sessions, now_ms);
     return true;
 }
 
@@ -396,71 +330,39 @@ static uint32_t rate_take(struct rate_bucket *bucket, const struct store_rate_re
     return 0;
 }
 
-static void drop_bucket(struct store_memory *m, struct bucket *bucket)
-{
-    lru_remove(&m->buckets, &bucket->node);
-    shares_remove(&bucket->share);
-    m->bucket_bytes -= chunk_bytes(sizeof(*bucket));
-    free(bucket);
-}
-
-/* Never the one touched last. */
-static void drop_some_buckets(struct store_memory *m, int64_t now_ms)
-{
-    size_t most = m->options.memory_bytes / RATES_SHARE;
-    for (unsigned i = 0; i < EXPIRE_AT_ONCE && m->buckets.oldest != m->buckets.newest; i++) {
-        struct bucket *oldest = (struct bucket *)m->buckets.oldest;
-        if (oldest->node.expires_ms > now_ms) {
-            if (m->bucket_bytes <= most)
-                return;
-            struct bucket *of_most = OF_SHARE(struct bucket, shares_largest(&m->bucket_shares)->oldest);
-            oldest = &of_most->node == m->buckets.newest ? oldest : of_most;
-        }
-        drop_bucket(m, oldest);
-    }
-}
-
-static struct bucket *bucket_for(struct store_memory *m, struct hash128 id, uint32_t user, int64_t now_ms)
-{
-    struct bucket *bucket = (struct bucket *)lru_find(&m->buckets, id);
-    if (bucket && bucket->node.expires_ms <= now_ms)
-        bucket->rates = (struct rate_bucket){0};
-    if (!bucket) {
-        bucket = alloc_zeroed(sizeof(*bucket));
-        bucket->node.id = id;
-        lru_add(&m->buckets, &bucket->node);
-        shares_add(&m->bucket_shares, &bucket->share, user);
-        shares_resize(&bucket->share, chunk_bytes(sizeof(*bucket)));
-        m->bucket_bytes += chunk_bytes(sizeof(*bucket));
-    }
-    shares_touch(&bucket->share);
-    return bucket;
-}
-
 static bool memory_rate(struct session_store *store, struct store_rate_request *request)
 {
     struct store_memory *m = (struct store_memory *)store;
     int64_t now_ms = m->options.now_ms();
-    struct bucket *bucket = bucket_for(m, request->bucket, request->user, now_ms);
-    request->wait_ms = rate_take(&bucket->rates, request, now_ms);
-    bucket->node.expires_ms = bucket->rates.expires_ms;
+    struct kept *s = find(m, &m->buckets, request->bucket, now_ms);
+    if (!s) {
+        s = add(&m->buckets, request->bucket, request->user);
+        resize(&m->buckets, s, PART_CORE, sizeof(struct rate_bucket));
+        memset(s->at[PART_CORE], 0, sizeof(struct rate_bucket));
+    }
+    struct rate_bucket *bucket = (struct rate_bucket *)(void *)s->at[PART_CORE];
+    request->wait_ms = rate_take(bucket, request, now_ms);
+    s->node.expires_ms = bucket->expires_ms;
     request->result = STORE_DONE;
     request->why = "";
-    drop_some_buckets(m, now_ms);
+    stay_within_bound(m, &m->buckets, now_ms);
     return true;
 }
 
 /* ---- the whole ----------------------------------------------------------- */
 
+static void clear(struct pool *pool)
+{
+    while (pool->table.oldest)
+        drop(pool, (struct kept *)pool->table.oldest);
+    lru_clear(&pool->table);
+}
+
 static void memory_free(struct session_store *store)
 {
     struct store_memory *m = (struct store_memory *)store;
-    while (m->sessions.oldest)
-        drop(m, (struct kept *)m->sessions.oldest);
-    while (m->buckets.oldest)
-        drop_bucket(m, (struct bucket *)m->buckets.oldest);
-    lru_clear(&m->sessions);
-    lru_clear(&m->buckets);
+    clear(&m->sessions);
+    clear(&m->buckets);
     free(m);
 }
 
@@ -482,21 +384,24 @@ struct session_store *store_memory_new(const struct store_memory_options *option
         m->options.now_ms = clock_wall_ms;
     if (!m->options.memory_bytes)
         m->options.memory_bytes = LEDGER_MEMORY_BYTES;
-    lru_init(&m->sessions);
-    lru_init(&m->buckets);
+    m->sessions.bytes_max = m->options.memory_bytes;
+    m->buckets.bytes_max = m->options.memory_bytes / RATES_SHARE;
+    lru_init(&m->sessions.table);
+    lru_init(&m->buckets.table);
     return &m->store;
 }
 
 void store_memory_usage(const struct session_store *store, struct store_memory_usage *out)
 {
     const struct store_memory *m = (const struct store_memory *)store;
-    const struct share *largest = shares_largest(&m->session_shares);
-    size_t tables = (m->sessions.bucket_count + m->buckets.bucket_count) * sizeof(*m->sessions.buckets);
+    const struct share *largest = largest_share(&m->sessions);
+    size_t tables =
+        (m->sessions.table.bucket_count + m->buckets.table.bucket_count) * sizeof(*m->sessions.table.buckets);
     *out = (struct store_memory_usage){
-        .sessions = m->sessions.count,
-        .bytes = m->bytes + m->bucket_bytes + tables,
+        .sessions = m->sessions.table.count,
+        .bytes = m->sessions.bytes + m->buckets.bytes + tables,
         .forgotten = m->forgotten,
-        .largest_user = largest->owner,
+        .largest_user = largest->user,
         .largest_bytes = largest->bytes,
     };
 }
