@@ -49,40 +49,41 @@ enum session_call_class {
     CALL_CLASS_COUNT
 };
 
-enum session_code {
-    CODE_NONE,
-    CODE_RETRY_BUDGET,
-    CODE_SAME_CALL,
-    CODE_LOOP,
-    CODE_CYCLE,
-    CODE_TRANSIENT_BUDGET,
-    CODE_DUPLICATE_IN_STEP,
-    CODE_ALREADY_BROKEN,
-    CODE_POLL_BUDGET,
-    CODE_CALLS_PER_TURN,
-    CODE_CALLS_PER_SESSION,
-    CODE_COST_PER_TURN,
-    CODE_COST_PER_SESSION,
-    CODE_SECONDS_PER_TURN,
-    CODE_LLM_GAVE_UP, /* in the journal only */
-    CODE_TOO_SOON,
-    CODE_SAME_FAILURE,
-    CODE_RATE_LIMIT,
-    CODE_WRITES_PER_TURN,
-    CODE_COUNT
-};
+/* Numbers are stored, so lists of names only ever grow at their end. */
+#define SESSION_CODES(F)                                                                                     \
+    F(CODE_NONE, "")                                                                                         \
+    F(CODE_RETRY_BUDGET, "retry_budget_exceeded")                                                            \
+    F(CODE_SAME_CALL, "same_call")                                                                           \
+    F(CODE_LOOP, "loop")                                                                                     \
+    F(CODE_CYCLE, "cycle")                                                                                   \
+    F(CODE_TRANSIENT_BUDGET, "transient_budget")                                                             \
+    F(CODE_DUPLICATE_IN_STEP, "duplicate_in_step")                                                           \
+    F(CODE_ALREADY_BROKEN, "already_broken")                                                                 \
+    F(CODE_POLL_BUDGET, "poll_budget")                                                                       \
+    F(CODE_CALLS_PER_TURN, "calls_per_turn")                                                                 \
+    F(CODE_CALLS_PER_SESSION, "calls_per_session")                                                           \
+    F(CODE_COST_PER_TURN, "cost_per_turn")                                                                   \
+    F(CODE_COST_PER_SESSION, "cost_per_session")                                                             \
+    F(CODE_SECONDS_PER_TURN, "seconds_per_turn")                                                             \
+    F(CODE_LLM_GAVE_UP, "llm_gave_up") /* in the journal only */                                             \
+    F(CODE_TOO_SOON, "too_soon")                                                                             \
+    F(CODE_SAME_FAILURE, "same_failure")                                                                     \
+    F(CODE_RATE_LIMIT, "rate_limit")                                                                         \
+    F(CODE_WRITES_PER_TURN, "writes_per_turn")
 
 /* How a repair chain ended. */
-enum session_outcome {
-    OUTCOME_NONE,
-    OUTCOME_NO_RETRY,
-    OUTCOME_SUCCESS,
-    OUTCOME_REDUNDANT,
-    OUTCOME_EXHAUSTED,
-    OUTCOME_LLM_GAVE_UP,
-    OUTCOME_FABRICATED_ON_RETRY,
-    OUTCOME_COUNT
-};
+#define SESSION_OUTCOMES(F)                                                                                  \
+    F(OUTCOME_NONE, "")                                                                                      \
+    F(OUTCOME_NO_RETRY, "no_retry")                                                                          \
+    F(OUTCOME_SUCCESS, "success")                                                                            \
+    F(OUTCOME_REDUNDANT, "redundant")                                                                        \
+    F(OUTCOME_EXHAUSTED, "exhausted")                                                                        \
+    F(OUTCOME_LLM_GAVE_UP, "llm_gave_up")                                                                    \
+    F(OUTCOME_FABRICATED_ON_RETRY, "fabricated_id_on_retry")
+
+#define SESSION_NUMBER(number, name) number,
+enum session_code { SESSION_CODES(SESSION_NUMBER) CODE_COUNT };
+enum session_outcome { SESSION_OUTCOMES(SESSION_NUMBER) OUTCOME_COUNT };
 
 /*
  * From here on the structs are what is stored, byte by byte: little-endian, in this order, without padding,

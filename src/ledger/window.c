@@ -48,33 +48,25 @@ static bool takes_budget(const struct session_call *call, bool always)
 
 /* ---- what is a reason to make a call again ---------------------------------------- */
 
-/* What is known of the call. */
-struct arms {
-    uint32_t tool;
-    enum ledger_effects effects;
-    bool hinted, edits_files; /* as in ledger_limits */
-    bool failed;              /* the last time that it ran, with a tool_error */
-};
-
 /* Whether this other call is one. After an error, any success that may have changed the world is. After a
  * success, what was read may have changed, also by a tool that may do anything (a shell) with other
  * arguments; a write is made again only after a declared write of another tool (the edit of a local file
  * after a shell's, too), and what destroys only in a new turn: `echo` would else be an excuse for deleting
  * twice. Where an annotation alone says that it destroys, it is judged as a write that its own success with
  * other arguments re-arms: a key pressed, another, and the first again. */
-static bool re_arms(struct arms arms, const struct session_call *other)
+static bool re_arms(const struct session_spent *call, const struct session_call *other)
 {
     if (!succeeded(other))
         return false;
-    if (arms.failed)
+    if (call->failed)
         return other->effects != LEDGER_EFFECTS_READ;
-    bool another = other->tool != arms.tool;
-    switch (arms.effects) {
+    bool another = other->tool != call->tool;
+    switch (call->effects) {
     case LEDGER_EFFECTS_DESTRUCTIVE:
-        return arms.hinted && (!another || effects_change(other->effects));
+        return call->hinted && (!another || effects_change(other->effects));
     case LEDGER_EFFECTS_WRITE:
         return another && (effects_change(other->effects) ||
-                           (arms.edits_files && other->effects == LEDGER_EFFECTS_UNKNOWN));
+                           (call->edits_files && other->effects == LEDGER_EFFECTS_UNKNOWN));
     default:
         return another ? other->effects != LEDGER_EFFECTS_READ : other->effects == LEDGER_EFFECTS_UNKNOWN;
     }
@@ -98,8 +90,7 @@ static void drop_spent(struct session *session, struct session_spent *spent)
 static bool spent_re_armed(const struct session_spent *spent, const struct session_call *other)
 {
     bool same = other->tool == spent->tool && other->arguments == spent->arguments;
-    struct arms arms = {spent->tool, spent->effects, spent->hinted, spent->edits_files, spent->failed};
-    return !same && !spent->hard && re_arms(arms, other);
+    return !same && !spent->hard && re_arms(spent, other);
 }
 
 void window_spent_drop(struct session *session, uint32_t tool, unsigned effects)
@@ -195,7 +186,7 @@ static void spend(struct session *session, unsigned place)
 struct row {
     const struct window_query *query;
     struct window_past *past;
-    struct arms arms;
+    struct session_spent call; /* what is known of it: what re-arms it depends on that */
     bool goes_on;
     bool armed;      /* nothing re-armed the call since */
     bool same;       /* all outcomes so far are alike */
@@ -303,7 +294,7 @@ static void see_other(struct row *row, const struct session_call *other)
                 row->refused_step == STEP_NONE || row->refused_step == step ? step : STEP_MIXED;
         }
     }
-    if (re_arms(row->arms, other))
+    if (re_arms(&row->call, other))
         row->goes_on = row->armed = false;
 }
 
@@ -417,12 +408,16 @@ void window_look(const struct session *session, const struct window_query *query
     *past = (struct window_past){.spent = before ? before->count : 0};
     if (!has_alike(session, query))
         return;
-    struct arms arms = {query->tool, query->effects, query->hinted, query->edits_files, false};
-    unsigned oldest = find_alike(session, query, past, &arms.failed);
+    bool failed = false; /* the last time that it ran, with a tool_error */
+    unsigned oldest = find_alike(session, query, past, &failed);
     struct row row = {
         .query = query,
         .past = past,
-        .arms = arms,
+        .call = {.tool = query->tool,
+                 .effects = query->effects,
+                 .hinted = query->hinted,
+                 .edits_files = query->edits_files,
+                 .failed = failed},
         .goes_on = true,
         .armed = true,
         .same = true,
