@@ -108,7 +108,7 @@ static enum session_code find_refusal(const struct admission *a, struct verdict 
     const struct window_past *past = &a->past;
     if (past->broken)
         return CODE_ALREADY_BROKEN;
-    if ((verdict->used = limits_wait_ms(&a->ctx, a->query.tool, a->query.arguments)) > 0)
+    if ((verdict->used = limits_wait_ms(&a->ctx, a->call.tool, a->call.arguments)) > 0)
         return CODE_TOO_SOON;
     if (fails_alike(a, verdict))
         return CODE_SAME_FAILURE;
@@ -122,7 +122,7 @@ static enum session_code find_refusal(const struct admission *a, struct verdict 
         return CODE_TRANSIENT_BUDGET;
     if (limits->poll_max != LEDGER_UNLIMITED && past->polls >= limit_count(limits->poll_max))
         return CODE_POLL_BUDGET;
-    struct limit_use use = limits_check(&a->ctx, a->query.tool);
+    struct limit_use use = limits_check(&a->ctx, a->call.tool);
     verdict->of_session = use.of_session;
     verdict->used = use.used;
     if (use.code || !a->rate_wait_ms)
@@ -135,7 +135,7 @@ static enum session_code find_refusal(const struct admission *a, struct verdict 
 
 static struct chain_key key_of(const struct admission *a)
 {
-    return chain_key_of(a->query.tool, a->request->call, a->request->place.agent);
+    return chain_key_of(a->call.tool, a->request->call, a->request->place.agent);
 }
 
 /* Asking again what was invalid just now is one more attempt, also if a loop is what speaks against it. */
@@ -145,7 +145,7 @@ static void judge_attempt(struct admission *a, struct verdict *verdict)
     bool is_valid = a->so_far == LEDGER_SO_FAR_VALID;
     struct chain_attempt attempt = {
         .key = key_of(a),
-        .step = a->query.step,
+        .step = a->call.step,
         .name = request->tool,
         .ext = request->ext,
         .problems = is_valid ? NULL : request->problems,
@@ -169,9 +169,9 @@ static void judge_chain(struct admission *a, struct verdict *verdict)
     if (a->so_far == LEDGER_SO_FAR_INVALID || (is_valid && verdict->loops && a->past.invalid_last))
         judge_attempt(a, verdict);
     else if (a->so_far == LEDGER_SO_FAR_FABRICATED)
-        verdict->chain = chain_fabricated(&a->ctx, key, a->query.step);
+        verdict->chain = chain_fabricated(&a->ctx, key, a->call.step);
     else
-        verdict->chain = chain_look(&a->ctx, key, a->query.step, false);
+        verdict->chain = chain_look(&a->ctx, key, a->call.step, false);
 }
 
 /* ---- the verdict ---------------------------------------------------------- */
@@ -192,14 +192,14 @@ static void advise_only(const struct admission *a, unsigned times, struct verdic
 static void judge(struct admission *a, struct verdict *verdict)
 {
     if (a->so_far == LEDGER_SO_FAR_INVALID && a->request->lax)
-        a->lax = lax_judge(&a->ctx, a->request, a->query.step);
+        a->lax = lax_judge(&a->ctx, a->request, a->call.step);
     if (a->lax) /* what is wrong with it is let through: it is judged as if it were valid */
         a->so_far = LEDGER_SO_FAR_VALID;
     enum ledger_so_far so_far = a->so_far;
     if (so_far == LEDGER_SO_FAR_INVALID)
         a->patience = a->request->arguments_lost
                           ? SESSION_COUNT_MAX
-                          : chain_free_attempts(a->ctx.session, key_of(a), a->query.step);
+                          : chain_free_attempts(a->ctx.session, key_of(a), a->call.step);
     verdict->says = LEDGER_REFUSE;
     unsigned times = judge_loop(a, verdict);
     verdict->loops = verdict->code != CODE_NONE;
@@ -218,7 +218,7 @@ static void judge(struct admission *a, struct verdict *verdict)
                         : so_far == LEDGER_SO_FAR_INVALID ? LEDGER_REPAIR
                                                           : LEDGER_REFUSE;
     if (a->lax == LAX_INSISTS && verdict->says == LEDGER_RUN)
-        verdict->chain = chain_spend(&a->ctx, key_of(a), a->query.step);
+        verdict->chain = chain_spend(&a->ctx, key_of(a), a->call.step);
 }
 
 /* What was decided during an outage stands. */
@@ -226,14 +226,14 @@ static void judge_past(struct admission *a, const struct session_past *past, str
 {
     verdict->loops = past->code != CODE_NONE && past->code != CODE_RETRY_BUDGET;
     if (past->says == LEDGER_RUN && a->so_far == LEDGER_SO_FAR_INVALID) {
-        bool at_once = lax_judge(&a->ctx, a->request, a->query.step) == LAX_AT_ONCE;
+        bool at_once = lax_judge(&a->ctx, a->request, a->call.step) == LAX_AT_ONCE;
         a->lax = at_once ? LAX_AT_ONCE : LAX_INSISTS;
         a->so_far = LEDGER_SO_FAR_VALID;
     }
     if (a->lax == LAX_INSISTS)
-        verdict->chain = chain_spend(&a->ctx, key_of(a), a->query.step);
+        verdict->chain = chain_spend(&a->ctx, key_of(a), a->call.step);
     else if (a->so_far == LEDGER_SO_FAR_VALID)
-        verdict->chain = chain_look(&a->ctx, key_of(a), a->query.step, false);
+        verdict->chain = chain_look(&a->ctx, key_of(a), a->call.step, false);
     else
         judge_chain(a, verdict);
     verdict->says = past->says;
@@ -376,7 +376,7 @@ static void answer_again(struct admission *a, const struct session_call *before,
     look_back(a, before);
     bool let_run = before->class <= CALL_RELEASED;
     a->lax = let_run && a->so_far == LEDGER_SO_FAR_INVALID ? LAX_INSISTS : LAX_NONE;
-    verdict.chain = chain_look(&a->ctx, key_of(a), a->query.step, is_invalid);
+    verdict.chain = chain_look(&a->ctx, key_of(a), a->call.step, is_invalid);
     if (before->class == CALL_DENIED) {
         verdict.says = before->says;
         verdict.code = before->code;

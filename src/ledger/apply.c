@@ -7,7 +7,6 @@
 #include "json/parse.h"
 #include "json/write.h"
 #include "ledger/ledger_internal.h"
-#include "ledger/session_json.h"
 
 bool request_only_looks(enum request_kind kind)
 {

@@ -18,18 +18,6 @@
 
 static const char alphabet[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
 
-/* The digit of a character, plus one; 0: it is none. */
-static const uint8_t digits[256] = {
-    ['A'] = 1,  ['B'] = 2,  ['C'] = 3,  ['D'] = 4,  ['E'] = 5,  ['F'] = 6,  ['G'] = 7,  ['H'] = 8,
-    ['I'] = 9,  ['J'] = 10, ['K'] = 11, ['L'] = 12, ['M'] = 13, ['N'] = 14, ['O'] = 15, ['P'] = 16,
-    ['Q'] = 17, ['R'] = 18, ['S'] = 19, ['T'] = 20, ['U'] = 21, ['V'] = 22, ['W'] = 23, ['X'] = 24,
-    ['Y'] = 25, ['Z'] = 26, ['a'] = 27, ['b'] = 28, ['c'] = 29, ['d'] = 30, ['e'] = 31, ['f'] = 32,
-    ['g'] = 33, ['h'] = 34, ['i'] = 35, ['j'] = 36, ['k'] = 37, ['l'] = 38, ['m'] = 39, ['n'] = 40,
-    ['o'] = 41, ['p'] = 42, ['q'] = 43, ['r'] = 44, ['s'] = 45, ['t'] = 46, ['u'] = 47, ['v'] = 48,
-    ['w'] = 49, ['x'] = 50, ['y'] = 51, ['z'] = 52, ['0'] = 53, ['1'] = 54, ['2'] = 55, ['3'] = 56,
-    ['4'] = 57, ['5'] = 58, ['6'] = 59, ['7'] = 60, ['8'] = 61, ['9'] = 62, ['-'] = 63, ['_'] = 64,
-};
-
 static void put_u64(uint8_t *at, uint64_t n)
 {
     n = htole64(n);
@@ -82,10 +70,13 @@ bool call_id_read(const struct call_id_key *key, struct str text, struct call_id
     padded[LEDGER_CALL_ID_CHARS] = 'A';
     for (size_t i = 0; i * GROUP_BYTES < CALL_ID_BYTES; i++) {
         const uint8_t *from = (const uint8_t *)padded + i * GROUP_CHARS;
-        uint32_t a = digits[from[0]], b = digits[from[1]], c = digits[from[2]], d = digits[from[3]];
-        if (!a || !b || !c || !d)
-            return false;
-        uint32_t group = (a - 1) << 18 | (b - 1) << 12 | (c - 1) << 6 | (d - 1);
+        uint32_t group = 0;
+        for (unsigned k = 0; k < GROUP_CHARS; k++) {
+            const char *digit = memchr(alphabet, from[k], sizeof(alphabet) - 1);
+            if (!digit)
+                return false;
+            group = group << 6 | (uint32_t)(digit - alphabet);
+        }
         bytes[i * GROUP_BYTES] = (uint8_t)(group >> 16);
         bytes[i * GROUP_BYTES + 1] = (uint8_t)(group >> 8);
         bytes[i * GROUP_BYTES + 2] = (uint8_t)group;

@@ -11,7 +11,7 @@
 #include "ledger/codec.h"
 #include "ledger/ledger_internal.h"
 #include "ledger/redis_address.h"
-#include "ledger/session_json.h"
+#include "ledger/redis.h"
 #include "ledger/store_memory.h"
 #include "ledger/store_redis.h"
 

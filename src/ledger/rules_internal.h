@@ -88,15 +88,10 @@ void rules_note_call(struct rules_ctx *ctx, const struct session_call *call, uin
 
 /* Whose past is asked for. */
 struct window_query {
-    uint32_t tool;
-    uint64_t arguments;
+    const struct session_call *call; /* what is known of it */
     const struct session_call *self; /* in the window; NULL: it is not there yet */
     unsigned older;                  /* calls of the window that are older than it */
-    uint8_t turn, step;
-    uint16_t agent;
     uint32_t now_s;
-    uint64_t outcome;            /* how the call itself ended; 0: not known yet */
-    uint64_t masked;             /* likewise, of its error */
     enum ledger_effects effects; /* of its tool */
     bool hinted, edits_files;    /* as in ledger_limits */
     bool any_outcome;            /* runs go by the arguments alone */

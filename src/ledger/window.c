@@ -25,7 +25,7 @@ static uint64_t outcome_of(const struct session_call *call)
 
 static bool is_same_call(const struct session_call *call, const struct window_query *query)
 {
-    return call->tool == query->tool && call->arguments == query->arguments;
+    return call->tool == query->call->tool && call->arguments == query->call->arguments;
 }
 
 static const struct session_call *call_at(const struct session *session, unsigned i)
@@ -209,8 +209,8 @@ struct row {
 static bool has_alike(const struct session *session, const struct window_query *query)
 {
     const struct session_call *calls = session->calls, *self = query->self;
-    uint64_t arguments = query->arguments;
-    uint32_t tool = query->tool;
+    uint64_t arguments = query->call->arguments;
+    uint32_t tool = query->call->tool;
     unsigned count = session->call_count;
 #pragma GCC unroll 32
     for (unsigned i = 0; i < SESSION_CALLS_MAX; i++)
@@ -274,10 +274,11 @@ static unsigned find_alike(const struct session *session, const struct window_qu
 static void see_other(struct row *row, const struct session_call *other)
 {
     int step = other->step;
-    bool own = other->agent == row->query->agent; /* another agent's call stands between none of this one's */
+    bool own =
+        other->agent == row->query->call->agent; /* another agent's call stands between none of this one's */
     if (other->class == CALL_RELEASED)
         return;
-    row->apart |= own && step == row->query->step;
+    row->apart |= own && step == row->query->call->step;
     if (other->class == CALL_BOUNDARY) {
         row->goes_on = row->alike = false;
         return;
@@ -305,7 +306,7 @@ static void see_budget(struct row *row, const struct session_call *call, bool th
     bool always = row->query->spends_always;
     bool counts =
         (row->armed || always) && (this_turn || row->query->spent_forever) && takes_budget(call, always);
-    if (counts && (call->step == row->query->step || call->class == CALL_PENDING)) {
+    if (counts && (call->step == row->query->call->step || call->class == CALL_PENDING)) {
         past->at_once++;
     } else if (counts && call->step != row->spent_step) {
         past->spent++;
@@ -320,7 +321,7 @@ static void see_budget(struct row *row, const struct session_call *call, bool th
     past->held++;
     past->broken |= call->class == CALL_MISMATCH;
     past->invalid_before |= call->class == CALL_INVALID;
-    past->twin |= call->step == row->query->step && !row->apart &&
+    past->twin |= call->step == row->query->call->step && !row->apart &&
                   (call->class <= CALL_TOOL_ERROR ||
                    (call->class == CALL_UNKNOWN && call->effects == LEDGER_EFFECTS_DESTRUCTIVE));
 }
@@ -375,7 +376,7 @@ static void see_same(struct row *row, const struct session_call *call, bool this
         count_step(row, call, this_turn);
     } else if (this_turn && row->hammering) { /* it counts nowhere else */
         row->hammering = false;
-        row->past->early = call->early - (call->step == row->query->step);
+        row->past->early = call->early - (call->step == row->query->call->step);
     }
 }
 
@@ -383,17 +384,11 @@ struct window_query window_query(const struct session *session, const struct ses
                                  const struct session_call *self, const struct ledger_limits *limits)
 {
     return (struct window_query){
-        .tool = call->tool,
-        .agent = call->agent,
-        .arguments = call->arguments,
+        .call = call,
         .self = self,
         .older =
             self ? (unsigned)(self - session->calls + SESSION_CALLS_MAX - session->oldest) % SESSION_CALLS_MAX
                  : session->call_count,
-        .turn = call->turn,
-        .step = call->step,
-        .outcome = outcome_of(call),
-        .masked = call->masked,
         .effects = limits->effects,
         .hinted = limits->hinted,
         .edits_files = limits->edits_files,
@@ -404,7 +399,8 @@ struct window_query window_query(const struct session *session, const struct ses
 
 void window_look(const struct session *session, const struct window_query *query, struct window_past *past)
 {
-    const struct session_spent *before = find_spent((struct session *)session, query->tool, query->arguments);
+    const struct session_spent *before =
+        find_spent((struct session *)session, query->call->tool, query->call->arguments);
     *past = (struct window_past){.spent = before ? before->count : 0};
     if (!has_alike(session, query))
         return;
@@ -413,7 +409,7 @@ void window_look(const struct session *session, const struct window_query *query
     struct row row = {
         .query = query,
         .past = past,
-        .call = {.tool = query->tool,
+        .call = {.tool = query->call->tool,
                  .effects = query->effects,
                  .hinted = query->hinted,
                  .edits_files = query->edits_files,
@@ -424,19 +420,19 @@ void window_look(const struct session *session, const struct window_query *query
         .failing = true,
         .alike = true,
         .hammering = true,
-        .outcome = query->outcome,
-        .failure = query->masked,
-        .step = query->step,
+        .outcome = outcome_of(query->call),
+        .failure = query->call->masked,
+        .step = query->call->step,
         .newer_s = query->now_s,
         .lately = true,
-        .own_step = query->step,
-        .spent_step = query->step,
+        .own_step = query->call->step,
+        .spent_step = query->call->step,
         .other_step = STEP_NONE,
         .refused_step = STEP_NONE,
     };
     for (unsigned i = query->older; i-- > oldest;) {
         const struct session_call *call = call_at(session, i);
-        bool this_turn = call->turn == query->turn;
+        bool this_turn = call->turn == query->call->turn;
         if (!this_turn && !row.goes_on && !(query->spent_forever && (row.armed || query->spends_always)))
             return;
         if (is_same_call(call, query))
@@ -461,18 +457,19 @@ struct lap {
  * returns is not compared. */
 static void read_lap(const struct session *session, const struct window_query *query, struct lap *lap)
 {
-    uint32_t tool = query->tool;
-    uint64_t arguments = query->arguments;
-    uint8_t step = query->step;
+    uint32_t tool = query->call->tool;
+    uint64_t arguments = query->call->arguments;
+    uint8_t step = query->call->step;
     lap->last = 0;
     lap->calls[0].tool = tool;
     lap->calls[0].arguments = arguments;
     lap->calls[0].outcome = 0;
     for (unsigned i = query->older; i-- > 0 && lap->last < CYCLE_MAX - 1;) {
         const struct session_call *call = call_at(session, i);
-        if (call->turn != query->turn || call->class == CALL_BOUNDARY)
+        if (call->turn != query->call->turn || call->class == CALL_BOUNDARY)
             return;
-        if (call->class == CALL_TRANSIENT || call->class == CALL_RELEASED || call->agent != query->agent)
+        if (call->class == CALL_TRANSIENT || call->class == CALL_RELEASED ||
+            call->agent != query->call->agent)
             continue;
         if (call->tool != tool || call->arguments != arguments || call->step != step) {
             lap->last++;
@@ -544,9 +541,9 @@ const struct session_call *window_last_result(const struct session *session, con
 {
     for (unsigned i = query->older; i-- > 0;) {
         const struct session_call *call = call_at(session, i);
-        if (call->turn != query->turn)
+        if (call->turn != query->call->turn)
             return NULL;
-        if (call_ran(call) && call->step != query->step && is_same_call(call, query))
+        if (call_ran(call) && call->step != query->call->step && is_same_call(call, query))
             return call;
     }
     return NULL;
@@ -557,11 +554,11 @@ unsigned window_same_failure(const struct session *session, const struct window_
     unsigned count = 0;
     for (unsigned i = query->older; i-- > 0;) {
         const struct session_call *call = call_at(session, i);
-        if (call->turn != query->turn || call->class == CALL_BOUNDARY)
+        if (call->turn != query->call->turn || call->class == CALL_BOUNDARY)
             break;
         if (call_was_reset(call))
             continue;
-        if (call->tool != query->tool) {
+        if (call->tool != query->call->tool) {
             if (effects_change(call->effects) && succeeded(call))
                 break;
             continue;

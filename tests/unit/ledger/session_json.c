@@ -5,7 +5,6 @@
 #include "base/arena.h"
 #include "json/write.h"
 #include "ledger/codec.h"
-#include "ledger/session_json.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
