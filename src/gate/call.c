@@ -297,8 +297,8 @@ static enum step admit(struct call *c)
         answer->attempts_left = limits->repair;
         return admit_answered(c);
     }
-    struct ledger_admit *request = arena_alloc(c->arena, sizeof(*request));
-    *request = (struct ledger_admit){
+    struct ledger_call *request = arena_alloc(c->arena, sizeof(*request));
+    *request = (struct ledger_call){
         .place = c->place,
         .admission = c->admission,
         .tool = c->request.tool,
@@ -512,9 +512,9 @@ static enum step retry_due(struct call *c)
  * agent's report, or as released if it was cancelled.
  */
 
-static struct ledger_settle *settle_request(struct call *c, enum ledger_class class)
+static struct ledger_call *settle_request(struct call *c, enum ledger_class class)
 {
-    struct ledger_settle *request = arena_alloc(c->arena, sizeof(*request));
+    struct ledger_call *request = arena_alloc(c->arena, sizeof(*request));
     const struct verdict *v = &c->verdict;
     bool failed =
         v->class == CLASS_TOOL_ERROR || v->class == CLASS_TRANSIENT || v->class == CLASS_SCHEMA_MISMATCH;
@@ -531,7 +531,7 @@ static struct ledger_settle *settle_request(struct call *c, enum ledger_class cl
         cost = -1;
     if (c->ran && c->tool->policy && c->tool->policy->gives_id_count && c->result.value)
         id_count = ids_in_result(c->arena, c->tool->policy, c->result.value, &ids);
-    *request = (struct ledger_settle){
+    *request = (struct ledger_call){
         .place = c->place,
         .admission = c->admission,
         .tool = c->request.tool,

@@ -130,7 +130,7 @@ static void count_past_call(const struct past_call *past)
     struct result result = {.value = NULL};
     struct ledger_answer answer;
     struct ledger_settled settled;
-    struct ledger_admit admit = {
+    struct ledger_call admit = {
         .place = past->place,
         .admission = ++past->gate->admissions,
         .tool = past->name,
@@ -144,7 +144,7 @@ static void count_past_call(const struct past_call *past)
         return;
     if (given)
         result_read(past->arena, given, &result);
-    struct ledger_settle settle = {
+    struct ledger_call settle = {
         .place = past->place,
         .admission = admit.admission,
         .tool = past->name,

@@ -9,7 +9,7 @@
 /* A call that asks to be let run. */
 struct admission {
     struct rules_ctx ctx;
-    const struct ledger_admit *request;
+    const struct ledger_call *request;
     struct session_call call; /* what the window knows of it before it is judged */
     struct window_query query;
     struct window_past past;
@@ -141,20 +141,13 @@ static struct chain_key key_of(const struct admission *a)
 /* Asking again what was invalid just now is one more attempt, also if a loop is what speaks against it. */
 static void judge_attempt(struct admission *a, struct verdict *verdict)
 {
-    const struct ledger_admit *request = a->request;
+    const struct ledger_call *request = a->request;
     bool is_valid = a->so_far == LEDGER_SO_FAR_VALID;
-    struct chain_attempt attempt = {
-        .key = key_of(a),
-        .step = a->call.step,
-        .name = request->tool,
-        .ext = request->ext,
-        .problems = is_valid ? NULL : request->problems,
-        .problem_count = is_valid ? 0 : request->problem_count,
-        .no_problems = is_valid,
-        .again = is_valid || a->past.invalid_before,
-        .only_advises = request->place.anonymous,
-        .lost = request->arguments_lost,
-    };
+    struct chain_attempt attempt = {.request = request,
+                                    .key = key_of(a),
+                                    .step = a->call.step,
+                                    .no_problems = is_valid,
+                                    .again = is_valid || a->past.invalid_before};
     verdict->chain = chain_extend(&a->ctx, &attempt);
     if (verdict->chain.runs_away && (!verdict->loops || request->arguments_lost))
         verdict->says = LEDGER_HALT;
@@ -298,7 +291,7 @@ static void record_refusal(struct admission *a, const struct session_call *call,
 
 static void record(struct admission *a, const struct verdict *verdict)
 {
-    const struct ledger_admit *request = a->request;
+    const struct ledger_call *request = a->request;
     struct session_call *call = &a->call;
     call->class = class_of(a, verdict);
     if (call->class == CALL_DENIED) {
@@ -351,7 +344,7 @@ static void fill_answer(const struct admission *a, const struct verdict *verdict
 
 static void look_back(struct admission *a, const struct session_call *before)
 {
-    const struct ledger_admit *request = a->request;
+    const struct ledger_call *request = a->request;
     const struct ledger_limits *limits = a->ctx.limits;
     struct session *session = a->ctx.session;
     a->call = rules_new_call(&a->ctx, request->tool, request->admission, &request->place);
@@ -392,7 +385,7 @@ static void answer_again(struct admission *a, const struct session_call *before,
     answer->gave_up = 0;
 }
 
-void session_admit(struct session *session, const struct ledger_admit *request,
+void session_admit(struct session *session, const struct ledger_call *request,
                    const struct session_past *past, uint32_t rate_wait_ms, int64_t now_ms,
                    struct ledger_answer *answer, struct session_changes *changes)
 {

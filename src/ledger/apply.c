@@ -92,7 +92,7 @@ static void read_unseen(const struct ledger_entry *e, struct unseen_ids *out)
 
 /* Of the ids that nobody has seen, those that the model named before, in an earlier step of the turn: it has
  * read that they are unknown, and insists. The others are kept. */
-static uint64_t insists(struct ledger_entry *e, const struct ledger_admit *admit, uint64_t which)
+static uint64_t insists(struct ledger_entry *e, const struct ledger_call *admit, uint64_t which)
 {
     struct unseen_ids unseen;
     uint64_t insisted = 0;
@@ -127,7 +127,7 @@ static uint64_t insists(struct ledger_entry *e, const struct ledger_admit *admit
 
 static void apply_admit(struct ledger_entry *e, struct session_request *r, int64_t now_ms, const char *engine)
 {
-    const struct ledger_admit *admit = r->of.admit;
+    const struct ledger_call *admit = r->of.call;
     struct ledger_answer *answer = r->answer ? r->answer : &e->ledger->unheard.answer;
     LEDGER_CLEAR(answer);
     answer->engine = engine;
@@ -176,7 +176,7 @@ static bool fact_fits(const struct ledger_entry *e, struct str name, struct str 
     return size <= LEDGER_FACTS_MAX_BYTES && others < SESSION_FACTS_MAX;
 }
 
-static void add_facts(struct ledger_entry *e, const struct ledger_settle *settle, const struct json *facts)
+static void add_facts(struct ledger_entry *e, const struct ledger_call *settle, const struct json *facts)
 {
     uint32_t dropped = facts->len > FACTS_MAX ? facts->len - FACTS_MAX : 0;
     struct buf field = {.at = NULL}, text = {.at = NULL};
@@ -210,8 +210,8 @@ static void drop_arguments(struct ledger_entry *e, uint64_t admission)
 
 static void apply_settle(struct ledger_entry *e, struct session_request *r, int64_t now_ms)
 {
-    const struct ledger_settle *settle = r->of.settle;
-    struct ledger_settle told __attribute__((uninitialized));
+    const struct ledger_call *settle = r->of.call;
+    struct ledger_call told __attribute__((uninitialized));
     if (settle->fingerprint && !session_find(&e->session, settle->admission)) {
         told = *settle;
         told.arguments = settle->fingerprint(settle->of);
@@ -245,7 +245,7 @@ static void apply_settle(struct ledger_entry *e, struct session_request *r, int6
 /* False: there is nothing to give back. */
 static bool apply_release(struct ledger_entry *e, const struct session_request *r, int64_t now_ms)
 {
-    struct ledger_settle settle = *r->of.settle;
+    struct ledger_call settle = *r->of.call;
     const struct session_call *call = session_find(&e->session, settle.admission);
     if (!call || call->class != CALL_PENDING)
         return false;
@@ -347,8 +347,8 @@ void apply_request(struct ledger_entry *e, struct session_request *r, int64_t no
         commit_take_changes(e);
     if (r->kind == REQUEST_ADMIT && r->answer) { /* with what it has put there itself */
         struct ledger_answer *answer = r->answer;
-        fill_memory(e, r->arena, r->of.admit->wants_history ? &answer->history : NULL,
-                    r->of.admit->wants_facts ? &answer->facts : NULL);
+        fill_memory(e, r->arena, r->of.call->wants_history ? &answer->history : NULL,
+                    r->of.call->wants_facts ? &answer->facts : NULL);
     }
 }
 

@@ -85,9 +85,10 @@ static bool has_problem(const struct session_chain *chain, struct session_proble
 
 static void add_problems(struct session_chain *chain, const struct chain_attempt *attempt)
 {
-    for (size_t i = 0; i < attempt->problem_count; i++) {
-        struct session_problem problem = {hash_text(attempt->problems[i].path),
-                                          hash_text(attempt->problems[i].code)};
+    const struct ledger_call *request = attempt->request;
+    for (size_t i = 0; i < request->problem_count && !attempt->no_problems; i++) {
+        struct session_problem problem = {hash_text(request->problems[i].path),
+                                          hash_text(request->problems[i].code)};
         if (has_problem(chain, problem))
             continue;
         if (chain->problem_count == SESSION_PROBLEMS_MAX) {
@@ -130,8 +131,8 @@ static bool is_progress(const struct session_chain *before, const struct chain_a
     add_problems(&now, attempt);
     if (now.problems_cut || now.problem_count == 0)
         return false;
-    for (size_t i = 0; i < attempt->problem_count; i++)
-        if (!extends_path(before, attempt->problems[i].path))
+    for (size_t i = 0; i < attempt->request->problem_count; i++)
+        if (!extends_path(before, attempt->request->problems[i].path))
             return false;
     bool differs = now.problem_count != before->problem_count;
     for (unsigned i = 0; i < now.problem_count; i++)
@@ -253,7 +254,7 @@ struct chain_state chain_extend(struct rules_ctx *ctx, const struct chain_attemp
         before->attempts += before->step != attempt->step && before->attempts < ATTEMPTS_MAX;
         before->step = attempt->step;
         return (struct chain_state){.exhausted = true,
-                                    .runs_away = runs_away(ctx, before, attempt->lost),
+                                    .runs_away = runs_away(ctx, before, attempt->request->arguments_lost),
                                     .attempt = before->attempts};
     }
     if (before) {
@@ -267,13 +268,13 @@ struct chain_state chain_extend(struct rules_ctx *ctx, const struct chain_attemp
     bool is_sibling = is_sibling_of(&chain, attempt); /* insistence may have spent all of its step */
     unsigned repair = limit_count(ctx->limits->repair);
     count_attempt(&chain, attempt, state.made_progress);
-    chain.name_len = keep_name(chain.name, attempt->name);
-    chain.ext_len = keep_name(chain.ext, attempt->ext);
+    chain.name_len = keep_name(chain.name, attempt->request->tool);
+    chain.ext_len = keep_name(chain.ext, attempt->request->ext);
     state.attempt = chain.attempts;
     state.left = attempts_left(ctx->limits->repair, chain.attempts);
     state.exhausted =
         !is_sibling && !state.made_progress && repair != SESSION_COUNT_MAX && chain.attempts > repair;
-    if (state.exhausted && !attempt->only_advises) {
+    if (state.exhausted && !attempt->request->place.anonymous) {
         chain.ended = true;
         state.outcome = attempt->again ? OUTCOME_REDUNDANT : OUTCOME_EXHAUSTED;
         state.retries = chain.attempts - 1u;

@@ -38,7 +38,7 @@ struct lax_problem {
 };
 
 /* The problems of a call, each once. 0: it has none, or too many to remember. */
-static unsigned list_problems(const struct rules_ctx *ctx, const struct ledger_admit *request,
+static unsigned list_problems(const struct rules_ctx *ctx, const struct ledger_call *request,
                               struct lax_problem out[SESSION_LAX_MAX])
 {
     unsigned count = 0;
@@ -71,7 +71,7 @@ static struct session_lax *find(const struct session *session, uint32_t tool, ui
     return NULL;
 }
 
-enum lax_kind lax_judge(const struct rules_ctx *ctx, const struct ledger_admit *request, uint8_t step)
+enum lax_kind lax_judge(const struct rules_ctx *ctx, const struct ledger_call *request, uint8_t step)
 {
     struct lax_problem problems[SESSION_LAX_MAX];
     unsigned count = list_problems(ctx, request, problems);
@@ -98,7 +98,7 @@ static void drop_asked(struct session *session, unsigned at)
     memmove(&session->lax[at], &session->lax[at + 1], (session->lax_count - at) * sizeof(*session->lax));
 }
 
-void lax_remember(struct rules_ctx *ctx, const struct ledger_admit *request, uint8_t step, uint64_t admission)
+void lax_remember(struct rules_ctx *ctx, const struct ledger_call *request, uint8_t step, uint64_t admission)
 {
     struct session *session = ctx->session;
     struct lax_problem problems[SESSION_LAX_MAX];

@@ -344,7 +344,7 @@ static enum ledger_state start(struct session_request *r, void *answer, ledger_d
     return state;
 }
 
-enum ledger_state ledger_admit(struct ledger *l, const struct ledger_admit *request, struct arena *arena,
+enum ledger_state ledger_admit(struct ledger *l, const struct ledger_call *request, struct arena *arena,
                                struct ledger_answer *answer, ledger_done *done, void *owner)
 {
     struct session_request *r = begin(l, arena, REQUEST_ADMIT, id_of(&request->place), request);
@@ -353,7 +353,7 @@ enum ledger_state ledger_admit(struct ledger *l, const struct ledger_admit *requ
     return start(r, answer, done, owner);
 }
 
-enum ledger_state ledger_settle(struct ledger *l, const struct ledger_settle *request, struct arena *arena,
+enum ledger_state ledger_settle(struct ledger *l, const struct ledger_call *request, struct arena *arena,
                                 struct ledger_settled *settled, ledger_done *done, void *owner)
 {
     const struct ledger_limits *limits = request->limits ? request->limits : &ledger_default_limits;

@@ -218,28 +218,66 @@ struct ledger_problem {
     2048u /* of a reservation; longer ones are not kept for its report                                       \
            */
 
-struct ledger_admit {
+/* The classes of PROTOCOL.md's table, as the ledger tells them apart. */
+enum ledger_class {
+    LEDGER_CLASS_OK,
+    LEDGER_CLASS_PARTIAL,
+    LEDGER_CLASS_GARBAGE, /* also: empty */
+    LEDGER_CLASS_SCHEMA_MISMATCH,
+    LEDGER_CLASS_TOOL_ERROR,
+    LEDGER_CLASS_TRANSIENT,
+    LEDGER_CLASS_INVALID, /* check or retry asked for a repair after admit */
+    LEDGER_CLASS_FABRICATED,
+    LEDGER_CLASS_RELEASED, /* cancelled, ask: as if it had never been asked */
+    LEDGER_CLASS_REFUSED,  /* refused after admit (policy_error, unavailable, forbidden): its budget is
+                              released, but asking the same again is a loop like any other */
+    LEDGER_CLASS_COUNT
+};
+
+/* A call, as it asks to be let run (ledger_admit), and with what became of it (ledger_settle). */
+struct ledger_call {
     struct ledger_place place;
     uint64_t admission; /* of the callId; never 0. admit and settle are idempotent by it */
     struct str tool;
     /* dev.toolgate/call: retries that repeat it are one repair chain; empty: the tool's chain */
     struct str call;
-    const struct ledger_problem *problems; /* for LEDGER_SO_FAR_INVALID */
+    struct str ext; /* dev.toolgate/ext: goes into the line that tells of a chain given up */
+    const struct ledger_problem *problems; /* for LEDGER_SO_FAR_INVALID, LEDGER_CLASS_INVALID */
     size_t problem_count;
+    struct hash128 arguments; /* json_fingerprint */
+    const struct ledger_limits *limits;
+
+    /* ---- ledger_admit ---- */
+    enum ledger_so_far so_far;
+    struct str refused_as; /* the class, for LEDGER_SO_FAR_REFUSED: goes into the history */
     bool lax; /* nothing else is wrong, and the model may insist: what was asked about before is let run */
+    bool arguments_lost; /* they arrived empty or cut off: the model's output ended, and it may go on */
+    bool wants_history, wants_facts; /* the policy reads call.history / call.facts */
     uint64_t lax_known; /* bit i: the fleet has learnt that the server accepts problems[i]: ledger_lax_look */
     struct str open_arguments; /* of a check, as JSON: kept until its report; empty: none */
     struct str peer;           /* whose rates it counts for, e.g. "uid:1000" */
-    struct str ext;            /* dev.toolgate/ext: goes into the line that tells of a chain given up */
-    struct hash128 arguments;  /* json_fingerprint */
-    bool arguments_lost;       /* they arrived empty or cut off: the model's output ended, and it may go on */
-    enum ledger_so_far so_far;
-    struct str refused_as; /* the class, for LEDGER_SO_FAR_REFUSED: goes into the history */
-    const struct ledger_limits *limits;
     const struct hash128 *ids; /* candidates that must have been seen before */
     size_t id_count;
-    bool wants_history, wants_facts; /* the policy reads call.history / call.facts */
-    uint32_t reservation_ms;         /* as long as it may run; 0: LEDGER_RESERVATION_MS */
+    uint32_t reservation_ms; /* as long as it may run; 0: LEDGER_RESERVATION_MS */
+
+    /* ---- ledger_settle ---- */
+    enum ledger_class class;
+    bool arguments_refused; /* it failed because the server has refused the arguments as such */
+    bool uncounted;         /* its admit was answered by "none" */
+    bool not_begun;         /* where what runs it is out of order: no limit and no cost is used up */
+    bool cost_told;         /* `cost` is what it really came to; else it cost what the limits declare */
+    uint64_t cost;
+    struct hash128 (*fingerprint)(const void *of); /* makes `arguments` where a session has forgotten the
+                                                      call, which no other asks for; NULL: they are told */
+    const void *of;
+    struct str error;      /* of a call that failed: its text, cut at LEDGER_ERROR_MAX_BYTES; empty: none */
+    struct str label;      /* the wire name for the history: "ok", "tool_error", "ask", "cancelled", … */
+    struct hash128 result; /* json_fingerprint of what came back */
+    struct hash128 masked; /* of a tool_error: of the same without times and numbers */
+    const struct hash128 *gives_ids;
+    size_t gives_id_count;
+    const struct json *facts; /* object, merged into the session's; NULL: none */
+    struct str facts_json;    /* the same as JSON, instead; empty: none */
 };
 
 enum ledger_says {
@@ -306,53 +344,8 @@ struct ledger_answer {
 typedef void ledger_done(void *owner);
 
 /* `answer` lives with the arena. */
-enum ledger_state ledger_admit(struct ledger *ledger, const struct ledger_admit *request, struct arena *arena,
+enum ledger_state ledger_admit(struct ledger *ledger, const struct ledger_call *request, struct arena *arena,
                                struct ledger_answer *answer, ledger_done *done, void *owner);
-
-/* The classes of PROTOCOL.md's table, as the ledger tells them apart. */
-enum ledger_class {
-    LEDGER_CLASS_OK,
-    LEDGER_CLASS_PARTIAL,
-    LEDGER_CLASS_GARBAGE, /* also: empty */
-    LEDGER_CLASS_SCHEMA_MISMATCH,
-    LEDGER_CLASS_TOOL_ERROR,
-    LEDGER_CLASS_TRANSIENT,
-    LEDGER_CLASS_INVALID, /* check or retry asked for a repair after admit */
-    LEDGER_CLASS_FABRICATED,
-    LEDGER_CLASS_RELEASED, /* cancelled, ask: as if it had never been asked */
-    LEDGER_CLASS_REFUSED,  /* refused after admit (policy_error, unavailable, forbidden): its budget is
-                              released, but asking the same again is a loop like any other */
-    LEDGER_CLASS_COUNT
-};
-
-struct ledger_settle {
-    struct ledger_place place;
-    uint64_t admission;
-    struct str tool;
-    struct str ext;
-    struct str call;                       /* as in the admit */
-    const struct ledger_problem *problems; /* for LEDGER_CLASS_INVALID */
-    size_t problem_count;
-    struct hash128 arguments;
-    struct hash128 (*fingerprint)(const void *of); /* makes `arguments` where a session has forgotten the
-                                                      call, which no other asks for; NULL: they are told */
-    const void *of;
-    enum ledger_class class;
-    struct str error;      /* of a call that failed: its text, cut at LEDGER_ERROR_MAX_BYTES; empty: none */
-    struct str label;      /* the wire name for the history: "ok", "tool_error", "ask", "cancelled", … */
-    struct hash128 result; /* json_fingerprint of what came back */
-    struct hash128 masked; /* of a tool_error: of the same without times and numbers */
-    const struct ledger_limits *limits;
-    const struct hash128 *gives_ids;
-    size_t gives_id_count;
-    const struct json *facts; /* object, merged into the session's; NULL: none */
-    struct str facts_json;    /* the same as JSON, instead; empty: none */
-    bool arguments_refused;   /* it failed because the server has refused the arguments as such */
-    bool uncounted;           /* its admit was answered by "none" */
-    bool not_begun;           /* where what runs it is out of order: no limit and no cost is used up */
-    bool cost_told;           /* `cost` is what it really came to; else it cost what the limits declare */
-    uint64_t cost;
-};
 
 /* How a repair chain ended; LEDGER.md names the log line. */
 struct ledger_settled {
@@ -373,9 +366,8 @@ struct ledger_settled {
     struct why why; /* filled in if `error` is not OK; only its first byte is cleared otherwise */
 };
 
-enum ledger_state ledger_settle(struct ledger *ledger, const struct ledger_settle *request,
-                                struct arena *arena, struct ledger_settled *settled, ledger_done *done,
-                                void *owner);
+enum ledger_state ledger_settle(struct ledger *ledger, const struct ledger_call *request, struct arena *arena,
+                                struct ledger_settled *settled, ledger_done *done, void *owner);
 
 /* The one log line of a chain that ended, at the level its outcome has; for `chain` of an answer or a settled
  * call. */

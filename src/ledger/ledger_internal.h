@@ -31,7 +31,8 @@ struct rate_wait;
 enum request_kind {
     REQUEST_ADMIT,
     REQUEST_SETTLE,
-    REQUEST_RELEASE, /* a settle of an admit whose caller is gone: only if it was let run and is open */
+    REQUEST_RELEASE, /* of a call (the kinds up to here): a settle of an admit whose caller is gone: only if
+                        it was let run and is open */
     REQUEST_TURN,
     REQUEST_SEE,
     REQUEST_RESET,  /* of one tool */
@@ -52,8 +53,7 @@ struct session_request {
     struct hash128 id; /* of the session */
     union {
         const void *any;
-        const struct ledger_admit *admit;
-        const struct ledger_settle *settle; /* REQUEST_RELEASE, too */
+        const struct ledger_call *call; /* REQUEST_ADMIT, REQUEST_SETTLE, REQUEST_RELEASE */
         const struct ledger_turn *turn;
         const struct see_request *see;
         const struct str *tool; /* REQUEST_RESET */

@@ -196,7 +196,7 @@ static void refuse(struct ledger *l, const struct session_request *r)
 
 static void serve_uncounted(struct ledger *l, const struct session_request *r, bool lost)
 {
-    const struct ledger_admit *admit = r->of.admit;
+    const struct ledger_call *admit = r->of.call;
     switch (r->kind) {
     case REQUEST_ADMIT:
         if (lost)

@@ -40,21 +40,7 @@ static const struct ledger_problem *put_problems(struct layout *block, const str
     return copy;
 }
 
-static void put_behind_admit(struct layout *block, const struct ledger_admit *from, struct ledger_admit *to)
-{
-    const struct ledger_problem *problems = put_problems(block, from->problems, from->problem_count);
-    const struct ledger_limits *limits = put(block, from->limits, from->limits ? sizeof(*from->limits) : 0);
-    const struct hash128 *ids = put(block, from->ids, from->id_count * sizeof(*from->ids));
-    if (!to)
-        return;
-    to->problems = problems;
-    to->limits = from->limits ? limits : NULL;
-    to->ids = ids;
-    to->wants_history = to->wants_facts = false;
-}
-
-static void put_behind_settle(struct layout *block, const struct ledger_settle *from,
-                              struct ledger_settle *to)
+static void put_behind_call(struct layout *block, const struct ledger_call *from, struct ledger_call *to)
 {
     struct buf facts = {.at = NULL}; /* a tree cannot be copied as bytes: it goes as JSON */
     if (from->facts)
@@ -63,20 +49,24 @@ static void put_behind_settle(struct layout *block, const struct ledger_settle *
     buf_clear(&facts);
     const struct ledger_problem *problems = put_problems(block, from->problems, from->problem_count);
     const struct ledger_limits *limits = put(block, from->limits, from->limits ? sizeof(*from->limits) : 0);
-    const struct hash128 *ids = put(block, from->gives_ids, from->gives_id_count * sizeof(*from->gives_ids));
+    const struct hash128 *ids = put(block, from->ids, from->id_count * sizeof(*from->ids));
+    const struct hash128 *gives =
+        put(block, from->gives_ids, from->gives_id_count * sizeof(*from->gives_ids));
     if (!to)
         return;
     to->problems = problems;
     to->limits = from->limits ? limits : NULL;
-    to->gives_ids = ids;
+    to->ids = ids;
+    to->gives_ids = gives;
     to->facts_json = json;
     to->facts = NULL;
+    to->wants_history = to->wants_facts = false;
     if (from->fingerprint)
         to->arguments = from->fingerprint(from->of);
     to->fingerprint = NULL;
 }
 
-#define TEXTS_MAX         8u
+#define TEXTS_MAX         10u
 #define TEXT(type, field) (offsetof(struct type, field) + 1)
 
 /* What a request asks: its struct, and where strings stand in it. The others ask nothing that is kept. */
@@ -84,15 +74,12 @@ static const struct {
     size_t size;
     size_t texts[TEXTS_MAX]; /* offset + 1; 0 ends the list */
 } shapes[] = {
-    [REQUEST_ADMIT] = {sizeof(struct ledger_admit),
-                       {TEXT(ledger_admit, place.session), TEXT(ledger_admit, place.step),
-                        TEXT(ledger_admit, tool), TEXT(ledger_admit, call), TEXT(ledger_admit, ext),
-                        TEXT(ledger_admit, refused_as), TEXT(ledger_admit, peer),
-                        TEXT(ledger_admit, open_arguments)}},
-    [REQUEST_SETTLE] = {sizeof(struct ledger_settle),
-                        {TEXT(ledger_settle, place.session), TEXT(ledger_settle, place.step),
-                         TEXT(ledger_settle, tool), TEXT(ledger_settle, call), TEXT(ledger_settle, ext),
-                         TEXT(ledger_settle, error), TEXT(ledger_settle, label)}},
+    [REQUEST_ADMIT] = {sizeof(struct ledger_call),
+                       {TEXT(ledger_call, place.session), TEXT(ledger_call, place.step),
+                        TEXT(ledger_call, tool), TEXT(ledger_call, call), TEXT(ledger_call, ext),
+                        TEXT(ledger_call, refused_as), TEXT(ledger_call, peer),
+                        TEXT(ledger_call, open_arguments), TEXT(ledger_call, error),
+                        TEXT(ledger_call, label)}},
     [REQUEST_TURN] = {sizeof(struct ledger_turn), {TEXT(ledger_turn, session), TEXT(ledger_turn, goal)}},
     [REQUEST_SEE] = {sizeof(struct see_request), {0}},
     [REQUEST_RESET] = {sizeof(struct str), {1}},
@@ -101,7 +88,8 @@ static const struct {
 
 static const void *put_asked(struct layout *block, const struct session_request *from)
 {
-    enum request_kind kind = from->kind == REQUEST_RELEASE ? REQUEST_SETTLE : from->kind;
+    bool is_call = from->kind <= REQUEST_RELEASE;
+    enum request_kind kind = is_call ? REQUEST_ADMIT : from->kind;
     if (!shapes[kind].size)
         return NULL;
     char *to = put(block, from->of.any, shapes[kind].size);
@@ -113,10 +101,8 @@ static const void *put_asked(struct layout *block, const struct session_request 
         if (to)
             memcpy(to + at, &text, sizeof(text));
     }
-    if (kind == REQUEST_ADMIT)
-        put_behind_admit(block, from->of.admit, (struct ledger_admit *)(void *)to);
-    if (kind == REQUEST_SETTLE)
-        put_behind_settle(block, from->of.settle, (struct ledger_settle *)(void *)to);
+    if (is_call)
+        put_behind_call(block, from->of.call, (struct ledger_call *)(void *)to);
     if (kind == REQUEST_SEE) {
         const struct see_request *see = from->of.see;
         const struct hash128 *ids = put(block, see->ids, see->count * sizeof(*see->ids));
@@ -146,17 +132,9 @@ struct session_request *request_copy(const struct session_request *from)
     return copy;
 }
 
-struct session_request *request_release(const struct session_request *from)
+struct session_request *request_release(const struct session_request *admit)
 {
-    const struct ledger_admit *admit = from->of.admit;
-    struct ledger_settle settle = {.place = admit->place,
-                                   .admission = admit->admission,
-                                   .tool = admit->tool,
-                                   .ext = admit->ext,
-                                   .call = admit->call,
-                                   .arguments = admit->arguments,
-                                   .limits = admit->limits};
     struct session_request release = {
-        .kind = REQUEST_RELEASE, .id = from->id, .of.settle = &settle, .ledger = from->ledger};
+        .kind = REQUEST_RELEASE, .id = admit->id, .of.call = admit->of.call, .ledger = admit->ledger};
     return request_copy(&release);
 }

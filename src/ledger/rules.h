@@ -33,13 +33,13 @@ void session_begin(struct session *session, uint64_t version, int64_t now_ms);
 
 /* `past` NULL: judge it now. `rate_wait_ms` > 0: a rate has no room for it for so long. Fills in all of
  * `answer` but engine, unseen, ids_complete, goal, history and facts, which need the session's parts. */
-void session_admit(struct session *session, const struct ledger_admit *request,
+void session_admit(struct session *session, const struct ledger_call *request,
                    const struct session_past *past, uint32_t rate_wait_ms, int64_t now_ms,
                    struct ledger_answer *answer, struct session_changes *changes);
 
 /* Returns true if the request was counted now, false if it was already: then its ids and facts are known,
  * too. */
-bool session_settle(struct session *session, const struct ledger_settle *request, int64_t now_ms,
+bool session_settle(struct session *session, const struct ledger_call *request, int64_t now_ms,
                     struct ledger_settled *settled, struct session_changes *changes);
 
 /* The turn that a call of this place would be of, without beginning it: a turn that is past is the current

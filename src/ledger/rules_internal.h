@@ -159,16 +159,12 @@ struct chain_key chain_key_of(uint32_t tool, struct str call, uint32_t agent);
 
 /* An invalid call. */
 struct chain_attempt {
+    const struct ledger_call *request;
     struct chain_key key;
     uint8_t step;
-    struct str name, ext;
-    const struct ledger_problem *problems;
-    size_t problem_count;
-    bool no_problems;  /* nothing is known of them: a valid call that is refused because it was invalid before
-                        */
-    bool again;        /* the same arguments were invalid before */
-    bool only_advises; /* the chain never ends */
-    bool lost;         /* its arguments are empty or cut off: successful sessions had dozens of them */
+    bool no_problems; /* its problems do not count: a valid call that is refused because it was invalid before
+                       */
+    bool again;       /* the same arguments were invalid before */
 };
 
 struct chain_state {
@@ -202,10 +198,9 @@ enum lax_kind {
     LAX_AT_ONCE, /* the server has accepted each of its problems before */
     LAX_INSISTS  /* the session has asked about the others in an earlier step */
 };
-enum lax_kind lax_judge(const struct rules_ctx *ctx, const struct ledger_admit *request, uint8_t step);
+enum lax_kind lax_judge(const struct rules_ctx *ctx, const struct ledger_call *request, uint8_t step);
 /* Its problems were asked about in `step`, or (admission) it is let run with them. */
-void lax_remember(struct rules_ctx *ctx, const struct ledger_admit *request, uint8_t step,
-                  uint64_t admission);
+void lax_remember(struct rules_ctx *ctx, const struct ledger_call *request, uint8_t step, uint64_t admission);
 /* True: the session has learnt from this call that the server accepts a problem. */
 bool lax_settle(struct session *session, const struct session_call *call, bool arguments_refused);
 void lax_drop_tool(struct session *session, uint32_t tool);

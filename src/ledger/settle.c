@@ -22,7 +22,7 @@ static const enum session_call_class settled_classes[LEDGER_CLASS_COUNT] = {
 /* What became of a call. */
 struct settlement {
     struct rules_ctx ctx;
-    const struct ledger_settle *request;
+    const struct ledger_call *request;
     struct session_call *call;
     struct session_call came; /* what is to be recorded of it */
     bool is_counted;          /* already */
@@ -38,7 +38,7 @@ static void find_call(struct settlement *s)
 {
     s->call = (struct session_call *)session_find(s->ctx.session, s->request->admission);
     if (!s->call) { /* never admitted, or so long ago that the window has lost it: nobody knows what it did */
-        const struct ledger_settle *request = s->request;
+        const struct ledger_call *request = s->request;
         s->is_orphan = true;
         rules_come_to_step(&s->ctx, &request->place);
         struct session_call orphan =
@@ -78,18 +78,10 @@ static void compare_with_last(struct settlement *s)
 
 static void settle_chain(struct settlement *s)
 {
-    const struct ledger_settle *request = s->request;
+    const struct ledger_call *request = s->request;
     struct chain_key key = chain_key_of(s->came.tool, request->call, request->place.agent);
     struct chain_attempt attempt = {
-        .key = key,
-        .step = s->came.step,
-        .name = request->tool,
-        .ext = request->ext,
-        .problems = request->problems,
-        .problem_count = request->problem_count,
-        .again = s->past.invalid_before,
-        .only_advises = request->place.anonymous,
-    };
+        .request = request, .key = key, .step = s->came.step, .again = s->past.invalid_before};
     if (s->came.class == CALL_INVALID) {
         s->chain = chain_extend(&s->ctx, &attempt);
         s->says = s->chain.exhausted && !request->place.anonymous ? LEDGER_REFUSE : LEDGER_REPAIR;
@@ -105,7 +97,7 @@ static void settle_chain(struct settlement *s)
  */
 static void settle_sums(struct settlement *s)
 {
-    const struct ledger_settle *request = s->request;
+    const struct ledger_call *request = s->request;
     const struct ledger_limits *limits = s->ctx.limits;
     bool taken = !s->was_denied && !s->is_orphan;
     bool given_back = s->came.class >= CALL_RELEASED || request->not_begun;
@@ -143,7 +135,7 @@ static void count_settled(struct settlement *s)
     window_spent_settle(session, s->call);
 }
 
-bool session_settle(struct session *session, const struct ledger_settle *request, int64_t now_ms,
+bool session_settle(struct session *session, const struct ledger_call *request, int64_t now_ms,
                     struct ledger_settled *settled, struct session_changes *changes)
 {
     struct settlement s = {.request = request, .says = LEDGER_RUN};

@@ -57,7 +57,7 @@ void transaction_land(struct ledger_entry *e)
         bool looks = request_only_looks(r->kind);
         bool refused = r->kind == REQUEST_ADMIT && r->past.says != LEDGER_RUN;
         if (r->kind == REQUEST_SETTLE) { /* after its admit, before it ran */
-            enum ledger_class class = r->of.settle->class;
+            enum ledger_class class = r->of.call->class;
             refused = class == LEDGER_CLASS_INVALID || class == LEDGER_CLASS_FABRICATED ||
                       class == LEDGER_CLASS_REFUSED;
         }
@@ -435,7 +435,7 @@ struct rate_wait {
 /* Who shares a bucket: the tool's name, then whom it is counted by. */
 static struct hash128 bucket_of(const struct session_request *r)
 {
-    const struct ledger_admit *admit = r->of.admit;
+    const struct ledger_call *admit = r->of.call;
     struct buf name = {.at = NULL};
     buf_str(&name, admit->tool);
     buf_byte(&name, '\0');
@@ -459,8 +459,8 @@ void transaction_add(struct ledger *l, struct session_request *r)
     struct ledger_entry *e = entries_get(&l->entries, l, r->id);
     r->sequence = transaction_sequence(l);
     if (!e->name_len && r->kind == REQUEST_ADMIT) { /* reports know of their session its id only */
-        entry_set_name(e, r->of.admit->place.session);
-        e->user = r->of.admit->place.uid;
+        entry_set_name(e, r->of.call->place.session);
+        e->user = r->of.call->place.uid;
     } else if (!e->name_len && r->kind == REQUEST_TURN) {
         entry_set_name(e, r->of.turn->session);
         e->user = r->of.turn->uid;
@@ -487,14 +487,14 @@ static void on_rate(struct store_rate_request *store)
 
 static void ask_rates(struct ledger *l, struct session_request *r)
 {
-    const struct ledger_limits *limits = r->of.admit->limits;
+    const struct ledger_limits *limits = r->of.call->limits;
     struct session_store *store = l->redis ? l->redis : l->memory;
     struct rate_wait *wait = alloc_zeroed(sizeof(*wait));
     wait->ledger = l;
     wait->request = r;
     wait->store.bucket = bucket_of(r);
-    wait->store.user = r->of.admit->place.uid;
-    wait->store.admission = r->of.admit->admission;
+    wait->store.user = r->of.call->place.uid;
+    wait->store.admission = r->of.call->admission;
     wait->store.rate_count = limits->rate_count;
     memcpy(wait->store.rates, limits->rates, sizeof(limits->rates));
     wait->store.ended = on_rate;
@@ -549,8 +549,8 @@ enum ledger_state transaction_start(struct ledger *l, struct session_request *r)
 {
     struct session_request *outer = l->starting;
     l->starting = r;
-    const struct ledger_limits *limits = r->kind == REQUEST_ADMIT ? r->of.admit->limits : NULL;
-    if (limits && limits->rate_count && r->of.admit->so_far == LEDGER_SO_FAR_VALID)
+    const struct ledger_limits *limits = r->kind == REQUEST_ADMIT ? r->of.call->limits : NULL;
+    if (limits && limits->rate_count && r->of.call->so_far == LEDGER_SO_FAR_VALID)
         ask_rates(l, r);
     else
         transaction_add(l, r);

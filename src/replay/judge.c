@@ -366,7 +366,7 @@ static void settle_by_class(struct judge *judge, struct arena *arena, const stru
     const struct error_class_info *class = error_class_info(call->result_class);
     struct forgotten forgotten = {arena, report, tool};
     struct ledger_settled settled;
-    struct ledger_settle settle = {
+    struct ledger_call settle = {
         .place = {.session_id = report->session_id, .turn = report->turn, .step = report->step},
         .admission = report->admission,
         .tool = tool->name,

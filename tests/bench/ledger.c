@@ -62,29 +62,29 @@ static struct ledger_place place_of(const struct talk *t)
     return (struct ledger_place){.session = t->session, .turn = t->calls / TURN_CALLS + 1};
 }
 
-static struct ledger_admit admit_of(struct talk *t)
+static struct ledger_call admit_of(struct talk *t)
 {
     size_t tool = t->calls % TOOLS;
     t->limits = ledger_default_limits;
     t->limits.effects = tools[tool].reads ? LEDGER_EFFECTS_READ : LEDGER_EFFECTS_WRITE;
-    return (struct ledger_admit){.place = place_of(t),
-                                 .admission = ((uint64_t)t->number << 32 | t->calls) + 1,
-                                 .tool = str_of(tools[tool].name),
-                                 .arguments = hash_of(t, 0),
-                                 .limits = &t->limits};
+    return (struct ledger_call){.place = place_of(t),
+                                .admission = ((uint64_t)t->number << 32 | t->calls) + 1,
+                                .tool = str_of(tools[tool].name),
+                                .arguments = hash_of(t, 0),
+                                .limits = &t->limits};
 }
 
-static struct ledger_settle settle_of(struct talk *t)
+static struct ledger_call settle_of(struct talk *t)
 {
-    struct ledger_admit admitted = admit_of(t);
-    return (struct ledger_settle){.place = admitted.place,
-                                  .admission = admitted.admission,
-                                  .tool = admitted.tool,
-                                  .arguments = admitted.arguments,
-                                  .class = LEDGER_CLASS_OK,
-                                  .label = STR_LIT("ok"),
-                                  .result = hash_of(t, 1ull << 63),
-                                  .limits = &t->limits};
+    struct ledger_call admitted = admit_of(t);
+    return (struct ledger_call){.place = admitted.place,
+                                .admission = admitted.admission,
+                                .tool = admitted.tool,
+                                .arguments = admitted.arguments,
+                                .class = LEDGER_CLASS_OK,
+                                .label = STR_LIT("ok"),
+                                .result = hash_of(t, 1ull << 63),
+                                .limits = &t->limits};
 }
 
 static void must_run(const struct ledger_answer *answer)
@@ -102,10 +102,10 @@ static void pair_here(struct ledger *ledger, struct talk *t)
     struct arena *arena = arena_new();
     struct ledger_answer answer;
     struct ledger_settled settled;
-    struct ledger_admit admit = admit_of(t);
+    struct ledger_call admit = admit_of(t);
     ledger_admit(ledger, &admit, arena, &answer, NULL, NULL);
     must_run(&answer);
-    struct ledger_settle settle = settle_of(t);
+    struct ledger_call settle = settle_of(t);
     ledger_settle(ledger, &settle, arena, &settled, NULL, NULL);
     if (settled.error != OK)
         fail("settle", settled.why.text);
@@ -185,8 +185,8 @@ struct agent {
     struct flight *flight;
     struct talk talk;
     struct arena *arena;
-    struct ledger_admit admit;
-    struct ledger_settle settle;
+    struct ledger_call admit;
+    struct ledger_call settle;
     struct ledger_answer answer;
     struct ledger_settled settled;
     int64_t began_us;

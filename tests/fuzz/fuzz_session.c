@@ -164,7 +164,7 @@ static const struct session_past *past_of(struct request r)
 
 static void admit(struct play *t, struct session *session, struct request r, struct session_changes *changes)
 {
-    struct ledger_admit request = {
+    struct ledger_call request = {
         .place = place_of(t, r),
         .admission = t->admissions,
         .tool = tool_names[r.tool % TOOL_COUNT],
@@ -188,7 +188,7 @@ static void settle(struct play *t, struct session *session, struct request r, ui
                    struct session_changes *changes)
 {
     static const struct str labels[] = {STR("ok"), STR("tool_error"), STR("ask"), STR("no label at all")};
-    struct ledger_settle request = {
+    struct ledger_call request = {
         .place = place_of(t, r),
         .admission = admission,
         .tool = tool_names[r.tool % TOOL_COUNT],

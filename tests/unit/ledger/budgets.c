@@ -400,14 +400,14 @@ static void a_call_that_did_not_run_counts_in_no_limit(void **state)
     t->limits.tool.calls_per_session = 1;
     for (int i = 0; i < 3; i++) { /* the upstream is down and gives a retry time */
         assert_string_equal(case_asks(t, "search", "{1}"), "run");
-        struct ledger_settle settle = {.place = t->place,
-                                       .admission = t->admissions,
-                                       .tool = STR_LIT("search"),
-                                       .arguments = case_hash("{1}"),
-                                       .class = LEDGER_CLASS_TRANSIENT,
-                                       .label = STR_LIT("unavailable"),
-                                       .limits = &t->limits,
-                                       .not_begun = true};
+        struct ledger_call settle = {.place = t->place,
+                                     .admission = t->admissions,
+                                     .tool = STR_LIT("search"),
+                                     .arguments = case_hash("{1}"),
+                                     .class = LEDGER_CLASS_TRANSIENT,
+                                     .label = STR_LIT("unavailable"),
+                                     .limits = &t->limits,
+                                     .not_begun = true};
         ledger_settle(t->ledger, &settle, t->arena, &t->settled, NULL, NULL);
     }
     case_runs(t, "search", "{2}", "2");

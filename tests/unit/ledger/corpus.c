@@ -200,13 +200,13 @@ static void replay_call(struct ledger_case *t, enum way way, struct session *ses
     struct call *call = &session->calls[at];
     char step[16];
     set_place(t, way, session, at, step);
-    struct ledger_admit admit = {.place = t->place,
-                                 .admission = ++t->admissions,
-                                 .tool = call->tool,
-                                 .arguments = call->arguments,
-                                 .so_far = so_far_of(call),
-                                 .refused_as = STR_LIT("unknown_tool"),
-                                 .limits = &t->limits};
+    struct ledger_call admit = {.place = t->place,
+                                .admission = ++t->admissions,
+                                .tool = call->tool,
+                                .arguments = call->arguments,
+                                .so_far = so_far_of(call),
+                                .refused_as = STR_LIT("unknown_tool"),
+                                .limits = &t->limits};
     ledger_admit(t->ledger, &admit, t->arena, &t->answer, NULL, NULL);
     if (t->answer.error != OK)
         fail_msg("%s", t->answer.why.text);
@@ -217,15 +217,15 @@ static void replay_call(struct ledger_case *t, enum way way, struct session *ses
     }
     if (t->answer.says != LEDGER_RUN)
         return;
-    struct ledger_settle settle = {.place = t->place,
-                                   .admission = t->admissions,
-                                   .tool = call->tool,
-                                   .arguments = call->arguments,
-                                   .class = class_of(call),
-                                   .label = STR_LIT("ok"),
-                                   .result = call->result,
-                                   .masked = call->result,
-                                   .limits = &t->limits};
+    struct ledger_call settle = {.place = t->place,
+                                 .admission = t->admissions,
+                                 .tool = call->tool,
+                                 .arguments = call->arguments,
+                                 .class = class_of(call),
+                                 .label = STR_LIT("ok"),
+                                 .result = call->result,
+                                 .masked = call->result,
+                                 .limits = &t->limits};
     ledger_settle(t->ledger, &settle, t->arena, &t->settled, NULL, NULL);
     if (t->settled.error != OK)
         fail_msg("%s", t->settled.why.text);

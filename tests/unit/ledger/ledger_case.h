@@ -64,7 +64,7 @@ static inline struct hash128 case_hash(const char *text)
 static inline void case_admit_as(struct ledger_case *t, const char *tool, const char *args,
                                  enum ledger_so_far so_far)
 {
-    struct ledger_admit request = {
+    struct ledger_call request = {
         .place = t->place,
         .admission = ++t->admissions,
         .tool = str_of(tool),
@@ -82,7 +82,7 @@ static inline void case_admit_as(struct ledger_case *t, const char *tool, const 
 static inline void case_settle_as(struct ledger_case *t, const char *tool, const char *args,
                                   uint64_t admission, enum ledger_class class, const char *result)
 {
-    struct ledger_settle request = {
+    struct ledger_call request = {
         .place = t->place,
         .admission = admission,
         .tool = str_of(tool),

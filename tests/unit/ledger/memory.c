@@ -16,29 +16,29 @@ static struct json parsed(struct ledger_case *t, const char *text)
     return value;
 }
 
-static struct ledger_admit admit_of(const struct ledger_case *t, const char *tool, const char *args)
+static struct ledger_call admit_of(const struct ledger_case *t, const char *tool, const char *args)
 {
-    return (struct ledger_admit){.place = t->place,
-                                 .admission = t->admissions,
-                                 .tool = str_of(tool),
-                                 .arguments = case_hash(args),
-                                 .limits = &t->limits};
+    return (struct ledger_call){.place = t->place,
+                                .admission = t->admissions,
+                                .tool = str_of(tool),
+                                .arguments = case_hash(args),
+                                .limits = &t->limits};
 }
 
 static void give(struct ledger_case *t, const char *tool, const char *args, const struct hash128 *ids,
                  size_t count, const struct json *facts)
 {
     assert_string_equal(case_asks(t, tool, args), "run");
-    struct ledger_settle settle = {.place = t->place,
-                                   .admission = t->admissions,
-                                   .tool = str_of(tool),
-                                   .arguments = case_hash(args),
-                                   .label = STR_LIT("ok"),
-                                   .result = case_hash(args),
-                                   .limits = &t->limits,
-                                   .gives_ids = ids,
-                                   .gives_id_count = count,
-                                   .facts = facts};
+    struct ledger_call settle = {.place = t->place,
+                                 .admission = t->admissions,
+                                 .tool = str_of(tool),
+                                 .arguments = case_hash(args),
+                                 .label = STR_LIT("ok"),
+                                 .result = case_hash(args),
+                                 .limits = &t->limits,
+                                 .gives_ids = ids,
+                                 .gives_id_count = count,
+                                 .facts = facts};
     ledger_settle(t->ledger, &settle, t->arena, &t->settled, NULL, NULL);
     assert_int_equal(t->settled.error, OK);
 }
@@ -91,7 +91,7 @@ static void a_string_across_two_ids_is_not_seen(void **state)
     struct hash128 asked[] = {{1, 0x0506070811121314u}, {1, 0x0102030405060708u}};
     ledger_see(t->ledger, t->place.session, given, 2);
     t->admissions++;
-    struct ledger_admit request = admit_of(t, "read", "{1}");
+    struct ledger_call request = admit_of(t, "read", "{1}");
     request.ids = asked;
     request.id_count = 2;
     ledger_admit(t->ledger, &request, t->arena, &t->answer, NULL, NULL);
@@ -135,7 +135,7 @@ static void a_session_ends_a_day_after_its_last_call(void **state)
     assert_true(str_is(json_str(json_get_text(&history->items[0], "tool")), "list"));
     assert_string_equal(text_of(t, json_get_text(&view.session, "facts")), "{\"a\":1}");
     t->admissions++;
-    struct ledger_admit request = admit_of(t, "read", "{1}");
+    struct ledger_call request = admit_of(t, "read", "{1}");
     request.ids = &id;
     request.id_count = 1;
     ledger_admit(t->ledger, &request, t->arena, &t->answer, NULL, NULL);

@@ -295,7 +295,7 @@ static int bridge_clock(lua_State *L)
     return 1;
 }
 
-static void give_answer(lua_State *L, const struct ledger_answer *a, const struct ledger_admit *request)
+static void give_answer(lua_State *L, const struct ledger_answer *a, const struct ledger_call *request)
 {
     lua_newtable(L);
     give_text(L, "says", str_of(says_words[a->says]));
@@ -334,7 +334,7 @@ static int bridge_admit(lua_State *L)
     struct ledger_answer answer;
     begin_answer();
     limits_field(L, 1, &limits);
-    struct ledger_admit request = {
+    struct ledger_call request = {
         .place = place_field(L, 1),
         .admission = number_field(L, 1, "admission"),
         .tool = text_field(L, 1, "tool"),
@@ -382,7 +382,7 @@ static int bridge_settle(lua_State *L)
     limits_field(L, 1, &limits);
     struct str fact = text_field(L, 1, "fact");
     facts_of(fact, &facts, &member);
-    struct ledger_settle request = {
+    struct ledger_call request = {
         .place = place_field(L, 1),
         .admission = number_field(L, 1, "admission"),
         .tool = text_field(L, 1, "tool"),

@@ -50,9 +50,9 @@ static struct hash128 hash(const char *text)
     return text ? hash_stable(str_of(text)) : (struct hash128){0, 0};
 }
 
-static struct ledger_admit admit_request(struct rules_case *t)
+static struct ledger_call admit_request(struct rules_case *t)
 {
-    return (struct ledger_admit){
+    return (struct ledger_call){
         .place = t->place,
         .admission = t->admission,
         .tool = str_of(t->tool),
@@ -82,7 +82,7 @@ static const char *asks_as(struct rules_case *t, const char *tool, const char *a
     snprintf(t->tool, sizeof(t->tool), "%s", tool);
     snprintf(t->arguments, sizeof(t->arguments), "%s", arguments);
     t->admission++;
-    struct ledger_admit request = admit_request(t);
+    struct ledger_call request = admit_request(t);
     request.so_far = so_far;
     memset(&t->changes, 0, sizeof(t->changes));
     session_admit(&t->session, &request, NULL, t->rate_wait_ms, t->now_ms, &t->answer, &t->changes);
@@ -97,7 +97,7 @@ static const char *asks(struct rules_case *t, const char *tool, const char *argu
 static bool settle_admission(struct rules_case *t, uint64_t admission, enum ledger_class class,
                              const char *result)
 {
-    struct ledger_settle request = {
+    struct ledger_call request = {
         .place = t->place,
         .admission = admission,
         .tool = str_of(t->tool),
@@ -884,7 +884,7 @@ static void a_repeated_admit_changes_nothing(void **state)
         struct ledger_answer again = {0};
         char first[64];
         snprintf(first, sizeof(first), "%s", asks_as(t, "get", "{1}", kinds[i]));
-        struct ledger_admit request = admit_request(t);
+        struct ledger_call request = admit_request(t);
         request.so_far = kinds[i];
         struct session before = t->session;
         memset(&t->changes, 0, sizeof(t->changes));
@@ -903,7 +903,7 @@ static void admit_past(struct rules_case *t, const char *tool, enum ledger_so_fa
     snprintf(t->tool, sizeof(t->tool), "%s", tool);
     snprintf(t->arguments, sizeof(t->arguments), "{1}");
     t->admission++;
-    struct ledger_admit request = admit_request(t);
+    struct ledger_call request = admit_request(t);
     request.so_far = so_far;
     session_admit(&t->session, &request, &past, 0, t->now_ms, &t->answer, &t->changes);
 }
@@ -918,7 +918,7 @@ static void a_halt_of_invalid_calls_is_repeated_as_it_was(void **state)
         invalid(t, "create", arguments);
     }
     assert_string_equal(verdict(&t->answer), "halt retry_budget_exceeded");
-    struct ledger_admit request = admit_request(t);
+    struct ledger_call request = admit_request(t);
     request.so_far = LEDGER_SO_FAR_INVALID;
     session_admit(&t->session, &request, NULL, 0, t->now_ms, &t->answer, &t->changes);
     assert_string_equal(verdict(&t->answer), "halt retry_budget_exceeded");
@@ -934,7 +934,7 @@ static void a_sibling_of_calls_that_insist_ends_no_chain(void **state)
         admit_past(t, "create", LEDGER_SO_FAR_INVALID, LEDGER_RUN, CODE_NONE);
     assert_string_equal(invalid(t, "create", "{2}"), "repair");
     assert_int_equal(t->answer.attempts_left, 0);
-    struct ledger_admit request = admit_request(t);
+    struct ledger_call request = admit_request(t);
     request.so_far = LEDGER_SO_FAR_INVALID;
     session_admit(&t->session, &request, NULL, 0, t->now_ms, &t->answer, &t->changes);
     assert_string_equal(verdict(&t->answer), "repair");
@@ -959,7 +959,7 @@ static void a_refusal_is_repeated_as_it_was(void **state)
     runs(t, "get", "{1}", "r");
     runs(t, "get", "{1}", "r");
     assert_string_equal(asks(t, "get", "{1}"), "refuse loop");
-    struct ledger_admit request = admit_request(t);
+    struct ledger_call request = admit_request(t);
     runs_other(t, LEDGER_EFFECTS_WRITE, "set", "{1}"); /* now it would run */
     request.tool = STR_LIT("get");
     request.arguments = hash("{1}");
