@@ -94,7 +94,8 @@ void entry_forget(struct ledger_entry *entry)
 
 /* ---- the commit ---- */
 
-#define RENEWALS 32u /* of the time to live, in its length: not with every commit */
+#define COMMIT_KEEP_BYTES 4096u /* of details, for the next commit: a session that is idle holds no more */
+#define RENEWALS          32u   /* of the time to live, in its length: not with every commit */
 
 void commit_begin(struct ledger_entry *e)
 {
@@ -104,6 +105,13 @@ void commit_begin(struct ledger_entry *e)
     c->writes.len = c->bytes.len = c->gave_up.len = 0;
     c->journal_from = e->begun ? e->session.journal_count : 0;
     c->ids_from = e->begun ? e->parts.ids.len : 0;
+}
+
+void commit_end(struct ledger_entry *e)
+{
+    e->busy = false;
+    if (e->commit.bytes.cap > COMMIT_KEEP_BYTES)
+        buf_clear(&e->commit.bytes);
 }
 
 void commit_take_changes(struct ledger_entry *e)

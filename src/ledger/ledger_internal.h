@@ -160,6 +160,8 @@ void entry_set_looped(struct ledger_entry *entry, struct str tool);
 void entry_forget(struct ledger_entry *entry);
 
 void commit_begin(struct ledger_entry *entry);
+/* The load or the commit is over: the entry is not busy any more. */
+void commit_end(struct ledger_entry *entry);
 /* Takes over the ledger's `changes`, of the request applied last. */
 void commit_take_changes(struct ledger_entry *entry);
 /* A field of the details; `value` at NULL: it goes. */

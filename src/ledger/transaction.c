@@ -343,7 +343,7 @@ static void on_ended(struct store_request *store)
         take_load(e);
     else
         take_commit(e);
-    e->busy = false;
+    commit_end(e);
     transaction_run(e);
 }
 
@@ -418,7 +418,7 @@ void transaction_run(struct ledger_entry *e)
             if (!run_once(e, now_ms))
                 return;
         }
-        e->busy = false;
+        commit_end(e);
     }
     e->age_checked = !STAILQ_EMPTY(&e->queue);
 }
