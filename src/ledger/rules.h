@@ -74,7 +74,7 @@ const struct session_call *session_find(const struct session *session,
                                         uint64_t admission); /* NULL: not in the window */
 uint32_t session_tool(struct str name); /* the hash that calls, chains and counters have of a tool */
 
-/* ---- names on the wire and in the journal (ledger_names.c) ---- */
+/* ---- names on the wire and in the journal (codec.c) ---- */
 struct str ledger_code_name(enum session_code code);
 struct str ledger_outcome_name(enum session_outcome outcome);
 struct str ledger_label_name(uint8_t label);
