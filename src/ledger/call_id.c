@@ -5,37 +5,24 @@
 #include "base/log.h"
 #include "io/file.h"
 
-#include <endian.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <unistd.h>
 
-#define CALL_ID_BYTES        32u
-#define CALL_ID_SIGNED_BYTES 24u /* session and admission */
-#define GROUP_BYTES          3u  /* in 4 characters */
-#define GROUP_CHARS          4u
+#define CALL_ID_BYTES 32u
+#define GROUP_BYTES   3u /* in 4 characters */
+#define GROUP_CHARS   4u
 
 static const char alphabet[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
 
-static void put_u64(uint8_t *at, uint64_t n)
-{
-    n = htole64(n);
-    memcpy(at, &n, sizeof(n));
-}
+/* What is written: session (high, low), admission and MAC, little-endian as in memory; the last word has the
+ * zero byte that completes the last group. */
+#define CALL_ID_WORDS (CALL_ID_BYTES / sizeof(uint64_t) + 1)
 
-static uint64_t get_u64(const uint8_t *at)
+static uint64_t mac(const struct call_id_key *key, const uint64_t words[CALL_ID_WORDS], uint32_t uid)
 {
-    uint64_t n;
-    memcpy(&n, at, sizeof(n));
-    return le64toh(n);
-}
-
-static uint64_t mac(const struct call_id_key *key, const uint8_t bytes[CALL_ID_SIGNED_BYTES], uint32_t uid)
-{
-    uint8_t message[CALL_ID_SIGNED_BYTES + 8];
-    memcpy(message, bytes, CALL_ID_SIGNED_BYTES);
-    put_u64(message + CALL_ID_SIGNED_BYTES, uid);
+    uint64_t message[] = {words[0], words[1], words[2], uid};
     return siphash(key->bytes, (struct str){(const char *)message, sizeof(message)});
 }
 
@@ -43,13 +30,10 @@ static uint64_t mac(const struct call_id_key *key, const uint8_t bytes[CALL_ID_S
 void call_id_write(const struct call_id_key *key, const struct call_id *id,
                    char out[LEDGER_CALL_ID_CHARS + 1])
 {
-    uint8_t bytes[CALL_ID_BYTES + 1] = {0};
-    put_u64(bytes, id->session.high);
-    put_u64(bytes + 8, id->session.low);
-    put_u64(bytes + 16, id->admission);
-    put_u64(bytes + CALL_ID_SIGNED_BYTES, mac(key, bytes, id->uid));
+    uint64_t words[CALL_ID_WORDS] = {id->session.high, id->session.low, id->admission};
+    words[3] = mac(key, words, id->uid);
     for (size_t i = 0; i * GROUP_BYTES < CALL_ID_BYTES; i++) {
-        const uint8_t *from = bytes + i * GROUP_BYTES;
+        const uint8_t *from = (const uint8_t *)words + i * GROUP_BYTES;
         uint32_t group = (uint32_t)from[0] << 16 | (uint32_t)from[1] << 8 | from[2];
         char *to = out + i * GROUP_CHARS;
         to[0] = alphabet[group >> 18];
@@ -57,40 +41,39 @@ void call_id_write(const struct call_id_key *key, const struct call_id *id,
         to[2] = alphabet[group >> 6 & 63];
         to[3] = alphabet[group & 63];
     }
-    out[LEDGER_CALL_ID_CHARS] = '\0'; /* over the character of the byte that is none */
+    out[LEDGER_CALL_ID_CHARS] = '\0'; /* over the character of the zero byte */
 }
 
 bool call_id_read(const struct call_id_key *key, struct str text, struct call_id *id)
 {
-    uint8_t bytes[CALL_ID_BYTES + 1];
+    uint64_t words[CALL_ID_WORDS] = {0};
     char padded[LEDGER_CALL_ID_CHARS + 1];
     if (text.len != LEDGER_CALL_ID_CHARS)
         return false;
     memcpy(padded, text.at, LEDGER_CALL_ID_CHARS);
     padded[LEDGER_CALL_ID_CHARS] = 'A';
     for (size_t i = 0; i * GROUP_BYTES < CALL_ID_BYTES; i++) {
-        const uint8_t *from = (const uint8_t *)padded + i * GROUP_CHARS;
+        uint8_t *to = (uint8_t *)words + i * GROUP_BYTES;
         uint32_t group = 0;
         for (unsigned k = 0; k < GROUP_CHARS; k++) {
-            const char *digit = memchr(alphabet, from[k], sizeof(alphabet) - 1);
+            const char *digit = memchr(alphabet, padded[i * GROUP_CHARS + k], sizeof(alphabet) - 1);
             if (!digit)
                 return false;
             group = group << 6 | (uint32_t)(digit - alphabet);
         }
-        bytes[i * GROUP_BYTES] = (uint8_t)(group >> 16);
-        bytes[i * GROUP_BYTES + 1] = (uint8_t)(group >> 8);
-        bytes[i * GROUP_BYTES + 2] = (uint8_t)group;
+        to[0] = (uint8_t)(group >> 16);
+        to[1] = (uint8_t)(group >> 8);
+        to[2] = (uint8_t)group;
     }
-    id->session = (struct hash128){get_u64(bytes), get_u64(bytes + 8)};
-    id->admission = get_u64(bytes + 16);
-    return !bytes[CALL_ID_BYTES] && id->admission &&
-           get_u64(bytes + CALL_ID_SIGNED_BYTES) == mac(key, bytes, id->uid);
+    id->session = (struct hash128){words[0], words[1]};
+    id->admission = words[2];
+    return !words[4] && id->admission && words[3] == mac(key, words, id->uid);
 }
 
 void call_id_key_make(struct call_id_key *key)
 {
-    put_u64(key->bytes, hash_random());
-    put_u64(key->bytes + 8, hash_random());
+    uint64_t words[] = {hash_random(), hash_random()};
+    memcpy(key->bytes, words, sizeof(words));
 }
 
 /* Under another name first, so that no reader sees half a key. */
