@@ -20,13 +20,13 @@ enum known_tool {
 };
 
 enum known_list { /* a tool may be of a kind and in any of these */
-    KNOWN_POLLS = KNOWN_KINDS,
-    KNOWN_STEPS,
-    KNOWN_STEP_VERBS,
-    KNOWN_STEP_ENDS,
-    KNOWN_LABELS,
-    KNOWN_COMMAND_LABELS,
-    KNOWN_LISTS
+                  KNOWN_POLLS = KNOWN_KINDS,
+                  KNOWN_STEPS,
+                  KNOWN_STEP_VERBS,
+                  KNOWN_STEP_ENDS,
+                  KNOWN_LABELS,
+                  KNOWN_COMMAND_LABELS,
+                  KNOWN_LISTS
 };
 
 enum known_tool known_tools_find(struct str name);

@@ -351,8 +351,8 @@ void quarantine_write_status(const struct quarantine *q, struct json_out *out,
     arena_free(arena);
 }
 
-/* ---- what confined processes cannot read: upstream/confine/confine.c hides it. A path that a policy computes is not
- * found ---- */
+/* ---- what confined processes cannot read: upstream/confine/confine.c hides it. A path that a policy
+ * computes is not found ---- */
 
 #define POLICY_TEXT_BYTES 1048576u /* the rest of a longer policy is not searched */
 

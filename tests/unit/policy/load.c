@@ -254,10 +254,12 @@ static void the_gateway_is_a_file_of_its_own(void **state)
     (void)state;
     assert_null(
         load("return gateway { instructions = 'Be kind.', prepare_tools = function(defs) return defs end }"));
-    assert_true(policy_set_gateway(loaded)->hooks[HOOK_PREPARE] && str_is(policy_set_gateway(loaded)->file, "p.lua"));
+    assert_true(policy_set_gateway(loaded)->hooks[HOOK_PREPARE] &&
+                str_is(policy_set_gateway(loaded)->file, "p.lua"));
     assert_true(str_is(policy_set_gateway(loaded)->instructions, "Be kind."));
     load("return tool 't' {}");
-    assert_true(!policy_set_gateway(loaded)->hooks[HOOK_PREPARE] && policy_set_gateway(loaded)->instructions.len == 0);
+    assert_true(!policy_set_gateway(loaded)->hooks[HOOK_PREPARE] &&
+                policy_set_gateway(loaded)->instructions.len == 0);
 }
 
 /* ---- folders -------------------------------------------------------------------------- */
