@@ -51,7 +51,9 @@ static void set_place(struct call *c)
     const struct call_request *r = &c->request;
     const struct config *config = &c->generation->config;
     bool reports = r->mode == CALL_REPORT;
-    struct str key = call_session_key(c->arena, config, r->peer, r->session, r->connection);
+    struct str key = STR_NONE;
+    if (!reports || !r->session.len)
+        key = call_session_key(c->arena, config, r->peer, r->session, r->connection);
     c->place = (struct ledger_place){
         .session = reports ? STR_NONE : key,
         .uid = r->peer ? r->peer->uid : 0,
@@ -643,6 +645,29 @@ static const struct stage {
 };
 #define STAGE_COUNT (sizeof(stages) / sizeof(stages[0]))
 
+/* ---- where the time went ---- */
+
+/* Consecutive stages of one part need one reading of the clock. */
+static void enter_part(struct call *c, enum call_part part)
+{
+    if (!c->part_began_ns || part == c->part)
+        return;
+    int64_t now_ns = clock_mono_ns();
+    c->timing.part_ns[c->part] += now_ns - c->part_began_ns;
+    c->part_began_ns = now_ns;
+    c->part = part;
+}
+
+/* After the last part comes the feedback, if there is one. */
+static void end_timing(struct call *c)
+{
+    if (!c->part_began_ns)
+        return;
+    int64_t now_ns = verdict_replaces_result(&c->verdict) ? clock_mono_ns() : c->part_began_ns;
+    c->timing.total_ns = now_ns - c->began_ns;
+    c->outcome.timing = &c->timing;
+}
+
 static void finish(struct call *c)
 {
     struct str names[TOOL_LOOKUP_ALL_MAX] __attribute__((uninitialized));
@@ -656,7 +681,7 @@ static void finish(struct call *c)
                                 .alias = is_plain_name ? STR_NONE : outcome->alias,
                                 .suggestions = names};
     const struct error_class_info *class = error_class_info(c->verdict.class);
-    call_enter_part(c, CALL_PARTS);
+    enter_part(c, CALL_PARTS);
     if (c->verdict.class == CLASS_UNKNOWN_TOOL)
         feedback.name_count = tool_lookup_suggest(c, &c->request, names, &feedback.suggestion_count);
     c->verdict.ran = c->ran;
@@ -677,7 +702,7 @@ static void finish(struct call *c)
         outcome->input_requests = c->upstream->answer.input;
     if (outcome->input_requests)
         call_ask_reopen(c);
-    call_end_timing(c);
+    end_timing(c);
     if (c->gate->metrics && !c->request.dry_run)
         metrics_count_call(c->gate->metrics, c);
     if (c->gate->busy && c->time.ran && !c->request.dry_run &&
@@ -713,9 +738,9 @@ static bool advance(struct call *c)
         /* A retry takes time only if it waits, and a check that passed is settled by its report. */
         bool settled_later = c->request.mode == CALL_CHECK && !verdict_is_decided(&c->verdict);
         if (stage->enter != retry && !(stage->enter == settle && settled_later))
-            call_enter_part(c, stage->part);
+            enter_part(c, stage->part);
         if (stage->enter(c) == STEP_WAIT) {
-            call_enter_part(c, waits_for(stage));
+            enter_part(c, waits_for(stage));
             return false;
         }
         call_leave_stage(c, stage->name);
@@ -728,10 +753,10 @@ void call_resume(void *owner)
 {
     struct call *c = owner;
     const struct stage *stage = &stages[c->stage];
-    call_enter_part(c, stage->part);
+    enter_part(c, stage->part);
     enum step step = stage->resume ? stage->resume(c) : STEP_NEXT;
     if (step == STEP_WAIT) {
-        call_enter_part(c, waits_for(stage));
+        enter_part(c, waits_for(stage));
         return;
     }
     if (step == STEP_RETRY) {
@@ -822,8 +847,8 @@ void call_cancel(struct call *c)
     if (c->gate->decisions && !c->request.dry_run) {
         verdict_set(&c->verdict, CLASS_CANCELLED, STR_LIT("cancelled"), STR_NONE, STR_NONE);
         c->verdict.stage = stages[c->stage].name;
-        call_enter_part(c, CALL_PARTS);
-        call_end_timing(c);
+        enter_part(c, CALL_PARTS);
+        end_timing(c);
         decision_log_call(c->gate->decisions, c);
     }
     c->cancelled = c->finished = true;

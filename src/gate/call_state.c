@@ -163,29 +163,6 @@ void call_leave_stage(struct call *c, const char *stage)
         call_span_stage(c, stage);
 }
 
-/* ---- where the time went ---- */
-
-/* Consecutive stages of one part need one reading of the clock. */
-void call_enter_part(struct call *c, enum call_part part)
-{
-    if (!c->part_began_ns || part == c->part)
-        return;
-    int64_t now_ns = clock_mono_ns();
-    c->timing.part_ns[c->part] += now_ns - c->part_began_ns;
-    c->part_began_ns = now_ns;
-    c->part = part;
-}
-
-/* After the last part comes the feedback, if there is one. */
-void call_end_timing(struct call *c)
-{
-    if (!c->part_began_ns)
-        return;
-    int64_t now_ns = verdict_replaces_result(&c->verdict) ? clock_mono_ns() : c->part_began_ns;
-    c->timing.total_ns = now_ns - c->began_ns;
-    c->outcome.timing = &c->timing;
-}
-
 /* The log of calls, without their arguments: a pass without `would` at debug, the rest at info. */
 void call_log_end(const struct call *c)
 {

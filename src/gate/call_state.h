@@ -149,9 +149,6 @@ void call_discard_unless_enforced(struct call *call);
 
 /* A stage has ended: keeps which one decided, and its trace and span. */
 void call_leave_stage(struct call *call, const char *name);
-/* Where the time goes from now on. Consecutive stages of one part need one reading of the clock. */
-void call_enter_part(struct call *call, enum call_part part);
-void call_end_timing(struct call *call);
 /* The log of calls, without their arguments. */
 void call_log_end(const struct call *call);
 

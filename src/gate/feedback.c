@@ -320,7 +320,7 @@ static void write_invalid_arguments(struct feedback *f)
                  "still works with correct arguments.");
         return;
     }
-    put_named(f, " was not run: ");
+    PUT(f, foreign(f, f->name), STR_LIT(" was not run: "));
     if (count) {
         buf_int(&f->out, (int64_t)count);
         PUT(f, count == 1 ? STR_LIT(" problem") : STR_LIT(" problems"), STR_LIT(" with its arguments.\n"));

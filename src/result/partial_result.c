@@ -8,12 +8,12 @@
 #define NUMBER_MAX 1000000000
 
 #define COUNT(words)           (sizeof(words) / sizeof(*(words)))
-#define IS_ONE_OF(text, words) (result_name_index(text, "_--", words, COUNT(words)) < COUNT(words))
+#define IS_ONE_OF(text, words) (result_name_index(text, "_-", words, COUNT(words)) < COUNT(words))
 
 /* Without case, "_" and "-": "hasMore" is "has_more". */
 static bool is_same_name(struct str key, const char *name)
 {
-    return result_name_index(key, "_--", &name, 1) == 0;
+    return result_name_index(key, "_-", &name, 1) == 0;
 }
 
 /* What an answer says about the rest. */

@@ -214,14 +214,23 @@ const char *result_parse_error(const struct result *result)
     return began && !closed ? "truncated_response" : "invalid_json";
 }
 
+static bool is_separator(char c, const char *separators)
+{
+    return c && strchr(separators, c);
+}
+
 size_t result_name_index(struct str name, const char *separators, const char *const *names, size_t count)
 {
+    char first = name.len ? ascii_lower(name.at[0]) : '\0';
+    bool begins_odd = is_separator(first, separators);
     size_t i = 0;
     for (; i < count; i++) {
         const char *wanted = names[i];
         size_t at = 0;
+        if (first != *wanted && !begins_odd) /* nearly always */
+            continue;
         for (; at < name.len; at++) {
-            if (name.at[at] == separators[0] || name.at[at] == separators[1] || name.at[at] == separators[2])
+            if (is_separator(name.at[at], separators))
                 continue;
             if (!*wanted || ascii_lower(name.at[at]) != *wanted)
                 break;
