@@ -508,6 +508,10 @@ void arguments_check_schema(struct arguments *args)
     }
     if (args->problems.errors)
         return;
+    if (tool->coerce.floats) { /* valid as they are, but a server in a strict language takes no 30.0 for 30 */
+        static const struct coerce_options floats = {.floats = true};
+        args->now = schema_coerce(tool->input_schema, args->now, &floats, args->arena, &args->work);
+    }
     if (tool->contradictory && !args->problems.count)
         advise(args, tool->contradictory);
     if (remarks.local_times)

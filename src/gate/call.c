@@ -371,6 +371,8 @@ static enum step upstream_answered(struct call *c)
         if (a->reached && !c->tool->idempotent) {
             detail = ARENA_JOIN(c->arena, detail, STR_LIT("; the call may have taken effect"));
             hint = CALL_HINT_CHECK_FIRST;
+        } else if (!a->reached && a->after_s > 0) {
+            detail = ARENA_JOIN(c->arena, detail, STR_LIT("; the call did not run"));
         }
         verdict_set(v, CLASS_TRANSIENT, a->code, detail, hint);
         v->after_s = a->after_s;

@@ -472,7 +472,7 @@ const struct http_failure http_failures[] = {
 
 bool http_response_is_transient(int status)
 {
-    return status == 408 || status == 425 || status == 429 || status >= 500;
+    return status == 408 || status == 425 || status == HTTP_TOO_MANY || status >= 500;
 }
 
 /* RFC 9457's problem details, {"error": {"message"}}, {"message"}, {"errors": […]}. An object inside often
@@ -525,7 +525,7 @@ static void read_error(struct upstream_call *run, const struct http_call *call, 
     run->answer->quoted = http_response_error_message(run->arena, call->type, body);
     if (http_response_is_transient(status))
         upstream_call_answer(run, UPSTREAM_TRANSIENT, code, STR_FMT " answered with status %d%s",
-                             STR_ARG(from), status, status == 429 ? ": too many requests" : "");
+                             STR_ARG(from), status, status == HTTP_TOO_MANY ? ": too many requests" : "");
     else if (status == 401 || status == 403)
         upstream_call_answer(run, status == 401 ? UPSTREAM_UNAVAILABLE : UPSTREAM_REFUSED, code,
                              STR_FMT " denies access (status %d): the operator may have to set other "
@@ -596,7 +596,7 @@ static void read_answer(struct upstream_call *run, const struct http_call *call)
     struct str body = arena_dup(run->arena, buf_view(&call->body));
     struct json *value = ARENA_NEW(run->arena, struct json);
     body = secrets_redact(run->arena, &call->secrets, body);
-    run->answer->reached = true;
+    run->answer->reached = call->status != HTTP_TOO_MANY;
     run->answer->after_s = call->after_s;
     if (call->status < 200 || call->status > 299) {
         read_error(run, call, body);

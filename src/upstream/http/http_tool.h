@@ -18,6 +18,7 @@
 #define HTTP_BODY_BYTES   16777216u /* of an answer */
 #define HTTP_URL_BYTES    8192u     /* as sent, with its query */
 #define HTTP_QUOTED_BYTES 2000u     /* of an error's message */
+#define HTTP_TOO_MANY     429       /* a status: the call was refused before anything ran */
 
 /* ERR_CONFIG: the spec can never make a request. */
 enum err http_tool_check(const struct http_spec *spec, bool has_upstream, struct why *why);

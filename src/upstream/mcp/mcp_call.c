@@ -87,6 +87,8 @@ void mcp_call_broken(struct pending_request *pending, const char *code, const ch
 void mcp_call_failed(struct pending_request *pending, const struct mcp_failure *failure)
 {
     pending->call->answer->after_s = failure->after_s;
+    if (strcmp(failure->code, "http_429") == 0) /* too many requests: refused before the tool ran */
+        pending->sent = false;
     quote(pending->call, failure->quoted);
     if (failure->quoted.len)
         log_event(LOG_WARN, "upstream_error", LOG_STR("upstream", pending->client->spec->name),
