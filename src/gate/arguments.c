@@ -81,6 +81,58 @@ static struct problem type_problem(struct arena *arena, const struct json *value
     return (struct problem){.code = "type", .message = message};
 }
 
+#define CALLS_IN_ONE_MAX 16u /* objects one after another in a text; with more it is no JSON */
+
+/* Where the object ends that the text begins with; 0: nowhere. */
+static size_t object_end(struct str text)
+{
+    size_t open = 0;
+    bool in_string = false;
+    for (size_t i = 0; i < text.len; i++) {
+        char c = text.at[i];
+        if (in_string && c == '\\')
+            i++;
+        else if (c == '"')
+            in_string = !in_string;
+        else if (!in_string && (c == '{' || c == '['))
+            open++;
+        else if (!in_string && (c == '}' || c == ']') && (!open || !--open))
+            return open ? 0 : i + 1;
+    }
+    return 0;
+}
+
+/* Some providers put the arguments of one call, or of several, one after another: {…}{…}. The same object
+ * again and empty ones add nothing. NULL: that is not what the text holds, or *problem says that the calls
+ * differ. */
+static const struct json *read_repeated(struct arguments *args, struct str text, struct problem *problem)
+{
+    const struct json *found = NULL;
+    unsigned objects = 0, different = 0;
+    for (; text.len && text.at[0] == '{' && objects < CALLS_IN_ONE_MAX; objects++) {
+        struct json read;
+        struct json_error error;
+        size_t end = object_end(text);
+        if (!end || json_parse(args->arena, (struct str){text.at, end}, NULL, &read, &error) != OK)
+            return NULL;
+        text = str_trim(str_from(text, end));
+        different += found && read.len && found->len && !json_equal(found, &read);
+        if (!found || !found->len)
+            found = json_keep(args->arena, read);
+    }
+    if (text.len || objects < 2)
+        return NULL;
+    if (!different && !(args->tool && tool_destroys(args->tool)))
+        return found;
+    *problem = (struct problem){
+        .code = "several",
+        .message = arena_printf(args->arena,
+                                "expected one object with the tool's parameters, got %u one after another: "
+                                "make a call of its own for each",
+                                objects)};
+    return NULL;
+}
+
 /* The value that the text holds. NULL: none, and *problem says why. */
 static const struct json *read_one(struct arguments *args, const struct json *value, struct problem *problem)
 {
@@ -88,8 +140,14 @@ static const struct json *read_one(struct arguments *args, const struct json *va
     struct json_cut cut;
     struct json_error error;
     struct str text = str_trim(json_str(value));
+    if (str_starts(text, "\xef\xbb\xbf")) /* a byte order mark */
+        text = str_trim(str_from(text, 3));
     if (json_parse(args->arena, text, NULL, &read, &error) == OK)
         return json_keep(args->arena, read);
+    const struct json *repeated = error.soft ? NULL : read_repeated(args, text, problem);
+    args->spelled |= repeated != NULL;
+    if (repeated || problem->code)
+        return repeated;
     enum json_spelling spelling =
         error.soft ? JSON_NOT_JSON : json_read_spelled(args->arena, text, &read, &cut);
     args->spelled |= spelling == JSON_SPELLED;
@@ -154,8 +212,10 @@ static void read_text(struct arguments *args)
         }
         return;
     }
-    if (json_is(value, JSON_OBJECT)) {
-        args->raw = value;
+    bool no_parameters =
+        json_is(value, JSON_ARRAY) && !value->len && args->tool && !declares_parameters(args->tool);
+    if (json_is(value, JSON_OBJECT) || no_parameters) {
+        args->raw = no_parameters ? no_arguments(args->arena) : value;
         return;
     }
     problems_add(&args->problems, value ? type_problem(args->arena, value, NULL) : problem);

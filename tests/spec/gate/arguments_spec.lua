@@ -64,6 +64,29 @@ describe("arguments that arrive as text", function()
   after_each(daemon.stop_all)
 
   local RIGHT = { path = "a", code = "x\ny" }
+
+  it("of two calls is refused: neither runs", function()
+    local said, words = refused("edit", as_text [[{"path":"a","code":"1"}{"path":"b","code":"1"}]])
+    assert.equal("several", said.messages[1].code)
+    assert.matches("2 one after another: make a call of its own for each", words, 1, true)
+    assert.equal("several", refused("erase", as_text [[{"path":"a"}{"path":"a"}]]).messages[1].code) -- it destroys
+    refused("edit", as_text(("{}"):rep(17)))
+  end)
+
+  it("hold a whole number without a point for a tool that takes whole numbers", function()
+    serve { ["open.lua"] = listener("open", OPEN) }
+    for sent, heard in pairs { ["30.0"] = "30", ["1e3"] = "1000", ["7"] = "7" } do
+      local _, _, words = call("open", '{"path":"1.0","limit":' .. sent .. "}")
+      assert.truthy(words:find('"limit":' .. heard .. "}", 1, true), words)
+      assert.truthy(words:find('"path":"1.0"', 1, true), words)
+    end
+  end)
+
+  it("that say that there are none are an empty object for a tool without parameters", function()
+    serve { ["list.lua"] = listener("list", NONE) }
+    assert.same({}, (call("list", "[]")))
+  end)
+
   local spelled = {
     { "as JSON", [[{"path":"a","code":"x\ny"}]] },
     { "as JSON, twice encoded", as_text [[{"path":"a","code":"x\ny"}]] },
@@ -71,6 +94,9 @@ describe("arguments that arrive as text", function()
     { "in a code fence", "```json\n{\"path\":\"a\",\"code\":\"x\\ny\"}\n```" },
     { "with a line break in a string", "{\"path\":\"a\",\"code\":\"x\ny\"}" },
     { "as a Python literal", [[{'path': 'a', "code": 'x\ny'}]] },
+    { "twice", [[{"path":"a","code":"x\ny"} {"path":"a","code":"x\ny"}]] },
+    { "behind an empty object", [[{}{"path":"a","code":"x\ny"}]] },
+    { "behind a byte order mark", "\239\187\191" .. [[{"path":"a","code":"x\ny"}]] },
   }
   for _, row in ipairs(spelled) do
     it("are read " .. row[1] .. ", and the patch replaces the whole", function()
