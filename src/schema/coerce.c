@@ -267,9 +267,13 @@ static bool is_spelled_float(const struct json *v)
 
 static bool holds_spelled_float(const struct json *v)
 {
-    bool found = is_spelled_float(v);
-    for (uint32_t i = 0; i < json_child_count(v) && !found; i++)
-        found = holds_spelled_float(json_child(v, i));
+    if (v->type < JSON_ARRAY)
+        return is_spelled_float(v);
+    bool found = false;
+    for (uint32_t i = 0; i < v->len && !found; i++) {
+        const struct json *child = json_child(v, i);
+        found = (child->type == JSON_NUMBER || child->type >= JSON_ARRAY) && holds_spelled_float(child);
+    }
     return found;
 }
 
@@ -708,9 +712,9 @@ const struct json *schema_coerce(const struct schema *schema, const struct json 
                                  struct schema_work *work)
 {
     static const struct coerce_options only_floats = {.floats = true};
-    struct coercer c = {.pass = pass_begin(schema, work), .arena = arena, .options = options};
     if (memcmp(options, &only_floats, sizeof(only_floats)) == 0 && !holds_spelled_float(instance))
         return instance;
+    struct coercer c = {.pass = pass_begin(schema, work), .arena = arena, .options = options};
     const struct json *coerced = coerce_value(&c, schema->root, instance);
     return c.pass.too_complex ? instance : coerced;
 }
