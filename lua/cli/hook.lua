@@ -195,6 +195,7 @@ local function on_after(e, call_id)
   if not verdict then return answer_failure(e, why, wrong) end
   local words, advice = verdict.text or "", verdict.advice or ""
   if verdict.verdict == "halt" then return say(answer.halt(e, words)) end
+  if verdict.code == "exit_code" then words = "" end -- the model reads the code and the output itself
   if verdict.verdict ~= "pass" and words ~= "" then return say(answer.block(e, words)) end
   words = words ~= "" and words or advice
   return say(words ~= "" and answer.note(e, words) or "")

@@ -93,6 +93,7 @@ static const struct {
     {"errors_field", "it has errors and no data"},
     {"http_status", "it has an HTTP error status"},
     {"error_text", "its text is an error message"},
+    {"exit_code", "its command failed"},
     {"rate_limited", "it is called too often"},
     {"timed_out", "it took too long"},
     {"overloaded", "the service behind it is overloaded"},

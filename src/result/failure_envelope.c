@@ -3,6 +3,7 @@
 #include "result/failure_envelope.h"
 
 #include "base/arena.h"
+#include "catalog/definition.h"
 #include "json/build.h"
 #include "json/write.h"
 
@@ -122,6 +123,7 @@ struct look {
     const struct envelope_call *call;
     bool good, bad, invalid;     /* it reports success, failure, {"valid": false} */
     bool is_error_object;        /* {"object": "error"} */
+    bool is_error_type;          /* {"type": "error"} */
     bool status_bad, status_odd; /* "error"; another word: the state of a thing */
     int64_t http;                /* an HTTP error status; 0: none */
     const struct json *error, *errors;
@@ -241,11 +243,51 @@ static bool is_status_error(const struct look *look)
     return is_told ? look->status_first || is_failure_only(look) : is_jsend || is_failure_only(look);
 }
 
+/* {"stdout": "", "stderr": "…", "exit_code": 2}, also with the code in `metadata`. Code 1 without any output
+ * says "no": grep found nothing. */
+static bool exits_badly(const struct look *look)
+{
+    static const char *const codes[] = {"exitcode", "returncode", "exitstatus"}, *const outputs[] = {
+                                                                                     "stdout", "stderr",
+                                                                                     "output",
+                                                                                     "aggregatedoutput"};
+    const struct json *code = FIND(look->object, codes);
+    int64_t n;
+    bool has_output = false, prints = false;
+    if (!code)
+        code = FIND(json_get_text(look->object, "metadata"), codes);
+    for (uint32_t i = 0; i < look->object->len; i++) {
+        const struct json_member *m = &look->object->members[i];
+        bool is_output = m->value.type == JSON_STRING && IS_ONE_OF(m->key, outputs);
+        has_output |= is_output;
+        prints |= is_output && str_trim(json_str(&m->value)).len;
+    }
+    return code && has_output && json_int(code, &n) && n != 0 && (n != 1 || prints) && !is_poll(look) &&
+           !json_get_text(look->object, "id");
+}
+
+/* {"detail": "Not found."}: how web frameworks refuse, with nothing else in the object. */
+static bool says_no(struct str message)
+{
+    static const char *const starts[] = {"not found",
+                                         "authentication credentials",
+                                         "you do not have permission",
+                                         "method not allowed",
+                                         "method \"",
+                                         "invalid token"};
+    for (size_t i = 0; i < COUNT(starts); i++)
+        if (str_starts_nocase(message, starts[i]))
+            return true;
+    return envelope_text_failure(message);
+}
+
 /* The rule that the object fails by, or NULL. */
 static const char *failure_in(const struct look *look)
 {
     bool is_only = is_failure_only(look), has_message = look->message.len;
     bool is_told = look->error || look->errors || has_message;
+    if (exits_badly(look))
+        return "exit_code";
     if (look->good)
         return NULL;
     if (look->bad && !look->containers && (is_told || is_only || !look->record))
@@ -260,6 +302,8 @@ static const char *failure_in(const struct look *look)
         return "error_field";
     if (is_errors_list(look))
         return "errors_field";
+    if (is_only && has_message && (look->is_error_type || says_no(look->message)))
+        return look->is_error_type ? "error_field" : "error_text";
     bool has_title = json_str(json_get_text(look->object, "title")).len;
     return look->http && is_only && (look->error || has_message || has_title) ? "http_status" : NULL;
 }
@@ -516,6 +560,7 @@ static void look_at_member(struct look *look, const struct json_member *member, 
         return;
     case ABOUT:
         look->jsonrpc = look->jsonrpc || str_is(member->key, "jsonrpc");
+        look->is_error_type |= str_is(member->key, "type") && IS_ONE_OF(json_str(value), error_words);
         return;
     case RECORD:
         look->record = true;
@@ -574,6 +619,8 @@ struct envelope envelope_detect(struct arena *arena, const struct result *result
     if (!text.len)
         return json_is(value, JSON_OBJECT) ? of_object(arena, value, call, false) : e;
     const char *code = envelope_text_failure(text);
+    if (effects_guess(call->tool) != EFFECTS_READ && envelope_text_exit(text)) /* a file may end so, too */
+        return (struct envelope){.kind = ENVELOPE_FAILED, .code = "exit_code", .after_s = -1};
     if (!code && !envelope_text_asks(text))
         return e;
     e = envelope_of_message(text);

@@ -54,6 +54,10 @@ struct envelope envelope_of_message(struct str message);
 /* The code of a text that is an error message; NULL: it is not. */
 const char *envelope_text_failure(struct str text);
 
+/* A shell's answer says that its command failed: "Exit code: 2", "Process exited with code 127",
+ * "<returncode>1</returncode>". Code 1 without any output says "no": grep found nothing. */
+bool envelope_text_exit(struct str text);
+
 /* "rate_limited", "timed_out", … if the text or the HTTP status means a transient failure; NULL otherwise. */
 const char *envelope_text_transient(struct str text);
 const char *envelope_status_transient(int64_t http_status);

@@ -6,6 +6,10 @@
 #define LATER_MAX_BYTES  300u  /* of a text that only says "later" */
 #define FAILED_MAX_BYTES 300u  /* of a text that begins with "Failed to" */
 #define PHRASE_MAX_BYTES 2000u /* of a message that are searched for phrases */
+#define PAGE_MAX_BYTES   4000u /* of an error page of HTML */
+#define EXIT_HEAD_LINES  12u   /* lines of a shell's answer that are searched for its exit code, */
+#define EXIT_TAIL_BYTES  300u  /* and bytes at its end */
+#define EXIT_DIGITS      9u
 
 #define TRACEBACK_START "traceback (most recent call last):"
 
@@ -29,6 +33,7 @@ static const char *const failures[] = {
     "access denied", "permission denied", "access to this resource is denied", "invalid api key",
     "invalid api token", "invalid access token", "invalid or expired ", "unauthorized",
     "401 unauthorized", "403 forbidden", "404 not found", "\xe2\x9d\x8c", TRACEBACK_START,
+    "<tool_use_error>", "no replacement was performed", "missing required ",
     /* clang-format on */
 };
 
@@ -39,16 +44,16 @@ static const char *const laters[] = {"rate limit",          "too many requests",
 
 /* "Failed to …" by a tool; a person may fail to appear, too. */
 static const char *const verbs[] = {
-    "retriev", "fetch",   "get",     "load",     "read",    "writ",    "open",    "connect", "find",
-    "pars",    "initial", "launch",  "list",     "creat",   "delet",   "send",    "updat",   "execut",
-    "downloa", "query",   "search",  "access",   "add",     "apply",   "authent", "build",   "call",
-    "captur",  "click",   "clon",    "commit",   "compile", "complet", "convert", "copy",    "decod",
-    "edit",    "encod",   "establi", "evaluat",  "extract", "format",  "generat", "import",  "insert",
-    "install", "invok",   "join",    "lookup",   "make",    "making",  "merg",    "mov",     "navigat",
-    "obtain",  "perform", "post",    "process",  "publish", "push",    "queri",   "reach",   "remov",
-    "renam",   "render",  "reques",  "resolv",   "run",     "sav",     "schedul", "scrap",   "select",
-    "set",     "start",   "stop",    "stor",     "submit",  "upload",  "validat", "verif",   "calculat",
-    "communi", "analyz",  "comput",  "determin", "locate",  "log in",  "login",   "handl"};
+    "retriev", "fetch",   "get",     "load",    "read",     "writ",    "open",    "connect", "find",
+    "pars",    "initial", "launch",  "list",    "creat",    "delet",   "send",    "updat",   "execut",
+    "downloa", "query",   "search",  "access",  "add",      "apply",   "authent", "build",   "call",
+    "captur",  "click",   "clon",    "commit",  "compile",  "complet", "convert", "copy",    "decod",
+    "edit",    "encod",   "establi", "evaluat", "extract",  "format",  "generat", "import",  "insert",
+    "install", "invok",   "join",    "lookup",  "make",     "making",  "merg",    "mov",     "navigat",
+    "obtain",  "perform", "post",    "process", "publish",  "push",    "queri",   "reach",   "remov",
+    "renam",   "render",  "reques",  "resolv",  "run",      "sav",     "schedul", "scrap",   "select",
+    "set",     "start",   "stop",    "stor",    "submit",   "upload",  "validat", "verif",   "calculat",
+    "communi", "analyz",  "export",  "comput",  "determin", "locate",  "log in",  "login",   "handl"};
 
 /* The rest begins with such a verb in any of its forms: "to fetch", "fetching". */
 static bool begins_with_verb(struct str rest, bool gerund)
@@ -126,6 +131,91 @@ static bool reads_as_data(struct str text)
            text.len > (is_trace ? ENVELOPE_TRACE_MAX_BYTES : ENVELOPE_TEXT_MAX_BYTES);
 }
 
+/* The page of a proxy: "<title>502 Bad Gateway</title>". */
+static bool is_error_page(struct str text)
+{
+    static const char title[] = "<title>";
+    if (text.len > PAGE_MAX_BYTES ||
+        !BEGINS_WITH_ONE(text, ((const char *const[]){"<html", "<!doctype html"})))
+        return false;
+    const char *at = memmem(text.at, text.len, title, strlen(title));
+    const char *end = text.at + text.len;
+    at = at ? at + strlen(title) : end;
+    return end - at > 3 && (*at == '4' || *at == '5') && ascii_is_digit(at[1]) && ascii_is_digit(at[2]) &&
+           at[3] == ' ';
+}
+
+/* "bash: foo: command not found", "/bin/sh: 1: foo: not found", and nothing else. */
+static bool is_unknown_command(struct str text)
+{
+    static const char *const ends[] = {": command not found", ": not found"}, *const shells[] = {"sh", "bash",
+                                                                                                 "zsh",
+                                                                                                 "dash"};
+    struct str shell = {text.at, 0};
+    if (text.len > FAILED_MAX_BYTES || memchr(text.at, '\n', text.len))
+        return false;
+    while (shell.len < text.len && text.at[shell.len] != ':')
+        shell.len++;
+    const char *slash = memrchr(shell.at, '/', shell.len);
+    if (slash)
+        shell = str_from(shell, (size_t)(slash + 1 - shell.at));
+    for (size_t i = 0; i < sizeof(ends) / sizeof(*ends); i++)
+        if (text.len > strlen(ends[i]) && str_is(str_from(text, text.len - strlen(ends[i])), ends[i]))
+            return i == 0 || STR_IS_ONE_OF(shell, shells);
+    return false;
+}
+
+/* What follows the words with which a shell's tool tells the exit code, at the start of a line; -1: none. */
+static int64_t exit_code_of(struct str line)
+{
+    static const char *const words[] = {"exit code: ", "process exited with code ", "exit status ",
+                                        "<returncode>", "exited with code "};
+    for (size_t i = 0; i < sizeof(words) / sizeof(*words); i++) {
+        struct str number = str_from(line, strlen(words[i]));
+        int64_t code = 0;
+        size_t digits = 0;
+        if (!str_starts_nocase(line, words[i]))
+            continue;
+        for (; digits < number.len && digits < EXIT_DIGITS && ascii_is_digit(number.at[digits]); digits++)
+            code = code * 10 + (number.at[digits] - '0');
+        if (digits && (digits == number.len || !ascii_is_digit(number.at[digits])))
+            return code;
+    }
+    return -1;
+}
+
+bool envelope_text_exit(struct str text)
+{
+    static const char *const about[] = {"command:",         "directory:",           "chunk id:",
+                                        "wall time",        "original token count", "signal:",
+                                        "background pids:", "process group",        "total output lines"},
+                             *const labels[] = {"output:", "stdout:",  "stderr:",
+                                                "error:",  "<output>", "</output>"},
+                             *const nothing[] = {"", "(empty)", "(none)", "(no output)"};
+    int64_t code = -1;
+    bool output = false;
+    size_t number = 0;
+    for (size_t at = 0; at < text.len; number++) {
+        if (number == EXIT_HEAD_LINES) {
+            output = true;
+            if (text.len - at > EXIT_TAIL_BYTES) /* the line that the tail begins in is left out */
+                at = text.len - EXIT_TAIL_BYTES + first_line(str_from(text, text.len - EXIT_TAIL_BYTES)).len;
+        }
+        struct str line = str_trim(first_line(str_from(text, at)));
+        int64_t found = exit_code_of(line);
+        at += first_line(str_from(text, at)).len + 1;
+        if (found >= 0)
+            code = found;
+        if (found >= 0 || BEGINS_WITH_ONE(line, about))
+            continue;
+        for (size_t i = 0; i < sizeof(labels) / sizeof(*labels); i++)
+            if (str_starts_nocase(line, labels[i]))
+                line = str_trim(str_from(line, strlen(labels[i])));
+        output |= !STR_IS_ONE_OF(line, nothing);
+    }
+    return code > 1 || (code == 1 && output);
+}
+
 const char *envelope_text_failure(struct str text)
 {
     text = str_trim(text);
@@ -134,7 +224,7 @@ const char *envelope_text_failure(struct str text)
     bool is_later =
         text.len <= LATER_MAX_BYTES && !memchr(text.at, '\n', text.len) && BEGINS_WITH_ONE(text, laters);
     bool begins = is_later || BEGINS_WITH_ONE(text, failures) || failed_to(text) || is_error_line(text) ||
-                  is_exception(text);
+                  is_exception(text) || is_unknown_command(text) || is_error_page(text);
     return begins && !reads_as_data(text) ? "error_text" : NULL;
 }
 
