@@ -69,6 +69,6 @@ struct str trace_parent_span_id(struct str traceparent)
 
 uint8_t trace_parent_flags(struct str traceparent)
 {
-    return (uint8_t)(ascii_hex_value(traceparent.at[AT_FLAGS]) << 4 |
-                     ascii_hex_value(traceparent.at[AT_FLAGS + 1]));
+    return (uint8_t)((unsigned)ascii_hex_value(traceparent.at[AT_FLAGS]) * 16 +
+                     (unsigned)ascii_hex_value(traceparent.at[AT_FLAGS + 1]));
 }

@@ -263,7 +263,7 @@ static struct approval_request *take_ended(struct approvals *a)
 {
     struct approval_request *r;
     TAILQ_FOREACH (r, &a->requests, next)
-        if (r->is_ended) {
+        if (r->is_ended) { /* NOLINT(clang-analyzer-unix.Malloc): the one before was removed */
             TAILQ_REMOVE(&a->requests, r, next);
             break;
         }

@@ -305,7 +305,7 @@ static void set_masked(struct call_request *request, struct arena *arena, const 
     }
     request->masked = paths;
     request->masked_count = count;
-    if (!count || memchr(paths[0].at, '[', paths[0].len) || call->repeated ||
+    if (!count || !call->line || memchr(paths[0].at, '[', paths[0].len) || call->repeated ||
         !json_is(call->arguments, JSON_OBJECT))
         return;
     struct str text = json_str(json_path_get(call->arguments, paths[0]));

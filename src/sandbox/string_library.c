@@ -44,6 +44,13 @@ struct match {
 #define STEPS_PER_CHECK    1024u /* between two checks of the deadline */
 #define SET_BYTES_PER_STEP 8u    /* of [...]: a short one costs no more than any other character */
 
+/* Never NULL: the analyzer does not know that of Lua's. */
+static const char *text_argument(lua_State *L, int at, size_t *len)
+{
+    const char *text = luaL_checklstring(L, at, len);
+    return text ? text : "";
+}
+
 /* The caller handles a leading ^: the pattern passed to match begins after it. */
 static void match_init(struct match *m, lua_State *L, const char *subject, size_t len, const char *pattern,
                        size_t pattern_len)
@@ -391,7 +398,7 @@ static int push_captures(struct match *m, const char *s, const char *e)
 static int find_or_match(lua_State *L, bool find)
 {
     size_t len, plen;
-    const char *s = luaL_checklstring(L, 1, &len), *p = luaL_checklstring(L, 2, &plen);
+    const char *s = text_argument(L, 1, &len), *p = text_argument(L, 2, &plen);
     lua_Integer init = luaL_optinteger(L, 3, 1); /* 1-based; negative: from the end */
     init = init < 0 ? init + (lua_Integer)len : init - 1;
     init = init < 0 ? 0 : init > (lua_Integer)len ? (lua_Integer)len : init;
@@ -518,7 +525,7 @@ static void add_replacement(struct match *m, luaL_Buffer *b, const char *s, cons
 static int string_gsub(lua_State *L)
 {
     size_t len, plen;
-    const char *s = luaL_checklstring(L, 1, &len), *p = luaL_checklstring(L, 2, &plen);
+    const char *s = text_argument(L, 1, &len), *p = text_argument(L, 2, &plen);
     proxy_unwrap(L, 3);
     int type = lua_type(L, 3);
     if (type != LUA_TNUMBER && type != LUA_TSTRING && type != LUA_TFUNCTION && type != LUA_TTABLE)
@@ -564,7 +571,7 @@ static int call_stock(lua_State *L)
 static int string_rep(lua_State *L)
 {
     size_t len, between = 0, most = sandbox_memory_bytes(sandbox_of(L));
-    luaL_checklstring(L, 1, &len);
+    text_argument(L, 1, &len);
     double count = luaL_checknumber(L, 2);
     if (!lua_isnoneornil(L, 3))
         luaL_checklstring(L, 3, &between);
@@ -617,7 +624,7 @@ static const char *check_option(lua_State *L, const char *form, int at)
 static int string_format(lua_State *L)
 {
     size_t len;
-    const char *form = luaL_checklstring(L, 1, &len), *end = form + len;
+    const char *form = text_argument(L, 1, &len), *end = form + len;
     for (int at = 2; (form = memchr(form, '%', (size_t)(end - form))); form++) {
         if (*++form == '%')
             continue;

@@ -53,7 +53,7 @@ static void add_part(struct fast_regex *fast)
 static void add_range(struct fast_regex *fast, char from, char to)
 {
     fast->simple &= ((unsigned char)from | (unsigned char)to) < 128 && from <= to;
-    for (int b = from; b <= to && fast->simple; b++)
+    for (int b = (unsigned char)from; b <= (unsigned char)to && fast->simple; b++)
         fast->parts[fast->count - 1].set.bits[b / 64] |= (uint64_t)1 << (b % 64);
 }
 
