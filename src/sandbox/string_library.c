@@ -12,6 +12,7 @@
 #include "sandbox/freeze.h"
 #include "sandbox/sandbox.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #define MAGIC         "^$*+?.([%-"
@@ -48,7 +49,9 @@ struct match {
 static const char *text_argument(lua_State *L, int at, size_t *len)
 {
     const char *text = luaL_checklstring(L, at, len);
-    return text ? text : "";
+    if (!text)
+        abort();
+    return text;
 }
 
 /* The caller handles a leading ^: the pattern passed to match begins after it. */

@@ -157,9 +157,12 @@ return tool "%s" { description = "Do it.", effects = "%s", ids = { ["ids[]"] = s
   end)
 
   it("is refused to each of several calls that were sent at once", function()
+    local lines = {} -- in one write, so that the daemon reads all of them before it answers
     for id = 1, 4 do
-      client:say { jsonrpc = "2.0", id = id, method = "tools/call", params = { name = "show", arguments = { ids = { "x-1" } } } }
+      lines[id] = client_of.json.encode { jsonrpc = "2.0", id = id, method = "tools/call",
+                                params = { name = "show", arguments = { ids = { "x-1" } } } }
     end
+    client:say_line(table.concat(lines, "\n"))
     for id = 1, 4 do assert.is_true(client:answer(id).result.isError, id) end
   end)
 
