@@ -312,7 +312,7 @@ struct elicitation {
     struct consent consents[CONSENTS_MAX]; /* so far; the last one is being asked about */
     size_t count;
     struct timer deadline;
-    uint64_t id; /* of the request to the client; 0: none is on its way */
+    struct str id; /* of the request to the client; empty: none is on its way */
 };
 
 static enum request_status start(struct request *r, const struct call_request *request,
@@ -320,17 +320,12 @@ static enum request_status start(struct request *r, const struct call_request *r
 static enum request_status reply_call(struct request *r);
 static enum request_status reply_check(struct request *r);
 
-static struct str question_id(struct arena *arena, const struct elicitation *e)
-{
-    return arena_printf(arena, "toolgate/ask/%" PRIu64, e->id);
-}
-
 /* NULL: no question of the request is on its way. */
 static struct elicitation *asked(const struct request *r)
 {
     bool asks = r->method->handle == call_methods_call || r->method->handle == call_methods_check;
     struct elicitation *e = asks ? r->work : NULL;
-    return e && e->id ? e : NULL;
+    return e && e->id.len ? e : NULL;
 }
 
 void elicitation_take_back(struct request *r)
@@ -339,11 +334,10 @@ void elicitation_take_back(struct request *r)
     struct buf params = buf_in(r->arena);
     if (!e)
         return;
-    buf_printf(&params, "{\"requestId\":\"" STR_FMT "\",\"reason\":\"the call has ended\"}",
-               STR_ARG(question_id(r->arena, e)));
+    buf_printf(&params, "{\"requestId\":\"" STR_FMT "\",\"reason\":\"the call has ended\"}", STR_ARG(e->id));
     reply_notification(r->client, "notifications/cancelled", buf_view(&params));
     timer_clear(&e->deadline);
-    e->id = 0;
+    e->id = STR_NONE;
 }
 
 /* The connection may be gone: nothing is sent. */
@@ -391,13 +385,13 @@ static bool ask_user(struct request *r)
     if (!e || e->call.asks != CALL_ASKS_CONNECTION || v->kind != VERDICT_ASK || e->count == CONSENTS_MAX ||
         !v->stage || strcmp(v->stage, "check") != 0 || !consent_fits_form(v->detail, v->choices))
         return false;
-    e->id = ++questions;
+    e->id = arena_printf(r->arena, "toolgate/ask/%" PRIu64, ++questions);
     e->consents[e->count++] = (struct consent){.question = arena_dup(r->arena, v->detail)};
     r->cancel = cancel_question;
     timer_set(&e->deadline, r->client->server->loop, ELICITATION_MS, on_question_late, r);
     struct json_out out = json_out(conn_out(r->client->conn));
     json_open(&out, '{');
-    json_fields(&out, FIELD_TEXT("jsonrpc", "2.0"), FIELD_STR("id", question_id(r->arena, e)),
+    json_fields(&out, FIELD_TEXT("jsonrpc", "2.0"), FIELD_STR("id", e->id),
                 FIELD_TEXT("method", "elicitation/create"));
     json_field_open(&out, "params", '{');
     consent_write_form(&out, r->arena, v->detail, v->choices);
@@ -413,14 +407,14 @@ bool elicitation_answer(struct client *client, const struct json *message)
     const struct json *result = json_get_text(message, "result");
     struct request *r;
     LIST_FOREACH (r, &client->pending, link)
-        if (asked(r) && str_eq(question_id(r->arena, asked(r)), id))
+        if (asked(r) && str_eq(asked(r)->id, id))
             break;
     if (!r)
         return false;
     struct elicitation *e = r->work;
     struct consent *consent = &e->consents[e->count - 1];
     timer_clear(&e->deadline);
-    e->id = 0;
+    e->id = STR_NONE;
     if (!consent_read(r->arena, result, call_outcome(r->call)->verdict->choices, consent)) {
         give_up_question(r, result ? "the answer fits no schema that was sent"
                                    : "the client answered with an error");
