@@ -302,9 +302,10 @@ void quarantine_keep(struct quarantine *q, const struct policy_set *policies)
         }
         if (has_changed(policies, fault))
             continue;
-        fault->how_often =
-            arena_printf(q->arena, "it %s the process %u time%s", fault->crashed ? "crashed" : "stalled",
-                         fault->count, fault->count == 1 ? "" : "s");
+        if (!fault->how_often.len) /* else of a reload before */
+            fault->how_often =
+                arena_printf(q->arena, "it %s the process %u time%s", fault->crashed ? "crashed" : "stalled",
+                             fault->count, fault->count == 1 ? "" : "s");
         log_event(LOG_ERROR, held ? "policy_quarantined" : "policy_suspected",
                   LOG_STR("file", fault->stall.file), LOG_STR("why", fault->how_often),
                   LOG_TEXT("effect", held ? "its tool's calls fail" : "it runs until it does so again"),
