@@ -47,8 +47,7 @@ enum call_mode {
 /* Who answers what a policy asks of the user. */
 enum call_asks {
     CALL_ASKS_NOBODY,     /* the client has nobody: an operator may approve */
-    CALL_ASKS_CONNECTION, /* the server puts it to the client's user, and calls again (server/elicitation.h)
-                           */
+    CALL_ASKS_CONNECTION, /* the server puts it to the client's user, and calls again (call_methods.c) */
     CALL_ASKS_REPLY       /* the reply asks, and the client calls again with the answer (input_required) */
 };
 

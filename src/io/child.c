@@ -3,8 +3,7 @@
  * its number is used only for the group, while the group has members, as the
  * kernel does not reuse the number that long.
  *
- *   running ─▶ (child_terminate: stdin closed ─▶ SIGTERM ─▶ SIGKILL) ─▶ reaped ─▶ group empty? linger ─▶
- * ended
+ *   running ─▶ (child_terminate: stdin closed ─▶ SIGTERM ─▶ SIGKILL) ─▶ reaped ─▶ group is empty ─▶ ended
  */
 #include "io/child.h"
 

@@ -62,7 +62,7 @@ struct ledger_options {
 
 struct ledger_redis {
     struct loop *loop;
-    const char *address;       /* see address.h; borrowed for the call only, like the others */
+    const char *address;       /* see redis_address.h; borrowed for the call only, like the others */
     const char *password_file; /* NULL: what the address says */
     uint32_t timeout_ms;       /* 0: the default above */
 };
@@ -403,7 +403,7 @@ enum ledger_state ledger_turn(struct ledger *ledger, const struct ledger_turn *r
 void ledger_see(struct ledger *ledger, struct str session, const struct hash128 *ids, size_t count);
 
 /* Everything known of a session, as one JSON object {session, turn, step, goal, budgets, facts, history}; see
- * ledger/view.c. */
+ * session_json.c. */
 struct ledger_view {
     enum err error; /* ERR_NOT_FOUND: no such session */
     bool stand_in;  /* Redis is away: it is what this daemon counted meanwhile */

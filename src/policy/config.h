@@ -50,7 +50,7 @@ struct allow_rule { /* allow = { { users = {…}, groups = {…}, tools = {…} 
     struct name_globs prompts, resources; /* not given: all, unless `tools` is: then none */
 };
 
-/* Which changes of an upstream's tools take them out of service until they are accepted: pins/pins.h. */
+/* Which changes of an upstream's tools take them out of service until they are accepted: catalog/pins.h. */
 enum pins_mode { PINS_OFF, PINS_WARN, PINS_CHANGES, PINS_ALL };
 
 /* What the decision log records of a call, and where. */

@@ -1,4 +1,4 @@
-/* Rows are found and values are stored here; declare.c and config/key_table.c report what does not fit. */
+/* Rows are found and values are stored here; declare.c and key_table.c report what does not fit. */
 #include "policy/field.h"
 
 #include "base/arena.h"

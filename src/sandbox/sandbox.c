@@ -6,7 +6,7 @@
  * instruction after the pcall raises again. Jumping out of the signal handler
  * would be undefined, so everything that a hook cannot interrupt is excluded:
  * xpcall, newproxy, coroutines, metatables, load; the pattern functions and
- * table.sort are replaced (string_library.c, table_library.c).
+ * table.sort are replaced (string_library.c, libraries.c).
  */
 #include "sandbox/sandbox.h"
 #include "base/arena.h"

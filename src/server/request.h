@@ -144,7 +144,7 @@ enum err param_context(struct request *request, const struct json **out);
 /* 0 debug … 7 emergency; -1: no level of MCP. */
 int param_log_level(struct str name);
 
-/* OK, or ERR_PARSE after an error reply: `what` is only for operators (config/peer.h). */
+/* OK, or ERR_PARSE after an error reply: `what` is only for operators (policy/peer.h). */
 enum err param_require_operator(struct request *request, const char *what);
 
 /* "an array", "nothing": for `expected …, got …`. */

@@ -139,9 +139,8 @@ bool served_may_read(const struct config *config, const struct peer *peer, const
     return fits_any(&spec->resources, uri) && peer_may_read(config, peer, uri);
 }
 
-/* A '\1' is in no glob. One that fits the beginning alone, and with more of them than it has bytes, ends with
- * a
- * '*' there. */
+/* A '\1' is in no glob. One that fits the beginning alone, and with more of them than it has bytes, ends
+ * with a '*' there. */
 bool served_may_read_all(const struct config *config, const struct peer *peer,
                          const struct upstream_spec *spec, struct str template)
 {

@@ -102,7 +102,7 @@ struct upstream_spec *upstream_spec_copy(struct arena *arena, const struct upstr
 #define EXEC_WORDS_MAX     256u        /* in a policy */
 #define EXEC_ARG_MAX_BYTES 131071u     /* of one argument on a command line: Linux' limit */
 
-/* One element of the command line; "{path}" in it stands for that argument (exec_argv.h). */
+/* One element of the command line; "{path}" in it stands for that argument (exec/exec.h). */
 struct exec_word {
     struct str text;
     uint32_t group;  /* words of one group are included or omitted together; 0: a word by itself */

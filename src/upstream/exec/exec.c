@@ -1,6 +1,6 @@
 /*
  * The runner of commands: started for one call, without a shell, with the
- * arguments on the command line (exec_argv.h) or as one line of JSON on stdin.
+ * arguments on the command line (exec_argv.c) or as one line of JSON on stdin.
  * A command is killed with its whole process group when it takes too long,
  * writes too much, or is cancelled. EXEC_AT_ONCE run at once; the others queue
  * in order, and queueing counts as time of the call.

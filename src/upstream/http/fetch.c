@@ -225,7 +225,7 @@ static bool start_transfer(struct fetch *f)
     SET(CONNECTTIMEOUT_MS, (long)FETCH_CONNECT_MS);
     SET(TIMEOUT_MS, (long)r->total_ms);
     SET(PROTOCOLS_STR, "http,https");
-    SET(FOLLOWLOCATION, 0L); /* report does, to the same origin only */
+    SET(FOLLOWLOCATION, 0L); /* `report` follows, to the same origin only */
     SET(HTTP09_ALLOWED, 0L);
     SET(TCP_KEEPALIVE, 1L);
     if (r->ca_file)
