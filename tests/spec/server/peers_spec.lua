@@ -185,6 +185,25 @@ describe("the allow list", function()
     assert.truthy(select(2, gate:log():gsub("connection_refused", "")) < 20, gate:log())
   end)
 
+  it("keeps some of toolgate's methods for operators, and no others", function()
+    local gate = daemon.start { policies = both, config = "return { socket_mode = '0666' }" }
+    local client, kept = gate:connect(), {}
+    local offered = client:asks("initialize", { protocolVersion = "2025-11-25", capabilities = {},
+                                                clientInfo = { name = "spec", version = "1" } })
+    for _, method in ipairs(offered.capabilities.experimental["dev.toolgate/gate"].methods) do
+      local line = ('{"jsonrpc":"2.0","id":1,"method":"%s"}'):format(method)
+      local refused = client_of.json.decode(as_other(gate.socket, line)).error
+      if refused and refused.data and refused.data.name == "forbidden" then
+        assert.truthy(refused.message:find(method .. " is for the user that runs the daemon", 1, true), refused.message)
+        kept[#kept + 1] = method
+      end
+      local mine = client:ask(method, {}).error
+      assert.not_equal("forbidden", mine and mine.data and mine.data.name, method)
+    end
+    assert.same({ "toolgate/sessions", "toolgate/reload", "toolgate/pins", "toolgate/approvals", "toolgate/approve",
+                  "toolgate/deny" }, kept)
+  end)
+
   it("shows a policy's error, which may quote another user's arguments, to the operator alone", function()
     if me ~= 0 then return pending "becoming another user needs root" end
     local gate = daemon.start { policies = { ["echo.lua"] = (fixtures.echo:gsub("run =",
