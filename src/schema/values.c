@@ -25,11 +25,12 @@ static uint64_t mix(uint64_t h)
 }
 
 /* By the exact decimal, whose digits are hashed in parts: many numbers share a double (1.0000000000000000001,
- * …2), and an agent could send a list of them, which are compared each with each if they hash alike. */
+ * …2), and an agent could send a list of them, which are compared each with each if they hash alike. The
+ * exponent is seeded as well: one of 36 digits has room enough to choose what it hashes to. */
 static uint64_t hash_number(const struct json *v)
 {
     struct decimal d = decimal_of((struct str){v->text, v->len});
-    uint64_t h = mix((uint64_t)d.magnitude) + (uint64_t)(d.magnitude >> 64) * 2 + d.negative;
+    uint64_t h = hash_seeded((struct str){(const char *)&d.magnitude, sizeof(d.magnitude)}) + d.negative;
     char part[DIGITS_PART];
     size_t n = 0;
     for (size_t i = 0; i < d.digits.len; i++) {

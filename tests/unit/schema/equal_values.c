@@ -75,11 +75,38 @@ static void numbers_of_one_double_are_told_apart(void **state)
     many_numbers("1e-9999999999999999999", "");
 }
 
+/* What the table of hashes mixes with, backwards. */
+static uint64_t unmixed(uint64_t n)
+{
+    n = (n ^ n >> 29 ^ n >> 58) * 0xF1DE83E19937733Du;
+    return n ^ n >> 31 ^ n >> 62;
+}
+
+/* Without a seed these exponents hash alike, all of them. */
+static void exponents_cannot_be_chosen_to_hash_alike(void **state)
+{
+    __extension__ typedef unsigned __int128 wide;
+    const uint64_t billion = 1000000000;
+    struct buf list = {0};
+    (void)state;
+    for (uint64_t i = 0; i < NUMBERS; i++) {
+        wide exponent = ((wide)(i + 1) << 64 | unmixed(12345 - 2 * (i + 1))) - 1;
+        buf_printf(&list, "%c1e%llu%018llu", i ? ',' : '[',
+                   (unsigned long long)(exponent / (billion * billion)),
+                   (unsigned long long)(exponent % (billion * billion)));
+    }
+    buf_text(&list, "]");
+    buf_byte(&list, '\0');
+    assert_false(has_pair(list.at));
+    buf_clear(&list);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(spellings_of_a_number_are_equal),
         TEST(numbers_of_one_double_are_told_apart),
+        TEST(exponents_cannot_be_chosen_to_hash_alike),
     };
     return cmocka_run_group_tests_name("schema unique items", tests, NULL, NULL);
 }
