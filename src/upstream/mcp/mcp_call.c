@@ -37,7 +37,8 @@ __attribute__((format(printf, 4, 5))) static void end_call(struct pending_reques
     va_start(args, format);
     struct str sentence = arena_vprintf(call->arena, format, args);
     va_end(args);
-    if (outcome == UPSTREAM_UNAVAILABLE || strcmp(code, "unreachable") == 0)
+    if (outcome == UPSTREAM_UNAVAILABLE || strcmp(code, "unreachable") == 0 ||
+        strcmp(code, "http_429") == 0) /* too many requests: refused before the tool ran */
         call->answer->reached = false;
     upstream_call_refuse(call, outcome, code, STR_FMT, STR_ARG(sentence));
     call->finish(call);
@@ -87,8 +88,6 @@ void mcp_call_broken(struct pending_request *pending, const char *code, const ch
 void mcp_call_failed(struct pending_request *pending, const struct mcp_failure *failure)
 {
     pending->call->answer->after_s = failure->after_s;
-    if (strcmp(failure->code, "http_429") == 0) /* too many requests: refused before the tool ran */
-        pending->sent = false;
     quote(pending->call, failure->quoted);
     if (failure->quoted.len)
         log_event(LOG_WARN, "upstream_error", LOG_STR("upstream", pending->client->spec->name),
