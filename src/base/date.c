@@ -37,12 +37,13 @@ static int64_t days_since_1970(int64_t year, int month, int day)
     return era * 146097 + of_era * 365 + of_era / 4 - of_era / 100 + of_year - 719468;
 }
 
-/* Computed here, as the C library takes ten times as long, and policies compare times in each call. */
+/* -1: they are none. */
 static int two_digits(const char *at)
 {
     return ascii_is_digit(at[0]) && ascii_is_digit(at[1]) ? (at[0] - '0') * 10 + (at[1] - '0') : -1;
 }
 
+/* Computed here, as the C library takes ten times as long, and policies compare times in each call. */
 bool date_read(struct str text, int64_t *seconds)
 {
     if (text.len != DATE_BYTES || text.at[4] != '-' || text.at[7] != '-')
