@@ -5,6 +5,7 @@
  *   2 schema   coerce, JSON Schema: all problems at once          │ even if they refuse, the call
  *   3 rules    policy rules, normalise, format of ids             │ goes on to admit: the ledger
  *   4 admit    budgets, loops, seen ids ◀──▶ ledger              ◀┘ counts refused calls too
+ *     known    again, if another daemon has changed the session since 1
  *   5 check    the policy's check hook
  *   6 run      Lua, or an upstream; the agent itself before a report     ◀─┐ after a pause,
  *   7 judge    output schema, the policy's result hook, coverage           │ with retry in
@@ -88,7 +89,7 @@ static void read_past(struct call *c)
         r->arguments = json_keep(c->arena, kept);
 }
 
-/* A report goes on, as its tool has run. */
+/* Of a tool whose policy was late in the last calls. Not for a report: its tool has run. */
 static void refuse_busy(struct call *c)
 {
     const struct busy *busy = c->gate->busy;
@@ -255,7 +256,7 @@ static uint32_t reservation_ms(const struct call *c)
     return ms < UINT32_MAX - SETTLE_MS ? ms + SETTLE_MS : UINT32_MAX;
 }
 
-/* For the result hook, should the report of this check not repeat them. */
+/* The ledger keeps the arguments of a check for the result hook: the report need not repeat them. */
 static struct str open_arguments(const struct call *c)
 {
     if (c->request.mode != CALL_CHECK || (verdict_is_decided(&c->verdict) && !c->lax))
@@ -329,8 +330,13 @@ static enum step admit(struct call *c)
     return admit_answered(c);
 }
 
-/* The hooks of stage 1 saw the session before another daemon changed it: they are asked once more, so that a
- * tool that is hidden now does not run. */
+/*
+ * ---- 1 known, again ----
+ *
+ * Another daemon may have changed the session after the prepare hooks of stage 1 saw it. They then run once
+ * more, so that a tool that they hide now does not run.
+ */
+
 static enum step shown_still(struct call *c)
 {
     c->request.past = c->peek;
