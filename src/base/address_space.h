@@ -12,7 +12,7 @@
 /* A shorter text always has room: it is not looked for. */
 #define ADDRESS_SPACE_SMALL_BYTES 65536u
 
-/* `bytes` if there is room to handle a text of so many, else for how many there is room. All of them where
+/* `bytes` if there is room to handle a text of this many, else for how many there is room. All of them where
  * nothing limits the process, and where /proc cannot be read. */
 size_t address_space_for_text(size_t bytes);
 

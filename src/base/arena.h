@@ -46,7 +46,8 @@ size_t arena_malloc_count(void);
 
 /* The string itself, or its beginning and "…" if it is longer than `max` bytes. */
 struct str arena_truncate(struct arena *arena, struct str s, size_t max);
-/* The first line without surrounding white space, truncated likewise: for quoting in a sentence of ours. */
+/* The first line without surrounding white space, truncated in the same way: for quoting in a sentence of
+ * ours. */
 struct str arena_first_line(struct arena *arena, struct str s, size_t max);
 
 /* ARENA_JOIN(arena, STR_LIT("got "), got) joins a few strings without the cost of printf. */

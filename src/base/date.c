@@ -37,7 +37,7 @@ static int64_t days_since_1970(int64_t year, int month, int day)
     return era * 146097 + of_era * 365 + of_era / 4 - of_era / 100 + of_year - 719468;
 }
 
-/* -1: they are none. */
+/* -1: they are not two digits. */
 static int two_digits(const char *at)
 {
     return ascii_is_digit(at[0]) && ascii_is_digit(at[1]) ? (at[0] - '0') * 10 + (at[1] - '0') : -1;
@@ -222,7 +222,7 @@ struct header {
     uint32_t utc, standard, leaps, times, kinds, name_bytes;
 };
 
-/* False if it is none, or promises more than the file holds. `width`: bytes of a time. */
+/* False if it is not one, or promises more than the file holds. `width`: bytes of a time. */
 static bool read_header(struct str file, size_t width, struct header *h, size_t *block)
 {
     if (file.len < HEADER_BYTES || memcmp(file.at, "TZif", 4) != 0 || file.at[4] < '2')

@@ -35,7 +35,7 @@ static bool is_joiner(uint32_t c)
     return c == 0x200c || c == 0x200d;
 }
 
-/* The next character of a text; `length` is 0 for a byte that is no UTF-8. */
+/* Reads the next character of a text; `length` is 0 for a byte that is not UTF-8. */
 struct walk {
     const char *at, *end;
     uint32_t c, before; /* `before`: the last visible character; 0: none, or a joiner */
@@ -213,7 +213,7 @@ void printable_strip(struct buf *out, struct str text)
 #define CANCEL_TAG 0xe007fu
 #define TAGS_FIRST 0xe0020u
 
-/* A flag of a region is U+1F3F4, tags of its code, CANCEL TAG: the bytes of the tags; 0: it is none. */
+/* A flag of a region is U+1F3F4, tags of its code, CANCEL TAG: the bytes of the tags; 0: it is not one. */
 static size_t flag_tags(const char *at, const char *end)
 {
     const char *from = at;

@@ -40,7 +40,7 @@ void printable_strip(struct buf *out, struct str text);
 /* What is invisible in a text of data, such as a tool's result: zero-width, bidirectional and tag characters.
  * Unlike above, controls, soft hyphens, marks of direction and line separators are not, nor are the tags of a
  * flag, as all of them have a use in data. Returns "zero_width", "bidirectional" or "tags" for the first;
- * NULL: there is none. */
+ * NULL: none exists. */
 const char *printable_find_invisible(struct str text);
 
 /* Writes the text without what is invisible. */

@@ -1,4 +1,4 @@
-/* At most so many events a second, for log lines that a peer can cause; counts the suppressed ones. */
+/* At most this many events a second, for log lines that a peer can cause; counts the suppressed ones. */
 #ifndef TOOLGATE_BASE_RATE_LIMIT_H
 #define TOOLGATE_BASE_RATE_LIMIT_H
 

@@ -25,7 +25,7 @@
  * more than half of what is left, so that a slow one does not take it from all others. */
 #define CATALOG_PREPARE_MS    60u
 #define CATALOG_HOOK_LEAST_MS 5u   /* that a hook gets if anything is left */
-#define CATALOG_FAILED_MS     1000 /* for so long calls find the hidden tools of a list that failed */
+#define CATALOG_FAILED_MS     1000 /* for this long calls find the hidden tools of a list that failed */
 
 /* The list while it is made. */
 struct view {

@@ -377,7 +377,7 @@ struct pin_entry *pins_review_find(const struct pins_review *review, struct str 
 
 /* ---- at the end of an upstream ----------------------------------------------------- */
 
-/* The pins of this upstream that it offers no more, since the last week. */
+/* The pins of tools that this upstream stopped offering in the last week. */
 static size_t vanished(const struct pins_review *review, struct str upstream, struct arena *arena,
                        const struct pin ***out)
 {

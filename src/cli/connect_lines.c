@@ -150,7 +150,7 @@ static void greet_further(struct bridge *bridge)
 
 /* ---- tools ---- */
 
-/* Reads the tools of a tools/list's answer; false: they are the same as before, or there are none. */
+/* Reads the tools of a tools/list's answer; false: they are the same as before, or none exist. */
 static bool read_tools(struct bridge *bridge, struct str line)
 {
     static const struct json_limits limits = {.nodes = BRIDGE_LIST_NODES};

@@ -17,7 +17,7 @@ struct daemon_client;
 const char *daemon_client_default_socket(struct arena *arena);
 
 /* The connected socket, or a negative enum err; `why` has the command that starts a daemon. ERR_UNAVAILABLE:
- * nobody listens; ERR_CONFIG: the path is no socket of a daemon that this user may use. */
+ * no process listens; ERR_CONFIG: the path is no socket of a daemon that this user may use. */
 int daemon_client_socket(const char *path, struct why *why);
 
 /* `path` NULL: the default socket. Errors as above. Close with daemon_client_close, which takes NULL. */

@@ -27,9 +27,9 @@ int lua_spawner(lua_State *L);
 int lua_replay(lua_State *L);
 /* cli.hook(): a table of functions: the deadline, notes to the next hook, JSON as it was sent. */
 int lua_hook(lua_State *L);
-/* cli.lint(): likewise: the run, and what its checks in Lua ask. */
+/* cli.lint(): a table of functions: the run, and what its checks in Lua ask. */
 int lua_lint(lua_State *L);
-/* cli.test(): likewise: the run of examples, its coverage, changes of files. */
+/* cli.test(): a table of functions: the run of examples, its coverage, changes of files. */
 int lua_test(lua_State *L);
 
 /* The command that runs: its name begins errors. */
@@ -88,7 +88,7 @@ struct generation *lua_cli_build(const struct config_sources *sources,
 /* Prints errors and warnings to stderr, one a line. */
 void lua_cli_print_report(const struct generation_report *report);
 
-/* Adds an error for each mode "shadow" that is past its date; false: there is none. */
+/* Adds an error for each mode "shadow" that is past its date; false: none exists. */
 bool lua_cli_report_expired(const struct generation *generation, struct generation_report *report);
 
 #endif

@@ -171,8 +171,8 @@ int lua_cli_push_members(lua_State *L, const struct json *object)
 }
 
 /* The forms of an answer: its texts as a terminal may show them; "raw": its own texts, and the whole follows
- * as a line of JSON; "exact": likewise, with each null and number as it was written; "parts": its own texts,
- * and the JSON of each member follows as it was sent; "shown parts": likewise, of the answer that may be
+ * as a line of JSON; "exact": the same, with each null and number as it was written; "parts": its own texts,
+ * and the JSON of each member follows as it was sent; "shown parts": the same, of the answer that may be
  * shown; "members": see lua_cli_push_members. Returns how many values it has pushed. */
 static int push_answer(lua_State *L, struct arena *arena, const struct json *answer, int form_at)
 {
@@ -220,8 +220,8 @@ static int rpc(lua_State *L)
     return pushed;
 }
 
-/* cli.ask(socket, method, seconds): the answer, exactly; or nil, and why there is none. After so many seconds
- * the process ends; nil: after what daemon_client.h says. */
+/* cli.ask(socket, method, seconds): the answer, exactly; or nil, and why no answer came. After this many
+ * seconds the process ends; nil: after what daemon_client.h says. */
 static int ask(lua_State *L)
 {
     struct arena *arena = arena_new();
@@ -319,7 +319,7 @@ static int default_socket(lua_State *L)
 
 /* ---- text ------------------------------------------------------------------------- */
 
-/* cli.line(text, most): on one line, as a terminal may show it; of at most so many bytes, else with "…". */
+/* cli.line(text, most): on one line, as a terminal may show it; of at most this many bytes, else with "…". */
 static int line(lua_State *L)
 {
     struct buf out = {0};
@@ -341,7 +341,7 @@ static int lines(lua_State *L)
     return lua_cli_push_buf(L, &out);
 }
 
-/* cli.clip(text, columns): at most so many; and how many it takes. */
+/* cli.clip(text, columns): at most this many; and how many it takes. */
 static int clip(lua_State *L)
 {
     struct buf out = {0};
@@ -351,7 +351,7 @@ static int clip(lua_State *L)
     return 2;
 }
 
-/* cli.cut(text, bytes, end): at most so many, in whole characters; `end` is behind a text that was cut. */
+/* cli.cut(text, bytes, end): at most this many, in whole characters; `end` is behind a text that was cut. */
 static int cut(lua_State *L)
 {
     struct str text = lua_cli_str(L, 1);
@@ -415,7 +415,7 @@ static int now(lua_State *L)
     return 1;
 }
 
-/* cli.user_name(uid): nil: there is none. cli.user_id(name) likewise. */
+/* cli.user_name(uid): nil: none exists. cli.user_id(name) the same. */
 static int user_name(lua_State *L)
 {
     const struct passwd *entry = getpwuid((uid_t)luaL_checkinteger(L, 1));
@@ -548,7 +548,7 @@ struct str lua_command_summary(const char *name)
     return end ? (struct str){text.at, (size_t)(end - text.at)} : STR_NONE;
 }
 
-/* require "NAME": lua/cli/NAME.lua, once; likewise "FOLDER/NAME". */
+/* require "NAME": lua/cli/NAME.lua, once; or "FOLDER/NAME". */
 static int load_file(lua_State *L)
 {
     const char *name = luaL_checkstring(L, 1);

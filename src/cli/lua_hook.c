@@ -99,7 +99,7 @@ static int late(lua_State *L)
     return 0;
 }
 
-/* say(answer): writes the answer of this hook to stdout; nil and why: nobody reads it. */
+/* say(answer): writes the answer of this hook to stdout; nil and why: no process reads it. */
 static int say(lua_State *L)
 {
     struct str answer = lua_cli_str(L, 1);
@@ -170,7 +170,7 @@ static int keep(lua_State *L)
     return 1;
 }
 
-/* kept(key, takes): the note; "": there is none. `takes`: it is forgotten. */
+/* kept(key, takes): the note; "": none exists. `takes`: it is forgotten. */
 static int kept(lua_State *L)
 {
     char text[HOOK_NOTE_MAX_BYTES];

@@ -194,7 +194,7 @@ static int user(lua_State *L)
     return 1;
 }
 
-/* cli.group_name(gid): nil: there is none. */
+/* cli.group_name(gid): nil: none exists. */
 static int group_name(lua_State *L)
 {
     const struct group *group = getgrgid((gid_t)luaL_checknumber(L, 1));

@@ -481,7 +481,7 @@ static int tool_files(lua_State *L)
     return err == OK ? 1 : lua_cli_fail(L, why.text);
 }
 
-/* cli.tool_of_policy(path): the name in tool "…" {; nil: there is none, or the file cannot be read. */
+/* cli.tool_of_policy(path): the name in tool "…" {; nil: none exists, or the file cannot be read. */
 static int tool_of_policy(lua_State *L)
 {
     struct arena *arena = arena_new();

@@ -31,7 +31,7 @@ static struct log *check_log(lua_State *L)
 
 /* ---- one record ---------------------------------------------------------------------- */
 
-/* log:get(name, inside): a string of the record, or of its object `inside`; nil: there is none, or it is
+/* log:get(name, inside): a string of the record, or of its object `inside`; nil: none exists, or it is
  * empty. */
 static int log_get(lua_State *L)
 {
@@ -145,7 +145,7 @@ static int log_time(lua_State *L)
 }
 
 /* log:messages(inside): the problems of the record, or of its object `inside`, as { { path, message }, … }
- * with those that are strings and not empty; nil: there are none. */
+ * with those that are strings and not empty; nil: none exist. */
 static int log_messages(lua_State *L)
 {
     static const char *const names[] = {"path", "message"};
@@ -300,7 +300,7 @@ static int open_log(lua_State *L)
 
 /* ---- its files ----------------------------------------------------------------------- */
 
-/* cli.kind(path): "file", "pipe", "folder" or "other"; nil: there is none. */
+/* cli.kind(path): "file", "pipe", "folder" or "other"; nil: none exists. */
 static int kind(lua_State *L)
 {
     struct stat st;
@@ -341,7 +341,7 @@ static int glob(lua_State *L)
     return 1;
 }
 
-/* cli.moment(text): a time with its date, in microseconds since 1970; nil: it is none. */
+/* cli.moment(text): a time with its date, in microseconds since 1970; nil: it is not one. */
 static int moment(lua_State *L)
 {
     int64_t us;

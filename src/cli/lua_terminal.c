@@ -69,7 +69,7 @@ static void leave(void)
     tcsetattr(STDIN_FILENO, TCSANOW, &before);
 }
 
-/* cli.open_terminal(): false if stdin or stdout is none. Once a process. */
+/* cli.open_terminal(): false if stdin or stdout is not one. Once a process. */
 static int open_terminal(lua_State *L)
 {
     bool is_terminal = isatty(STDIN_FILENO) && isatty(STDOUT_FILENO) && tcgetattr(STDIN_FILENO, &before) == 0;
@@ -160,7 +160,7 @@ static int wait_terminal(lua_State *L)
     ssize_t n = 0;
     if (ready > 0 && from[0].revents & POLLIN) {
         n = read(STDIN_FILENO, key, sizeof(key));
-        /* EIO: in the background of a session that is gone, nobody will type again */
+        /* EIO: in the background of a session that is gone, no input will come */
         ended |= n < 0 && errno != EINTR && errno != EAGAIN;
     }
     lua_pushlstring(L, key, n == 1); /* several bytes: an arrow or a function key */

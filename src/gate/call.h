@@ -46,7 +46,7 @@ enum call_mode {
 
 /* Who answers what a policy asks of the user. */
 enum call_asks {
-    CALL_ASKS_NOBODY,     /* the client has nobody: an operator may approve */
+    CALL_ASKS_NOBODY,     /* the client has no user to ask: an operator may approve */
     CALL_ASKS_CONNECTION, /* the server puts it to the client's user, and calls again (call_methods.c) */
     CALL_ASKS_REPLY       /* the reply asks, and the client calls again with the answer (input_required) */
 };
@@ -195,10 +195,10 @@ struct call_outcome {
     const struct json *arguments; /* after coercion and normalise */
     struct str feedback;          /* for the model, on an error; else empty */
     struct str advice;            /* notes for the model beside a result; may be empty */
-    /* The result as the model gets it, NULL if there is none: MCP content array, structuredContent, _meta. */
+    /* The result as the model gets it, NULL if none exists: MCP content array, structuredContent, _meta. */
     const struct json *content, *structured, *metadata;
     bool masked;               /* a problem at a masked path was dropped */
-    uint64_t redacted;         /* bit i: a result has had field i of the policy's `redact` */
+    uint64_t redacted;         /* bit i: a result had field i of the policy's `redact` */
     const struct json *result; /* all of it as one value, as the result hook sees it; NULL: none */
     /* {inputRequests, requestState?} from the upstream, for a client that supports elicitation; NULL: none.
      */

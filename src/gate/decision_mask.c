@@ -316,7 +316,7 @@ static bool holds(struct str text, struct str piece)
     return text.len >= piece.len && memmem(text.at, text.len, piece.at, piece.len);
 }
 
-/* False: comparing the text with so many pieces of secrets would block the event loop (twenty thousand
+/* False: comparing the text with this many pieces of secrets would block the event loop (twenty thousand
  * secrets in twenty thousand texts take minutes): the caller masks it whole. */
 static bool may_compare(struct decision_masking *m, struct str text, size_t pieces)
 {

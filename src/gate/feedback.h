@@ -38,7 +38,7 @@ struct feedback {
 /* For a class that is an error; see the table in verdict.c. */
 struct str feedback_text(struct arena *arena, struct feedback *feedback);
 
-/* Notes beside a result; empty: there are none. */
+/* Notes beside a result; empty: none exist. */
 struct str feedback_advice(struct arena *arena, struct feedback *feedback);
 
 #endif

@@ -12,7 +12,7 @@ struct id_fault {
     const char *wanted;   /* the expected format; NULL for an unseen id */
 };
 
-/* The first argument whose format is impossible; false: there is none. */
+/* The first argument whose format is impossible; false: none exists. */
 bool ids_find_malformed(struct arena *arena, const struct policy *policy, const struct json *args,
                         struct id_fault *fault);
 
@@ -27,7 +27,7 @@ struct id_candidates {
 void ids_collect(const struct policy *policy, const struct json *args, struct id_candidates *out);
 
 /* The first candidate that neither an earlier result nor the goal contains, but for those of `except`, a set
- * of bits; NULL: there is none. */
+ * of bits; NULL: none exists. */
 const struct policy_id *ids_find_unseen(struct arena *arena, const struct id_candidates *candidates,
                                         const struct ledger_answer *answer, uint64_t except, struct str goal,
                                         struct id_fault *fault);

@@ -92,7 +92,7 @@ struct verdict {
     struct str coverage;   /* "SATISFIED" …; empty: unknown */
     const struct json *facts, *follow_up, *next_args, *choices; /* NULL: none */
     struct str approval;       /* VERDICT_ASK: the id by which an operator approves; empty: none */
-    const char *no_approval;   /* why there is none; NULL: none was asked for */
+    const char *no_approval;   /* why none exists; NULL: none was asked for */
     const struct str *notices; /* what the client sent without effect; written as `warnings`; NULL: nothing */
     size_t notice_count;
     struct str would; /* modes shadow and off, anonymous sessions: the code that was not enforced */

@@ -12,7 +12,7 @@ static char *end_of_string(char *at, const char *end)
     return at < end ? at + 1 : at;
 }
 
-/* The end of the comment at `at`, or NULL if there is none. */
+/* The end of the comment at `at`, or NULL if none exists. */
 static char *end_of_comment(char *at, char *end)
 {
     if (end - at < 2 || at[0] != '/' || (at[1] != '/' && at[1] != '*'))

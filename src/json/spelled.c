@@ -1,5 +1,5 @@
 /*
- * One pass over the text writes it anew as strict JSON, which json_parse then
+ * One pass over the text rewrites it as strict JSON, which json_parse then
  * reads: so its limits, and what it says of UTF-8, surrogates and duplicate
  * keys, hold here, too. The pass knows its place: where the text ends too early,
  * the open brackets and their keys say where it was cut off.
@@ -344,7 +344,7 @@ static enum scan scan_text(struct scanner *s)
 
 /* ---- escaped once more ---- */
 
-/* Decodes the text as the inside of a string. False: it is none. *cut: it ends inside an escape, which is
+/* Decodes the text as the inside of a string. False: it is not one. *cut: it ends inside an escape, which is
  * left out. */
 static bool unescape(struct arena *arena, struct str text, struct str *out, bool *cut)
 {

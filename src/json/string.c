@@ -170,7 +170,7 @@ bool json_string_copy_short(char *out, struct str s)
 
 /* ---- scanning ---- */
 
-/* The code unit of the \uXXXX at p, or -1 if there is none. */
+/* The code unit of the \uXXXX at p, or -1 if none exists. */
 static int32_t code_unit(const char *p, const char *end)
 {
     int32_t unit = 0;

@@ -63,7 +63,7 @@ static inline bool json_is_true(const struct json *v)
     return json_is(v, JSON_BOOL) && v->truth;
 }
 
-/* The member's value, or NULL if there is none or `object` is NULL or no object. Constant time. */
+/* The member's value, or NULL if none exists or `object` is NULL or no object. Constant time. */
 const struct json *json_get(const struct json *object, struct str key);
 
 static inline const struct json *json_get_text(const struct json *object, const char *key)

@@ -16,7 +16,7 @@ struct admission {
     uint32_t rate_wait_ms;
     enum ledger_so_far so_far; /* the request's; LEDGER_SO_FAR_VALID of one that may run with its problems */
     enum lax_kind lax;
-    unsigned patience; /* invalid arguments that have shrunk are a halt so many calls later */
+    unsigned patience; /* invalid arguments that have shrunk are a halt this many calls later */
 };
 
 struct verdict {

@@ -25,7 +25,7 @@ static struct str goal_of(const struct ledger_entry *e, struct arena *arena)
     return e->session.has_goal && arena ? arena_dup(arena, field_of(e, STR_LIT("g"))) : STR_NONE;
 }
 
-/* What was asked for of both; nobody reads the answer of a request without an arena. */
+/* What was asked for of both; no caller reads the answer of a request without an arena. */
 static inline void fill_memory(const struct ledger_entry *e, struct arena *arena, struct json *history,
                                struct json *facts)
 {

@@ -328,7 +328,7 @@ struct chain_state chain_succeed(struct rules_ctx *ctx, struct chain_key key, ui
         state.retries = chain->attempts;
         drop_chain(ctx->session, chain);
     }
-    /* The model has found valid arguments: it may try anew where it was used up. */
+    /* The model has found valid arguments: it may try again where it was used up. */
     for (unsigned i = ctx->session->chain_count; i-- > 0;) {
         struct session_chain *ended = &ctx->session->chains[i];
         if (is_chain_of(ended, key) && ended->ended && is_heard(ended, step))

@@ -50,7 +50,7 @@ void codec_guard(uint8_t format, uint64_t version, char out[CODEC_GUARD_BYTES])
     memcpy(out + CODEC_VERSION_AT, &version, sizeof(version));
 }
 
-/* Whether so many bytes are left; the reader takes them. */
+/* Whether this many bytes are left; the reader takes them. */
 static bool take(struct str *bytes, void *to, size_t count)
 {
     if (bytes->len < count)

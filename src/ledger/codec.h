@@ -30,14 +30,14 @@
 #define CODEC_VERSION_AT  1u /* eight bytes: session.version; they are compared before a commit */
 #define CODEC_GUARD_BYTES 9u /* format and version: the beginning of every value */
 #define CODEC_PAD_BYTES   32u
-#define CODEC_MAX_BYTES   16384u /* of any session; a longer value is none of ours */
+#define CODEC_MAX_BYTES   16384u /* of any session; a longer value is not ours */
 
 /* Unless CODEC_OK or CODEC_OLDER, `session` is unspecified. Array elements beyond their counts are left as
  * they are. */
 enum codec_result {
     CODEC_OK,
     CODEC_DAMAGED,
-    CODEC_OLDER, /* of an earlier format: only `version` is set, and the session begins anew */
+    CODEC_OLDER, /* of an earlier format: only `version` is set, and the session begins again */
     CODEC_NEWER  /* of a later one: leave it alone */
 };
 enum codec_result codec_decode(struct str bytes, struct session *session);
@@ -62,7 +62,7 @@ unsigned session_parts_with(const struct session *session);
 /* `number` of the note, counting all that were ever written from 0. */
 void session_parts_add_note(struct session_parts *parts, const struct session *session, uint32_t number,
                             const struct session_note *note);
-/* False: there is none, or it was not written by us. */
+/* False: none exists, or it was not written by us. */
 bool session_parts_note(const struct session_parts *parts, const struct session *session, uint32_t number,
                         struct session_note *note);
 /* To a ring of `max` notes: the newest stay, and are counted from 0 again. */
@@ -77,12 +77,12 @@ uint64_t session_parts_unseen(const struct session_parts *parts, const struct ha
 struct detail {
     struct str name, value;
 };
-/* Takes the next field off `rest`; false: there is none. */
+/* Takes the next field off `rest`; false: none exists. */
 bool detail_next(struct str *rest, struct detail *detail);
 /* Behind the others; there must be none of this name. */
 void detail_add(struct buf *details, struct str name, struct str value);
-struct str detail_find(struct str details, struct str name); /* empty: there is none */
-/* What follows `key` in a field that begins with it; empty: there is none, or of another key. */
+struct str detail_find(struct str details, struct str name); /* empty: none exists */
+/* What follows `key` in a field that begins with it; empty: none exists, or of another key. */
 struct str detail_find_keyed(struct str details, struct str name, uint64_t key);
 /* `value` at NULL: the field goes. */
 void detail_set(struct buf *details, struct str name, struct str value);

@@ -63,7 +63,7 @@ void log_gave_up(const struct ledger *l, const struct session_chain *chain)
         l->on_gave_up(l->gave_up_owner, tool);
 }
 
-/* False: there are none. */
+/* False: none exist. */
 static bool open_chains(const struct session *session, struct lapsed_request *out)
 {
     out->count = 0;
@@ -89,8 +89,8 @@ static void on_session_gone(void *owner, struct hash128 id, struct str core, boo
 
 static void watch_lapsed(struct ledger *l);
 
-/* In Redis nobody sees a session end: the daemons that remember one with open chains ask for it once its time
- * is over. Each that remembers it logs its end. */
+/* In Redis no daemon sees a session end: the daemons that remember one with open chains ask for it once its
+ * time is over. Each that remembers it logs its end. */
 static void check_lapsed(void *owner)
 {
     struct ledger *l = owner;
@@ -358,7 +358,7 @@ enum ledger_state ledger_settle(struct ledger *l, const struct ledger_call *requ
 {
     const struct ledger_limits *limits = request->limits ? request->limits : &ledger_default_limits;
     bool is_invalid = request->class == LEDGER_CLASS_INVALID;
-    /* What is answered where nobody waits for the ledger: as to a first attempt. */
+    /* What is answered where no caller waits for the ledger: as to a first attempt. */
     LEDGER_CLEAR(settled);
     settled->says = is_invalid ? LEDGER_REPAIR : LEDGER_RUN;
     settled->attempt = 1;

@@ -29,7 +29,7 @@ struct loop;
 #define LEDGER_WINDOW           32u  /* calls a session remembers hot */
 #define LEDGER_HISTORY_DEFAULT  100u /* entries of the cold ring, for people and policies */
 #define LEDGER_TTL_S_DEFAULT    86400u
-#define LEDGER_ACROSS_WITHIN_MS 600000 /* a turn that begins after such a pause begins all runs anew */
+#define LEDGER_ACROSS_WITHIN_MS 600000 /* a turn that begins after such a pause begins all runs again */
 #define LEDGER_RESERVATION_MS   60000u /* a check that is never reported frees its budget after this */
 #define LEDGER_SEEN_IDS_MAX                                                                                  \
     512u /* ids a session remembers; older ones are forgotten, and then only advise                          \
@@ -101,7 +101,7 @@ struct ledger_status {
     const char *master;          /* its host now */
     uint16_t master_port;
     int64_t master_since_ms;                   /* that this daemon uses it */
-    const char *warnings[LEDGER_WARNINGS_MAX]; /* what is odd about it, and the mend; borrowed */
+    const char *warnings[LEDGER_WARNINGS_MAX]; /* what is odd about it, and the fix; borrowed */
     size_t warning_count;
 };
 void ledger_status(const struct ledger *ledger, struct ledger_status *out);
@@ -145,15 +145,15 @@ enum ledger_rate_by { LEDGER_RATE_BY_SESSION, LEDGER_RATE_BY_USER, LEDGER_RATE_B
 #define LEDGER_RATES_MAX 4u /* of one tool */
 
 struct ledger_limits {
-    uint32_t repair;     /* 2: answers of "repair" before the chain is exhausted */
-    uint32_t same_call;  /* 3; read 5, write 2, destructive 1 */
-    bool repair_hard;    /* a policy wrote it: an attempt that makes progress counts, too */
-    bool hinted;         /* an annotation alone says that it destroys: its budget is a write's */
-    bool edits_files;    /* local ones: a shell's success is a reason to write the same again */
-    bool same_call_hard; /* somebody wrote it: each run of the turn counts, whatever came of it or between */
-    uint32_t transient;  /* 3 */
-    uint32_t repeats;    /* 3: the run's length that is refused */
-    uint32_t halt;       /* 5: the run's length that ends the run */
+    uint32_t repair;        /* 2: answers of "repair" before the chain is exhausted */
+    uint32_t same_call;     /* 3; read 5, write 2, destructive 1 */
+    bool repair_hard;       /* a policy wrote it: an attempt that makes progress counts, too */
+    bool hinted;            /* an annotation alone says that it destroys: its budget is a write's */
+    bool edits_files;       /* local ones: a shell's success is a reason to write the same again */
+    bool same_call_hard;    /* somebody wrote it: each run of the turn counts, with any result */
+    uint32_t transient;     /* 3 */
+    uint32_t repeats;       /* 3: the run's length that is refused */
+    uint32_t halt;          /* 5: the run's length that ends the run */
     uint32_t across_turns;  /* 5 */
     uint32_t poll_max;      /* 20 changed results in a row */
     bool polls;             /* declared with loop.poll: identical results do not count either */
@@ -321,7 +321,7 @@ struct ledger_answer {
     struct str last_error;       /* its text, of a refusal where that failed; empty: not known */
     uint32_t no_progress;        /* calls in a row without progress */
     uint32_t spent;              /* of the same-call budget, this call included */
-    bool uncounted;              /* nobody counted it: Redis is away, and on_outage is "open" */
+    bool uncounted;              /* no daemon counted it: Redis is away, and on_outage is "open" */
     struct str would;  /* of a call that is only advised (anonymous, or a read in a guessed turn): the code
                           that would have refused it */
     uint64_t version;  /* of the session that it was judged by: differs from a peek's if another daemon came
@@ -356,7 +356,7 @@ struct ledger_settled {
     uint32_t no_progress;
     uint32_t same_failure; /* failures of the tool with this error in a row, this one included; 0: it did not
                               fail */
-    uint32_t failed_alike; /* of this call with this error since a write succeeded, likewise */
+    uint32_t failed_alike; /* of this call with this error since a write succeeded, the same */
     uint32_t attempt, attempts_left; /* for LEDGER_CLASS_INVALID */
     enum ledger_says says; /* for LEDGER_CLASS_INVALID: LEDGER_REPAIR, or LEDGER_REFUSE when exhausted */
     uint32_t transient_count;
@@ -380,7 +380,7 @@ void ledger_on_gave_up(struct ledger *ledger, ledger_gave_up *hook, void *owner)
 /* What names a turn by any text: its hash, never 0. */
 uint32_t ledger_turn_text(struct str text);
 
-/* A user turn begins: open repair chains end as llm_gave_up (logged here), runs start anew. */
+/* A user turn begins: open repair chains end as llm_gave_up (logged here), runs start again. */
 struct ledger_turn {
     struct str session;
     uint32_t uid;       /* as in ledger_place */
@@ -389,7 +389,7 @@ struct ledger_turn {
     struct str goal;    /* empty: none */
     bool end;           /* the conversation is over: no turn begins, open chains end */
     bool by_person;     /* a person begins the turn: runs of calls end */
-    bool compacted;     /* the model no longer sees what it has read: no turn begins; its reads count anew */
+    bool compacted;     /* the model no longer sees what it has read: no turn begins; its reads count again */
 };
 struct ledger_turned {
     enum err error;
@@ -406,7 +406,7 @@ void ledger_see(struct ledger *ledger, struct str session, const struct hash128 
  * session_json.c. */
 struct ledger_view {
     enum err error; /* ERR_NOT_FOUND: no such session */
-    bool stand_in;  /* Redis is away: it is what this daemon counted meanwhile */
+    bool stand_in;  /* Redis is away: it is what this daemon counted in that time */
     struct json session;
     struct why why; /* filled in if `error` is not OK; only its first byte is cleared otherwise */
 };

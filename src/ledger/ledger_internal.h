@@ -1,5 +1,5 @@
 /*
- * What the files of the ledger share. Nobody else includes this.
+ * What the files of the ledger share. No other file includes this.
  *
  *   ledger.c       the interface of ledger.h: a call becomes a request, request.c copies it
  *   entry.c        the sessions that this daemon has in use or remembers, and the commit being made of each
@@ -23,7 +23,7 @@
 #include <sys/queue.h>
 
 /* ---- a request to one session, from ledger.h's call until its commit. It borrows what the caller gave it;
- * one that nobody waits for, or that Redis has yet to be told, owns a copy in one block ---- */
+ * one that no caller waits for, or that Redis has yet to be told, owns a copy in one block ---- */
 
 struct ledger_entry;
 struct rate_wait;
@@ -61,7 +61,7 @@ struct session_request {
         const struct lapsed_request *lapsed;
         const struct str *session; /* REQUEST_VIEW: its name */
     } of;
-    void *answer;        /* NULL: nobody waits for it */
+    void *answer;        /* NULL: no caller waits for it */
     struct arena *arena; /* of what the answer points to */
     ledger_done *done;
     void *owner;
@@ -88,7 +88,7 @@ struct lapsed_request {
 
 STAILQ_HEAD(request_queue, session_request);
 
-/* A copy with everything it asks, in one block on the heap, for free(); nobody waits for it. */
+/* A copy with everything it asks, in one block on the heap, for free(); no caller waits for it. */
 struct session_request *request_copy(const struct session_request *request);
 /* An owned request that gives the reservation of an admit back. */
 struct session_request *request_release(const struct session_request *admit);
@@ -98,7 +98,7 @@ struct session_request *request_release(const struct session_request *admit);
 
 #define ENTRIES_MAX          1024u /* sessions remembered beside those with requests; about 8 KB each */
 #define ENTRY_NAME_MAX_BYTES 160u  /* of a session, for people; a longer one is cut */
-#define ENTRY_TOOL_MAX_BYTES 64u   /* likewise of a tool */
+#define ENTRY_TOOL_MAX_BYTES 64u   /* the same of a tool */
 #define COMMIT_BATCH_MAX                                                                                     \
     16u /* requests of one commit: fewer than the window holds, so that a commit sent again is recognised */
 
@@ -156,7 +156,7 @@ struct ledger_entry *entries_find(struct lru *entries, struct hash128 id);
 /* What people see of it: its name, and the tool of a call that was repeated or refused. */
 void entry_set_name(struct ledger_entry *entry, struct str name);
 void entry_set_looped(struct ledger_entry *entry, struct str tool);
-/* Forget what is known of it, so that it is loaded anew. */
+/* Forget what is known of it, so that it is loaded again. */
 void entry_forget(struct ledger_entry *entry);
 
 void commit_begin(struct ledger_entry *entry);
@@ -196,7 +196,7 @@ struct outage_log { /* embedded; all zero to begin with */
 #define CONFLICT_PAUSE_MS     2u  /* doubled with each, up to CONFLICT_PAUSE_MAX_MS */
 #define CONFLICT_PAUSE_MAX_MS 256u
 #define HOPPING_COMMITS       4u /* without a conflict, until a session counts as staying with this daemon */
-#define REFUSED_RETRY_MS      500u   /* a session that Redis refused is counted here so long */
+#define REFUSED_RETRY_MS      500u   /* a session that Redis refused is counted here this long */
 #define UNREADABLE_RETRY_MS   60000u /* and one whose value cannot be read */
 #define REPLAYING_MAX         64u    /* sessions whose kept requests are under way */
 #define REPLAY_RETRY_MS       500u
@@ -233,7 +233,7 @@ struct ledger {
         struct ledger_answer answer;
         struct ledger_settled settled;
         struct ledger_turned turned;
-    } unheard;                      /* where what nobody waits for is answered */
+    } unheard;                      /* where what no caller waits for is answered */
     struct session_changes changes; /* by the request applied last */
     struct outage_log outage_log;
     struct call_id_key own_key;
@@ -249,18 +249,18 @@ void apply_request(struct ledger_entry *entry, struct session_request *request, 
                    const char *engine);
 /* Whether it may only look: nothing is committed for it. */
 bool request_only_looks(enum request_kind kind);
-/* The answer is that there is none, for this reason. */
+/* The answer is that none exists, for this reason. */
 void request_fail(const struct session_request *request, enum err error, const char *why);
 /* The session does not exist, and the request does not begin it. */
 void request_not_found(const struct session_request *request);
-/* The line of a chain that nobody went on with, and the hook for it. */
+/* The line of a chain that no call continued, and the hook for it. */
 void log_gave_up(const struct ledger *ledger, const struct session_chain *chain);
 
 /* ---- transaction.c ---- */
 
-/* Whatever must be done is done in this call (LEDGER_DONE), or `done` fires later. */
+/* All that must be done is done in this call (LEDGER_DONE), or `done` fires later. */
 enum ledger_state transaction_start(struct ledger *ledger, struct session_request *request);
-/* Adds a request to its session's queue. One that nobody waits for is owned. */
+/* Adds a request to its session's queue. One that no caller waits for is owned. */
 void transaction_add(struct ledger *ledger, struct session_request *request);
 /* Goes on with what waits in the session. */
 void transaction_run(struct ledger_entry *entry);

@@ -83,7 +83,7 @@ void outage_drop(struct ledger *l)
 
 /* ---- the log ---- */
 
-/* What is not said as an error is said to whoever debugs. */
+/* What is not said as an error is said in the debug log. */
 void outage_log_away(struct outage_log *p, struct str address, const char *why, const char *on_outage)
 {
     char unsaid[24] = "";
@@ -184,7 +184,7 @@ static void go_local(struct ledger_entry *e)
     e->stored = true;
 }
 
-/* ---- nobody stands in ---- */
+/* ---- no stand-in ---- */
 
 static void refuse(struct ledger *l, const struct session_request *r)
 {
@@ -317,7 +317,7 @@ void outage_serve(struct ledger_entry *e, bool tried, bool applied, bool lost)
 
 /* ---- Redis is back ---- */
 
-/* Runs of identical calls start anew behind calls that this daemon has counted alone. */
+/* Runs of identical calls start again behind calls that this daemon has counted alone. */
 static void add_boundary(struct ledger_entry *e, struct request_queue *kept)
 {
     const struct session_request *r;

@@ -34,7 +34,7 @@ struct record {                 /* embedded */
     void *owner;
     struct session_store *in;
     struct arena *arena; /* of the table's texts; a new one each time that the record is read */
-    uint64_t version;    /* 0: there is none yet */
+    uint64_t version;    /* 0: none exists yet */
     bool busy, is_committing;
     bool is_unreadable; /* logged; it is left as it is until it expires */
     unsigned conflicts;
@@ -62,7 +62,7 @@ struct record_coder {
 uint64_t record_number(struct record_coder *coder, uint64_t n, unsigned bytes);
 #define RECORD_NUMBER(coder, field, bytes)                                                                   \
     ((field) = (__typeof__(field))record_number(coder, (uint64_t)(field), bytes))
-/* The length in so many bytes, then the text. */
+/* The length in this many bytes, then the text. */
 void record_text(struct record_coder *coder, struct str *text, unsigned length_bytes, size_t max);
 
 #endif

@@ -85,7 +85,7 @@ static inline int64_t redis_clock_local_us(void)
 
 /* `time` is the reply to a TIME that was sent at `asked_us` by the local clock. False: it is malformed. */
 bool redis_clock_read(struct redis_clock *clock, const struct redisReply *time, int64_t asked_us);
-/* Replaces `clock` by `newer` unless that is much less exact than `clock` is by now. */
+/* Replaces `clock` by `newer`, unless `newer` is much less exact than `clock` is by now. */
 void redis_clock_update(struct redis_clock *clock, const struct redis_clock *newer);
 /* Since 1970; by the wall clock of this machine until a server's was read. */
 int64_t redis_clock_now_ms(const struct redis_clock *clock);

@@ -215,7 +215,7 @@ static bool is_overdue(const struct session_call *call, uint64_t now_ms)
     return call->class == CALL_PENDING && now_ms > call->deadline_ms;
 }
 
-/* What was let run and not settled in its time: it may have run, nobody knows with what result. The first
+/* What was let run and not settled in its time: it may have run, with an unknown result. The first
  * look is at all of the array, in any order, as there is mostly none. */
 void rules_expire(struct rules_ctx *ctx)
 {
@@ -314,7 +314,7 @@ uint32_t session_turn_of(const struct session *session, const struct ledger_plac
     return session->turn + is_after_silence(session, place, second_of(now_ms));
 }
 
-/* A turn that is past counts in the current one. Silence begins a turn only if nobody ever named one. */
+/* A turn that is past counts in the current one. Silence begins a turn only if no client ever named one. */
 void rules_come_to_turn(struct rules_ctx *ctx, const struct ledger_place *place, bool may_guess)
 {
     struct session *session = ctx->session;

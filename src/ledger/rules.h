@@ -31,7 +31,7 @@ struct session_past {
  * other. */
 void session_begin(struct session *session, uint64_t version, int64_t now_ms);
 
-/* `past` NULL: judge it now. `rate_wait_ms` > 0: a rate has no room for it for so long. Fills in all of
+/* `past` NULL: judge it now. `rate_wait_ms` > 0: a rate has no room for it for this long. Fills in all of
  * `answer` but engine, unseen, ids_complete, goal, history and facts, which need the session's parts. */
 void session_admit(struct session *session, const struct ledger_call *request,
                    const struct session_past *past, uint32_t rate_wait_ms, int64_t now_ms,
@@ -51,7 +51,7 @@ uint32_t session_turn_of(const struct session *session, const struct ledger_plac
 bool session_turn(struct session *session, const struct ledger_turn *request, uint32_t id, int64_t now_ms,
                   struct ledger_turned *turned, struct session_changes *changes);
 
-/* A person ends a tool's run: its calls of the window count no more, its budgets and chain start anew. */
+/* A person ends a tool's run: its calls of the window count no more, its budgets and chain start again. */
 void session_reset(struct session *session, struct str tool, uint32_t id, int64_t now_ms,
                    struct session_changes *changes);
 

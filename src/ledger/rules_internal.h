@@ -95,7 +95,7 @@ struct window_query {
     enum ledger_effects effects; /* of its tool */
     bool hinted, edits_files;    /* as in ledger_limits */
     bool any_outcome;            /* runs go by the arguments alone */
-    bool spends_always;          /* `spent` counts each run, whatever came of it or between */
+    bool spends_always;          /* `spent` counts each run, with any result */
     bool spent_forever;          /* `spent` counts calls of earlier turns, too */
 };
 
@@ -127,7 +127,7 @@ void window_look(const struct session *session, const struct window_query *query
 /* How often a cycle of 2 to 5 calls has been repeated if this call is made now; 1: it is in no cycle. */
 unsigned window_rounds(const struct session *session, const struct window_query *query);
 
-/* The same call's last result in an earlier step of its turn; NULL: there is none. */
+/* The same call's last result in an earlier step of its turn; NULL: none exists. */
 const struct session_call *window_last_result(const struct session *session,
                                               const struct window_query *query);
 
@@ -181,7 +181,7 @@ struct chain_state chain_extend(struct rules_ctx *ctx, const struct chain_attemp
 struct chain_state chain_look(const struct rules_ctx *ctx, struct chain_key key, uint8_t step, bool invalid);
 /* A call that was admitted in `step` ran. The tool's chains that were used up are forgotten. */
 struct chain_state chain_succeed(struct rules_ctx *ctx, struct chain_key key, uint8_t step);
-/* A call that was admitted in `step` had an id that nobody gave. */
+/* A call that was admitted in `step` had an id that no result gave. */
 struct chain_state chain_fabricated(struct rules_ctx *ctx, struct chain_key key, uint8_t step);
 void chain_give_up_all(struct rules_ctx *ctx);
 void chain_drop_tool(struct session *session, uint32_t tool);

@@ -45,7 +45,7 @@ enum session_call_class {
     CALL_FABRICATED,
     CALL_REFUSED,  /* by the gate: unknown tool, forbidden, a policy */
     CALL_DENIED,   /* by the ledger */
-    CALL_BOUNDARY, /* no call: Redis was away until here, and runs start anew */
+    CALL_BOUNDARY, /* no call: Redis was away until here, and runs start again */
     CALL_CLASS_COUNT
 };
 
@@ -128,7 +128,7 @@ struct SESSION_STORED session_call {
         struct SESSION_STORED {
             uint64_t admission : 40; /* cut_admission */
         };
-        uint32_t admission_low; /* likewise */
+        uint32_t admission_low; /* the same */
     };
     uint32_t second; /* when it was recorded */
     uint64_t

@@ -1,8 +1,8 @@
 /*
- * Where sessions are kept: a store loads a session, or commits its next value if nobody else has committed
- * since, and nothing more. Two implementations: store_memory.h, store_redis.h. Neither knows what the bytes
- * mean, but for the guard that the core begins with. Other records (approvals, lax schemas) are sessions of
- * which there is only a core: record.h.
+ * Where sessions are kept: a store loads a session, or commits its next value if no other daemon has
+ * committed since, and nothing more. Two implementations: store_memory.h, store_redis.h. Neither knows what
+ * the bytes mean, but for the guard that the core begins with. Other records (approvals, lax schemas) are
+ * sessions of which there is only a core: record.h.
  *
  * load, commit and rate return true if the request has ended inside the call: then its result is filled in
  * and `ended` is not called. False: `ended` is called later, exactly once, never inside the call. There is no
@@ -59,7 +59,7 @@ struct store_request {
     /* what changed in the parts beside the core, for a store that sends no more than that */
     const struct store_write *writes;
     size_t write_count;
-    /* > 0: from now on all parts of the session live so long; a new core must have it */
+    /* > 0: from now on all parts of the session live this long; a new core must have it */
     uint32_t renew_ttl_s;
     uint32_t user; /* a new session takes of this user's share of a store's memory */
     bool forget;   /* delete all parts instead, whatever is stored: the guard is ignored */
@@ -67,7 +67,7 @@ struct store_request {
     /* Where it ended: valid during `ended` only, or until the next request to the store. */
     enum store_result result;
     const char *why;
-    struct str stored[PART_COUNT]; /* loaded, or after a conflict; empty: there is none */
+    struct str stored[PART_COUNT]; /* loaded, or after a conflict; empty: none exists */
 
     void (*ended)(struct store_request *request);
 };

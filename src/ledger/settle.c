@@ -37,7 +37,7 @@ struct settlement {
 static void find_call(struct settlement *s)
 {
     s->call = (struct session_call *)session_find(s->ctx.session, s->request->admission);
-    if (!s->call) { /* never admitted, or so long ago that the window has lost it: nobody knows what it did */
+    if (!s->call) { /* never admitted, or the window has lost it: its effect is unknown */
         const struct ledger_call *request = s->request;
         s->is_orphan = true;
         rules_come_to_step(&s->ctx, &request->place);

@@ -1,6 +1,7 @@
 /*
  * Each part is one block of bytes that is as large as it needs to be. All parts of a session live equally
- * long. A bucket of rates is kept likewise, in a pool of its own: its only part is a struct rate_bucket.
+ * long. A bucket of rates is kept in the same way, in a pool of its own: its only part is a struct
+ * rate_bucket.
  */
 #include "ledger/store_memory.h"
 
@@ -18,12 +19,12 @@
 #define FETCH_BYTES_MAX  1024u
 #define CACHE_LINE_BYTES 64u
 #define EXPIRE_AT_ONCE   8u /* sessions or buckets whose time is over, looked for at each request */
-#define RATES_SHARE      8u /* of the memory: one part in so many */
+#define RATES_SHARE      8u /* of the memory: one part in this many */
 #define NEVER            INT64_MAX
 #define US_PER_S         1000000
 #define US_PER_MS        1000
 
-/* What malloc takes of its pool for so many bytes (glibc, 64 bits). */
+/* What malloc takes of its pool for this many bytes (glibc, 64 bits). */
 #define CHUNK_HEAD_BYTES 8u
 #define CHUNK_STEP_BYTES 16u
 #define CHUNK_MIN_BYTES  32u
@@ -178,7 +179,7 @@ static void expire_some(struct store_memory *m, struct pool *pool, int64_t now_m
     }
 }
 
-/* NULL: there is none, or its time is over; else it is the one touched last. */
+/* NULL: none exists, or its time is over; else it is the one touched last. */
 static struct kept *find(struct store_memory *m, struct pool *pool, struct hash128 id, int64_t now_ms)
 {
     expire_some(m, pool, now_ms);
@@ -277,7 +278,7 @@ static bool memory_commit(struct session_store *store, struct store_request *req
  * window, and then one in each step.
  *
  * A bucket remembers the admissions that it took last; asked again with one of them, it takes nothing and
- * says 0. Its rates are told apart by count and window; the memory store forgets a rate that the last call
+ * says 0. Count and window tell its rates apart; the memory store forgets a rate that the last call
  * taken did not have, Redis when the bucket goes. A bucket is kept until all its rates are empty again, and
  * for RATE_KEEP_MS_MIN at least.
  */

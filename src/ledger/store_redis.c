@@ -295,7 +295,7 @@ static void write_commit(struct redis_command *command, const struct store_reque
         put_write(command, request->with, &request->writes[i]);
 }
 
-/* Whatever is stored there, also what is no session. */
+/* All that is stored there, also what is no session. */
 static void write_forget(struct redis_command *command, struct hash128 id)
 {
     redis_command_begin(command, 1 + PART_COUNT);

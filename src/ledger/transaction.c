@@ -524,8 +524,8 @@ static bool replace_in(struct request_queue *queue, const struct session_request
     return true;
 }
 
-/* Nobody waits for it any more: what has to be counted goes on as a copy. An admit whose caller is gone, and
- * that is not applied yet, is as if it had never been asked. */
+/* No caller waits for it any more: what has to be counted goes on as a copy. An admit whose caller is gone,
+ * and that is not applied yet, is as if it had never been asked. */
 static void detach(struct ledger *l, const struct session_request *r, bool cancelled)
 {
     struct ledger_entry *e = entries_find(&l->entries, r->id);

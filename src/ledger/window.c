@@ -38,7 +38,7 @@ static bool succeeded(const struct session_call *call)
     return call->class == CALL_OK || call->class == CALL_PARTIAL;
 }
 
-/* `always`: whatever came of it. */
+/* `always`: with any result. */
 static bool takes_budget(const struct session_call *call, bool always)
 {
     if (call->class == CALL_UNKNOWN) /* it may have run */
@@ -127,7 +127,7 @@ static bool is_plain_write(enum ledger_effects effects, bool hard, bool hinted)
 }
 
 /* A place for the call's count. When all are taken, a plain write's goes, which may be made twice anyway;
- * NULL: there is none. */
+ * NULL: none exists. */
 static struct session_spent *new_spent(struct session *session, const struct session_call *call)
 {
     if (session->spent_count < SESSION_SPENT_MAX)

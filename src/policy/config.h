@@ -140,10 +140,10 @@ static inline uint32_t config_in_flight_all(const struct config *config)
  * borrowed; a reload reads them again. */
 struct config_sources {
     const char *file, *socket, *policies; /* NULL: not given */
-    const char *redis;                    /* --redis URL; likewise */
+    const char *redis;                    /* --redis URL; the same */
     const char *const *tools;             /* --tools FILE, added to the file's */
     size_t tools_count;
-    const char *const *mcp_configs; /* --mcp-config FILE, likewise */
+    const char *const *mcp_configs; /* --mcp-config FILE, the same */
     size_t mcp_config_count;
     bool no_watch;
     bool offline; /* nothing is started: a policy may name an upstream that is not configured */

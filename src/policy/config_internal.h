@@ -111,7 +111,7 @@ void config_upstream_add(struct config_reader *reader, struct str path, struct s
 key_reader config_upstream_string, config_upstream_strings, config_upstream_pairs, config_upstream_command,
     config_upstream_folder;
 
-/* Gives upstreams with spawned = true the socket of the spawner; an error if there is none. */
+/* Gives upstreams with spawned = true the socket of the spawner; an error if none exists. */
 void config_upstreams_set_spawner(struct config_reader *reader, struct config *config);
 
 /* By name; after the last config_upstream_add. */

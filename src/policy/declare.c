@@ -228,7 +228,7 @@ void field_read_table(struct declaration *d, int at, const char *parent, const s
 
 /* ---- annotations above `run`: found here, read by lua/policy/annotations.lua ---- */
 
-/* Pushes the list of comments { line, text }; *from and *to: those right above the line, 0 if there are none.
+/* Pushes the list of comments { line, text }; *from and *to: those right above the line, 0 if none exist.
  */
 static void push_comments(struct declaration *d, int above, int *from, int *to)
 {

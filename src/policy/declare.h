@@ -23,7 +23,7 @@ struct declaration {
     const char *parent;           /* the field whose table is being read, as "retry.again"; NULL: the tool */
     void *out;                    /* the struct that the table is read into */
     int line;                     /* of the list item that is being read, for errors; 0: the field's own */
-    const struct json *annotated; /* the lines of annotated arguments, by name; NULL: there are none */
+    const struct json *annotated; /* the lines of annotated arguments, by name; NULL: none exist */
 };
 
 void declare_read(struct declaration *d, int at);              /* the value at `at`, protected */

@@ -321,7 +321,7 @@ static bool takes_program(struct str word, char option)
     return word.at[word.len - 1] == option;
 }
 
-/* The index of the program's text, from `at`, the interpreter, on; word_count: there is none. */
+/* The index of the program's text, from `at`, the interpreter, on; word_count: none exists. */
 static size_t program_text(const struct exec_spec *spec, size_t at, const struct interpreter *one)
 {
     for (size_t i = at + 1; i < spec->word_count; i++) {

@@ -306,7 +306,7 @@ static void read_schema(struct declaration *d, const struct field *field, int at
     *FIELD_INTO(d, field, const struct json *) = field_json(d, field->name, at, NULL);
 }
 
-/* A schema, or how far that of whoever runs the tool decides. */
+/* A schema, or how far that of the runner of the tool decides. */
 static void read_input_schema(struct declaration *d, const struct field *field, int at)
 {
     static const char *const words[] = {

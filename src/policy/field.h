@@ -29,7 +29,7 @@ enum field_kind {
     FIELD_STRINGS,  /* struct strings */
     FIELD_DATE,     /* struct str, "2026-12-01" */
     FIELD_PATH,     /* const char *, relative to the folder of the configuration */
-    FIELD_PATHS,    /* struct path_list, likewise, from one path or a list */
+    FIELD_PATHS,    /* struct path_list, the same, from one path or a list */
     FIELD_TABLE,    /* a table of the rows `table`, into the struct at `offset` */
     FIELD_CUSTOM,   /* `read` or `read_key` reads it */
     FIELD_ANY
@@ -111,7 +111,7 @@ extern const struct field_table policy_defaults_table, policy_limits_table;
 /* The next row of the table from *at on; NULL after the last. Begin with 0. */
 const struct field *field_next(const struct field_table *table, size_t *at);
 
-/* The row of this name; if there is none, NULL, and *meant is the closest name or STR_NONE. */
+/* The row of this name; if none exists, NULL, and *meant is the closest name or STR_NONE. */
 const struct field *field_find(const struct field_table *table, struct str name, struct str *meant);
 
 /* Stores the value at `into`, strings in the arena. The value, or the item of a list, that does not fit the

@@ -48,7 +48,7 @@ void peer_init_example(struct peer *peer, struct str user)
     snprintf(peer->user, sizeof(peer->user), STR_FMT, STR_ARG(user));
 }
 
-/* The next rule of `allow` for this peer, from *at on; NULL: there is none. */
+/* The next rule of `allow` for this peer, from *at on; NULL: none exists. */
 static const struct allow_rule *next_rule(const struct config *config, const struct peer *peer, size_t *at)
 {
     while (*at < config->allow_count)
@@ -134,7 +134,7 @@ static bool find_id(const char *name, bool user, uint32_t *id)
     return found_user || found_group;
 }
 
-/* Users or groups. An unknown name is an error: a rule that silently matches nobody would be worse. */
+/* Users or groups. An unknown name is an error: a rule that silently matches no user would be worse. */
 static void read_ids(const struct key_value *value)
 {
     struct config_reader *reader = value->reader;
@@ -217,7 +217,7 @@ static const struct field operators_fields[] = {{"users", READ_KEY(read_ids)},
                                                 {"groups", READ_KEY(read_ids)}};
 const struct field_table peer_operators_table = KEYS(operators_fields);
 
-/* An empty table names nobody: then only root is one. */
+/* An empty table names no user: then only root is one. */
 void peer_read_operators(const struct key_value *value)
 {
     struct config *config = value->base;

@@ -19,7 +19,7 @@ struct policy_set;
 
 enum policy_mode { POLICY_ENFORCE, POLICY_SHADOW, POLICY_OFF };
 enum policy_effects { EFFECTS_UNDECLARED, EFFECTS_READ, EFFECTS_WRITE, EFFECTS_DESTRUCTIVE, EFFECTS_TOGGLE };
-/* What the schema of whoever runs the tool decides. "learn" is "strict" until a model insists (ledger.h). */
+/* What the schema of the runner of the tool decides. "learn" is "strict" until a model insists (ledger.h). */
 enum policy_schema_mode { SCHEMA_MODE_UNSET, SCHEMA_STRICT, SCHEMA_LEARN, SCHEMA_ADVISE };
 
 enum policy_unknown { UNKNOWN_PASS, UNKNOWN_DROP, UNKNOWN_REFUSE };

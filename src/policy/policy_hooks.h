@@ -25,9 +25,9 @@ struct policy_call {
     const struct json *history, *facts; /* NULL if the policy does not read them */
     const struct json *context;         /* what the agent says of this call; NULL: nothing */
     void *owner;                        /* of the two callbacks, which run inside policy_run */
-    /* NULL: nobody wants progress; total < 0: unknown */
+    /* NULL: no caller wants progress; total < 0: unknown */
     void (*progress)(void *owner, double progress, double total, struct str message);
-    /* NULL: nobody wants messages; level: one of MCP's */
+    /* NULL: no caller wants messages; level: one of MCP's */
     void (*log)(void *owner, struct str level, struct str text);
 };
 

@@ -30,7 +30,7 @@ struct lua_module {
 struct lua_modules {
     struct lua_module *list; /* by name */
     size_t count, next;      /* next: the first that is not loaded yet */
-    uint64_t hash;           /* of all names and texts; 0: there are none */
+    uint64_t hash;           /* of all names and texts; 0: none exist */
 };
 
 /* What one file requires, gathered while it loads. */
@@ -114,7 +114,7 @@ const struct word_fields *word_fields_of(const char *word);
 
 extern const luaL_Reg words_in_c[], word_builtins[]; /* for policies; for the words that are written in Lua */
 
-/* Seconds since 1970 of an ISO 8601 time; seconds of "PT1H30M" or "1.5h". False: it is none. */
+/* Seconds since 1970 of an ISO 8601 time; seconds of "PT1H30M" or "1.5h". False: it is not one. */
 bool word_time_parse(struct str text, double *seconds);
 bool word_duration_parse(struct str text, double *seconds);
 

@@ -22,8 +22,8 @@
 #include <sys/stat.h>
 
 #define POLICY_FILES_MAX 100000u
-/* Of Lua's collector, in per cent of the live memory: a load leaves much garbage, whose memory stays with the
- * process; hooks leave little. */
+/* The pause of Lua's collector, in per cent of the live memory: a load leaves much garbage, whose memory
+ * stays with the process; hooks leave little. */
 #define LOAD_GC_PAUSE 110
 #define HOOK_GC_PAUSE 200
 

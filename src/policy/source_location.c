@@ -154,7 +154,7 @@ static bool is_name(struct token t, const char *name)
     return t.kind == TOKEN_NAME && str_is(t.text, name);
 }
 
-/* The index behind the `{` of tool "…" {, policy { or gateway {, and *name if it is a tool; 0: there is none.
+/* The index behind the `{` of tool "…" {, policy { or gateway {, and *name if it is a tool; 0: none exists.
  */
 static size_t enter_declaration(const struct token *t, struct str *name)
 {

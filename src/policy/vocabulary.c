@@ -97,7 +97,7 @@ static int builtin_closest(lua_State *L)
 }
 
 /* The running line of the policy: that of the first function up the stack that is not a builtin. False if
- * there is none, as after a tail call. */
+ * none exists, as after a tail call. */
 static bool find_line(lua_State *L, lua_Debug *where)
 {
     for (int level = 1; lua_getstack(L, level, where); level++) {

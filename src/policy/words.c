@@ -78,7 +78,7 @@ static int word_json(lua_State *L)
 #define ORDER_NAMES_MAX 1000u /* more fields than that keep the order of their names */
 
 /* source_order(names, line): the list in the order of the first table from that line on that has exactly
- * these fields; the list itself if there is none. */
+ * these fields; the list itself if none exists. */
 static int word_source_order(lua_State *L)
 {
     const struct sandbox_context *now = sandbox_context(sandbox_of(L));
@@ -226,7 +226,7 @@ static struct str text_at(lua_State *L, int at, const char *word)
     return sandbox_string(L, at);
 }
 
-/* A number is seconds already; nil: the text is none. */
+/* A number is seconds already; nil: the text is not one. */
 static int push_seconds(lua_State *L, const char *word, bool (*parse)(struct str, double *))
 {
     double seconds;

@@ -1,6 +1,6 @@
 /*
  * A judge has a world for each toolset: a generation with the tools of that name. All worlds share the
- * ledger. Tools that a conversation carries, and tools that nobody describes, are registered as a client
+ * ledger. Tools that a conversation carries, and tools without a description, are registered as a client
  * would register them.
  */
 #include "replay/judge.h"
@@ -236,7 +236,7 @@ static struct client_tools *carried_tools(struct judge *judge, uint32_t world, s
     return judge->last_set->tools;
 }
 
-/* The operator's definition comes first, then the recording's. False: nobody can judge it. */
+/* The operator's definition comes first, then the recording's. False: it cannot be judged. */
 static bool choose_tool(struct judge *judge, uint32_t index, struct arena *arena,
                         const struct recorded_call *call, struct call_request *request, bool *known)
 {
@@ -251,7 +251,7 @@ static bool choose_tool(struct judge *judge, uint32_t index, struct arena *arena
     if (carried || described)
         return true;
     request->client_tools = NULL;
-    request->ignore_prepare = tool && tool->unregistered; /* else nobody but an example may call it */
+    request->ignore_prepare = tool && tool->unregistered; /* else only an example may call it */
     if (tool)
         return true;
     /* Without a schema any object is accepted; the rules against loops apply to it. */

@@ -38,7 +38,7 @@ struct judge_options {
     size_t tool_file_count;
 };
 
-/* NULL: nothing was loaded, and the report has the errors. */
+/* NULL: the load failed, and the report has the errors. */
 struct judge *judge_new(const struct judge_options *options, struct generation_report *report);
 void judge_free(struct judge *judge); /* may be NULL */
 

@@ -368,7 +368,7 @@ static void see_result(const struct conversation *c, const struct json *id, cons
     c->reader->seen(c->reader->owner, &call);
 }
 
-/* An item of the Responses API that is no message; false: it is none. */
+/* An item of the Responses API that is no message; false: it is not one. */
 static bool read_item(struct conversation *c, const struct json *item)
 {
     struct str type = json_str(json_get_text(item, "type"));
@@ -394,7 +394,7 @@ static bool read_item(struct conversation *c, const struct json *item)
     return true;
 }
 
-/* True: the blocks hold results, so that the message is none of the user's. */
+/* True: the blocks hold results, so that the message is not one of the user's. */
 static bool read_blocks(const struct conversation *c, const struct json *content)
 {
     bool answers = false;
@@ -451,7 +451,7 @@ static void read_messages(struct conversation *c, const struct json *messages)
         read_message(c, &messages->items[i]);
 }
 
-/* The first choice of a reply of OpenAI's chat API; NULL: it is none. */
+/* The first choice of a reply of OpenAI's chat API; NULL: it is not one. */
 static const struct json *first_choice(const struct json *value)
 {
     const struct json *choices = json_get_text(value, "choices");
@@ -598,7 +598,7 @@ static bool read_api(struct recorded_reader *reader, const struct json *value,
 static const struct {
     const char *name;
     bool (*read)(struct recorded_reader *reader, const struct json *value, const struct recording_line *line);
-    const char *expected; /* what a line lacks that is none */
+    const char *expected; /* what a line lacks that is no call */
 } formats[] = {
     [RECORDED_ANY] = {"", NULL,
                       "it has none of: decision_id and verdict, tool and arguments, messages, jsonrpc"},

@@ -1,5 +1,5 @@
 /*
- * What a recording says of one call, whatever its format: the decision log of toolgate, lines of {session,
+ * What a recording says of one call, in any format: the decision log of toolgate, lines of {session,
  * tool, arguments, result}, messages of OpenAI's and Anthropic's APIs, JSON-RPC of MCP.
  */
 #ifndef TOOLGATE_REPLAY_RECORDED_CALL_H

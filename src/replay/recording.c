@@ -152,8 +152,8 @@ static bool open_next(struct recording *r)
 }
 
 /* ---- a followed file ----
- * Its writer rotates it: the open one is renamed to PATH.1, PATH.1 to PATH.2 and so on, and PATH begins anew.
- * Files are told apart by device and inode: the open descriptor keeps its inode from being reused. */
+ * Its writer rotates it: the open one is renamed to PATH.1, PATH.1 to PATH.2 and so on, and PATH begins
+ * again. Device and inode tell files apart: the open descriptor keeps its inode from being reused. */
 
 static bool is_same(const struct stat *a, const struct stat *b)
 {
@@ -179,7 +179,7 @@ static int place_of(const char *path, const struct stat *file)
 }
 
 /* The N of the file that was written next: the neighbour, else the oldest one that is younger than this file,
- * as somebody may have moved files aside; else PATH itself. -1: `place` is 0, so there is none. */
+ * as somebody may have moved files aside; else PATH itself. -1: `place` is 0, so none exists. */
 static int next_place(const char *path, const struct stat *file, int place)
 {
     char name[PATH_MAX];
@@ -391,7 +391,7 @@ static bool parse_document(struct recording *r, struct str first, struct str *te
     return parsed;
 }
 
-/* What packed the file is told by its first bytes. Its lines are none: one message with the fix instead of a
+/* The first bytes tell what packed the file. Its lines are not records: one message with the fix instead of a
  * fault for each. */
 static bool skip_packed_file(struct recording *r, struct str text)
 {
@@ -432,7 +432,7 @@ static bool read_line(struct recording *r, struct str line, bool last, struct re
         whole = parsed = parse_document(r, line, &text, &cut);
         if (cut) {
             count_fault(r, RECORDING_CUT, 0, "it is one JSON document, and its end is missing");
-            close_file(r); /* its lines are none, and reading them would count a fault for each */
+            close_file(r); /* its lines are not records, and reading them would count a fault for each */
             return false;
         }
         if (!whole)

@@ -17,8 +17,8 @@
 
 #include <stdlib.h>
 
-#define SESSIONS_MAX 65536u /* those silent for longest are forgotten: a later call begins them anew */
-#define OPEN_MAX     65536u /* checks that wait for their report, likewise */
+#define SESSIONS_MAX 65536u /* those silent for longest are forgotten: a later call begins them again */
+#define OPEN_MAX     65536u /* checks that wait for their report, the same */
 #define SEEN_MAX     32u    /* calls of one session whose last result is known; the oldest goes */
 #define AWAITED_MAX  4u     /* refused calls of one session whose next attempt is awaited */
 #define AWAITED_ROWS 8u     /* of the tool, class and code of such a call, and of its first problems */
@@ -55,7 +55,7 @@ struct replay_open {
     struct judge_open sides[2];
     bool refused[2]; /* that side has judged already: it would not have run */
     bool counted;    /* as a call without a result */
-    bool unjudged;   /* as a call whose result nobody judged */
+    bool unjudged;   /* as a call whose result was not judged */
     bool stopped;    /* as a call that is saved */
     uint64_t call;   /* its hash */
 };
@@ -218,7 +218,7 @@ static struct str without_indexes(struct arena *arena, struct str path)
     return (struct str){out, len};
 }
 
-/* The first problem that is no warning speaks for the call; NULL: there is none. */
+/* The first problem that is no warning speaks for the call; NULL: none exists. */
 static const struct problem *first_problem(const struct verdict *v)
 {
     for (size_t i = 0; i < v->problems.count; i++)
@@ -414,7 +414,7 @@ static void count_outcome(struct replay_row *d, const struct recorded_call *call
         d->ran_well++;
 }
 
-/* A call that would no longer run is a refusal, whatever came of it when it ran. */
+/* A call that would no longer run is a refusal, with any result when it ran. */
 static void compare(struct replay *r, struct pass *p)
 {
     const struct verdict *before = p->sides[0].verdict, *after = p->sides[1].verdict;

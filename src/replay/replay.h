@@ -127,7 +127,7 @@ void replay_report_json(const struct replay_report *report, bool for_views, stru
 
 void replay_report_init(struct replay_report *report, struct arena *arena);
 
-/* The row with this key, made if there is none; the table's `other` if it is full. */
+/* The row with this key, made if none exists; the table's `other` if it is full. */
 struct replay_row *replay_table_row(struct replay_report *report, enum replay_table_kind kind,
                                     const struct replay_row *key);
 

@@ -25,12 +25,12 @@ bool pattern_sets_find(struct arena *arena, unsigned sets, const struct json *va
                        struct pattern_found *found);
 
 /* The value with each secret as "[redacted github_token]" and without hidden characters, as far as the sets
- * say so; the value itself if there is none. NULL: NULL. */
+ * say so; the value itself if none exists. NULL: NULL. */
 const struct json *pattern_sets_mask(struct arena *arena, unsigned sets, const struct json *value);
 struct str pattern_sets_mask_text(struct arena *arena, unsigned sets, struct str text);
 
 /* The first order at or after `from`, in text[*at], *len bytes long; `name` is the phrase's, such as
- * "ignore_previous". False: there is none. */
+ * "ignore_previous". False: none exists. */
 bool order_text_find(struct str text, size_t from, size_t *at, size_t *len, struct str *name);
 
 #endif

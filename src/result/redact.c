@@ -20,7 +20,7 @@
  * bytes.
  */
 
-#define START_BYTES 4u  /* a copy has at least so many bytes */
+#define START_BYTES 4u  /* a copy has at least this many bytes */
 #define KEY_BYTES   32u /* of a longer copy that its hash is of */
 
 _Static_assert(REDACT_COPY_MIN_BYTES >= START_BYTES && REDACT_NUMBER_MIN_BYTES >= START_BYTES,

@@ -46,7 +46,7 @@ enum redact_status redact_result(struct arena *arena, const struct str *fields, 
                                  const struct schema *output, struct result *result,
                                  struct redact_found *found);
 
-/* An error message, where only text of the form "field: value" is recognised. Itself if there is none. */
+/* An error message, where only text of the form "field: value" is recognised. Itself if none exists. */
 struct str redact_text(struct arena *arena, const struct str *fields, size_t count, struct str text);
 
 /* A value without these fields, which are left out instead; itself if it has none of them. An item of a list

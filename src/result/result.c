@@ -349,8 +349,8 @@ bool result_is_blank(const struct result *result)
 #define RESULT_MASK_HEX_CHARS 8u /* hex of fewer characters, or without a letter, is data */
 #define FRESH_DEPTH_MAX       4u /* levels of a value that are searched; what lies deeper is compared as it is */
 #define FRESH_TOKEN_DIGITS                                                                                   \
-    4u /* an id in a text has letters and at least so many digits: "ORD-20391", a uuid */
-#define FRESH_NUMBER_DIGITS  8u    /* or digits alone, at least so many */
+    4u /* an id in a text has letters and at least this many digits: "ORD-20391", a uuid */
+#define FRESH_NUMBER_DIGITS  8u    /* or digits alone, at least this many */
 #define FRESH_TEXT_MAX_BYTES 2000u /* a longer text is data and compared as it is */
 
 /* ---- texts ---- */

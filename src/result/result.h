@@ -78,7 +78,7 @@ const struct json *result_compared(struct arena *arena, const struct policy *pol
 bool result_is_blank(const struct result *result);
 
 /* The place in `names`, which are in lower case without separators, of a name whose case and `separators` do
- * not count; `count`: it is none of them. */
+ * not count; `count`: it is not one of them. */
 size_t result_name_index(struct str name, const char *separators, const char *const *names, size_t count);
 
 /* null, "", {}, [], or an object of such members alone; also NULL. */

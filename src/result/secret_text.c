@@ -58,7 +58,7 @@ static size_t skip_blanks(struct str text, size_t at)
 
 #define KEY_BODY_LEAST 10u
 
-/* `body`: at least so many characters of a token follow, KEY_BODY_LEAST or more. `name`: of the pattern. */
+/* `body`: at least this many characters of a token follow, KEY_BODY_LEAST or more. `name`: of the pattern. */
 static const struct key_form {
     struct str prefix;
     size_t body;

@@ -45,7 +45,7 @@ static inline bool secret_text_is_date(struct str text)
 #endif
 }
 
-/* The first secret at or after `from`, in text[*at], *len bytes long. False: there is none. */
+/* The first secret at or after `from`, in text[*at], *len bytes long. False: none exists. */
 bool secret_text_find(struct str text, size_t from, const struct secret_names *names, size_t *at,
                       size_t *len);
 

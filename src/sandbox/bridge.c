@@ -24,7 +24,7 @@
  * cannot hold it was made from; false for several literals. The table also keeps these tables alive, as
  * another one could get the address of one that was collected. ---- */
 
-#define EXACT_DIGITS 15u /* a number of at most so many characters survives conversion to double */
+#define EXACT_DIGITS 15u /* a number of at most this many characters survives conversion to double */
 
 static const char origins_key; /* its address names the table in the registry */
 

@@ -51,7 +51,7 @@ const struct json *bridge_read_copy(lua_State *L, int at, const char *what, cons
 size_t bridge_size(const struct json *value);
 
 /* Counts `bytes` that leave Lua in this run for the value named `what`; raises an error past the limit.
- * Whatever copies from Lua calls it, so that a table or string counts each time it is written. */
+ * Each function that copies from Lua calls it, so that a table or string counts each time it is written. */
 void bridge_charge(lua_State *L, const char *what, size_t bytes);
 
 /* The JSON value that the table at `at` was made from in this run, or NULL; records `value` for the table on

@@ -19,7 +19,7 @@ void lua_json_constants(lua_State *L);
 
 /* From now on the state remembers the order of objects' members. */
 void lua_json_keep_order(lua_State *L);
-/* Pushes the names of the object's members at `at` in that order; nil: it is none that was pushed so. */
+/* Pushes the names of the object's members at `at` in that order; nil: it was not pushed so. */
 void lua_json_push_keys(lua_State *L, int at);
 
 enum lua_json_form {

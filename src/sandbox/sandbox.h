@@ -70,7 +70,7 @@ enum err sandbox_run(struct sandbox *sandbox, uint32_t budget_ms, const struct s
 typedef void sandbox_line_callback(void *context, const char *chunk, int line);
 void sandbox_trace_lines(struct sandbox *sandbox, sandbox_line_callback *trace, void *context);
 
-/* The string at `at`, which Lua holds; STR_NONE: it is none. */
+/* The string at `at`, which Lua holds; STR_NONE: it is not one. */
 static inline struct str sandbox_string(lua_State *L, int at)
 {
     struct str s = STR_NONE;

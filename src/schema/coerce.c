@@ -117,7 +117,7 @@ struct renames {
     struct coercer *c;
     const struct json *object;
     bool open;    /* says additionalProperties: true itself */
-    bool certain; /* `scope` has what applies whatever the names are */
+    bool certain; /* `scope` has what applies to any names */
     const struct in_place_nodes *scope;
     uint32_t count;
     struct undeclared {

@@ -10,7 +10,7 @@
 #include "schema/problem.h"
 
 /*
- * The schema without its contradictions, in the arena; `schema` itself if there are none. Each is added to
+ * The schema without its contradictions, in the arena; `schema` itself if none exist. Each is added to
  * `found` as a warning: its path is a JSON pointer, its code one of "required_has_default",
  * "required_is_optional", "required_fits_nothing", "enum_outside_type", "bounds_cross".
  *
@@ -20,7 +20,7 @@
 const struct json *schema_soften(struct arena *arena, const struct json *schema, struct problems *found);
 
 /* `anyOf` or `oneOf` of an object that declares its properties and one that is open to any: without the open
- * one, which would hide every problem of the other. `schema` itself if there is none. */
+ * one, which would hide every problem of the other. `schema` itself if none exists. */
 const struct json *schema_drop_open_branches(struct arena *arena, const struct json *schema);
 
 /* Whether a parameter's description says that it may be left out: "Optional …", "(optional)", "defaults to

@@ -28,7 +28,7 @@ struct object_scope {
     const struct node *node; /* the outermost that applies to it */
     const struct json *v;
     const struct location *location;
-    struct name_matches *matches; /* NULL: nobody asked yet */
+    struct name_matches *matches; /* NULL: no caller asked yet */
 };
 
 struct explain_ctx {

@@ -36,7 +36,7 @@ int64_t format_local_seconds(struct str s);
  * real schemas have such identifiers. */
 struct str uri_resolve(struct arena *arena, struct str base, struct str reference);
 
-/* The URI without "#fragment"; *fragment: what follows the '#', at NULL if there is none. */
+/* The URI without "#fragment"; *fragment: what follows the '#', at NULL if none exists. */
 struct str uri_split(struct str uri, struct str *fragment);
 
 /* %XX decoded. */

@@ -89,7 +89,7 @@ enum schema_validity schema_explain(const struct schema *schema, const struct js
 void schema_unknown_properties(const struct schema *schema, const struct json *instance,
                                struct problems *problems, struct schema_work *work);
 
-/* The instance without all of these members; itself if there are none. */
+/* The instance without all of these members; itself if none exist. */
 const struct json *schema_drop_unknown_properties(struct arena *arena, const struct schema *schema,
                                                   const struct json *instance, struct schema_work *work);
 

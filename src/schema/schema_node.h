@@ -246,7 +246,8 @@ static inline void pass_leave(struct pass *pass, const struct scope *outer)
 /* Takes steps off the budget; false, with the reason kept, if they exceed it. */
 bool pass_spend(struct pass *pass, uint64_t steps);
 
-/* The steps of looking at so many bytes, or at so many items, members or branches without what is in them. */
+/* The steps of looking at this many bytes, or at this many items, members or branches without what is in
+ * them. */
 #define STEPS_OF_BYTES(bytes)  (1u + (uint64_t)(bytes) / 32u)
 #define STEPS_OF_PLACES(count) (1u + (uint64_t)(count) / 4u)
 

@@ -541,8 +541,8 @@ enum schema_validity schema_inspect(const struct schema *schema, const struct js
 
 /* ---- what applies in place to one value: for the passes that look for a property or an item ---- */
 
-/* Whether a branch can be the one that applies: of the type, and without a discriminator whose value is none
- * of the branch's. v NULL: any can. */
+/* Whether a branch can be the one that applies: of the type, and without a discriminator whose value is not
+ * one of the branch's. v NULL: any can. */
 static bool may_apply(const struct node *branch, const struct json *v, struct pass *pass)
 {
     bool may = !v || (branch->types & type_bit_of(v));

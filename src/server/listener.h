@@ -49,8 +49,8 @@ struct file_shares {
     size_t calls;       /* for pipes and sockets of calls under way */
 };
 
-/* Raises RLIMIT_NOFILE for so many; returns how many it allows. Calls get at most a quarter of what there is,
- * so that they cannot keep clients out. */
+/* Raises RLIMIT_NOFILE for this many; returns how many it allows. Calls get at most a quarter of what there
+ * is, so that they cannot keep clients out. */
 struct file_shares listener_raise_file_limit(struct file_shares wanted);
 
 #endif

@@ -55,7 +55,7 @@ void span_close(struct json_out *out, const struct span *span);
 
 /* ---- the exporter ---- */
 
-#define SPANS_BATCH_BYTES   524288u /* a batch is sent when it has so many … */
+#define SPANS_BATCH_BYTES   524288u /* a batch is sent when it has this many … */
 #define SPANS_BATCH_MS      1000u   /* … or is so old, if the configuration has no traces.batch */
 #define SPANS_BATCH_MIN_MS  10u     /* of traces.batch */
 #define SPANS_BATCH_MAX_MS  60000u

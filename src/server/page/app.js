@@ -589,7 +589,7 @@ async function refreshOnce() {
   }
 }
 
-// One at a time; a view that was changed meanwhile asks once more.
+// One at a time; a view that was changed in between asks once more.
 let refreshing = false, again = false;
 async function refresh() {
   again = true;

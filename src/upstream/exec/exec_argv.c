@@ -6,7 +6,7 @@
 
 #include <ctype.h>
 
-/* Bytes of "{path}" at the front of `s`; 0: there is none. */
+/* Bytes of "{path}" at the front of `s`; 0: none exists. */
 static size_t placeholder_length(struct str s)
 {
     size_t n = 1;
