@@ -279,9 +279,11 @@ void call_ask_reopen(struct call *c)
     approvals_do_unheard(c->gate->approvals, &request);
 }
 
-/* ---- the user's answers: only the very question that was answered counts, a hook that asks another one asks
- * again
- * ---- */
+/*
+ * ---- the user's answers ----
+ *
+ * Only the very question that was answered counts: a hook that asks another one asks again.
+ */
 
 void consent_apply(struct arena *arena, const struct consent *consents, size_t count,
                    struct policy_outcome *outcome)

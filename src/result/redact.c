@@ -325,7 +325,8 @@ static struct str mask_named_values(struct arena *arena, const struct names *nam
 
 /* ---- masks that the output schema accepts ---- */
 
-#define REFS_MAX 16u /* of a chain of $ref; a longer one is followed no further */
+#define REFS_MAX         16u  /* of a chain of $ref; a longer one is followed no further */
+#define FIT_BRANCHES_MAX 256u /* looked at for one child: references can make a few branches many */
 
 /* "#/$defs/Card" in the root: names without escapes, as generators write them. */
 static const struct json *resolve(const struct json *root, const struct json *schema)
@@ -352,7 +353,7 @@ static const struct json *resolve(const struct json *root, const struct json *sc
 /* The schema of an item or of a member, through $ref and the branches of allOf, anyOf and oneOf; NULL: none.
  */
 static const struct json *fit_child(const struct json *root, const struct json *schema, bool is_item,
-                                    struct str key, uint32_t index, unsigned depth)
+                                    struct str key, uint32_t index, unsigned depth, unsigned *branches_left)
 {
     static const char *const branches[] = {"allOf", "anyOf", "oneOf"};
     const struct json *found = NULL;
@@ -373,8 +374,10 @@ static const struct json *fit_child(const struct json *root, const struct json *
     }
     for (size_t b = 0; !found && depth && b < sizeof(branches) / sizeof(*branches); b++) {
         const struct json *list = json_get_text(schema, branches[b]);
-        for (uint32_t i = 0; !found && json_is(list, JSON_ARRAY) && i < list->len; i++)
-            found = fit_child(root, &list->items[i], is_item, key, index, depth - 1);
+        for (uint32_t i = 0; !found && json_is(list, JSON_ARRAY) && i < list->len && *branches_left; i++) {
+            --*branches_left;
+            found = fit_child(root, &list->items[i], is_item, key, index, depth - 1, branches_left);
+        }
     }
     return found;
 }
@@ -553,7 +556,8 @@ static const struct json *walk_child(void *walking, const struct json *parent, u
         buf_str(&w->path, name);
     }
     if (schema) {
-        inner = fit_child(w->root, schema, is_item, name, i, REFS_MAX);
+        unsigned branches = FIT_BRANCHES_MAX;
+        inner = fit_child(w->root, schema, is_item, name, i, REFS_MAX, &branches);
         is_required |= json_array_has(json_get_text(resolve(w->root, schema), "required"), name);
     }
     const struct json *now = is_hidden(w, name) ? hide(w, child, inner, is_required) : walk(w, child, inner);
