@@ -8,7 +8,8 @@ local redis = require "redis"
 local SIZE = { sessions = 30, groups = 16, agents = 4, calls = 6 }
 local SIZES = { split = { sessions = 4, groups = 4, agents = 4, calls = 6 } }
 local BOUND = 150000
-local UNDECIDED_MAX = 1 -- of the sessions of a story: the search for an order is bounded
+-- Of the sessions of a story: the search for an order is bounded, and on a busy machine more requests overlap.
+local UNDECIDED_MAX = 4
 
 describe("a fleet", function()
   after_each(function()
