@@ -160,7 +160,7 @@ check "a member of the group calls a tool" test "$(call agent '{"text": "here", 
 refused() { ! call stranger '{"text": "here", "seconds": 0}'; }
 check "another user may not connect" refused
 check "systemctl reload waits for the daemon" inside systemctl reload toolgate
-check "the decision log has the call" sh_inside 'grep -q "\"tool\":\"pause\"" /var/lib/toolgate/decisions.ndjson'
+check "the decision log has the call" eventually sh_inside 'grep -q "\"tool\":\"pause\"" /var/lib/toolgate/decisions.ndjson'
 check "another user does not read the decision log" sh_inside '! setpriv --reuid agent --clear-groups cat /var/lib/toolgate/decisions.ndjson'
 
 # ---- an upgrade with calls in flight ----
