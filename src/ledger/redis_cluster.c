@@ -106,8 +106,9 @@ void redis_cluster_on_up(struct redis_connection *node)
 {
     struct redis_cluster *r = node->cluster;
     const struct redis_facts *facts = &node->facts, *last = &r->known;
-    if (node != r->first)
+    if (node != r->first && r->is_up)
         return;
+    r->first = node; /* also one that comes up while the first is still awaited */
     r->is_up = r->is_settled = true;
     r->failed = 0;
     r->connects++;
