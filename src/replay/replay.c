@@ -11,6 +11,7 @@
 #include "base/lru.h"
 #include "policy/peer.h"
 #include "gate/simulator.h"
+#include "json/build.h"
 #include "json/write.h"
 #include "result/failure_envelope.h"
 #include "result/result.h"
@@ -172,22 +173,36 @@ static void set_clock(struct replay *r, struct replay_session *session, const st
 
 /* ---- what a call brought ---- */
 
+/* Whether the call failed. Counts the failures that the recording marks, and those that the text alone shows.
+ */
+static bool count_failure(struct replay_report *report, struct arena *arena, const struct recorded_call *call)
+{
+    const struct envelope_call of = {call->tool, call->arguments};
+    const struct json error = json_string(call->error);
+    struct result result;
+    if (!call->result && !call->error.len)
+        return call->failed;
+    result_read(arena, call->result ? call->result : recorded_result(arena, &error), &result);
+    bool marked = call->failed || result.is_error;
+    bool shown = envelope_detect(arena, &result, &of).kind != ENVELOPE_NONE;
+    report->failures += marked;
+    report->failures_shown += marked && shown;
+    report->failures_unmarked += !marked && shown;
+    return marked || shown;
+}
+
 /* A failure brings nothing; neither does what the same call has brought before. Recordings rarely say that a
  * tool has failed: its text does. */
-static bool brings_news(struct replay_session *s, struct arena *arena, const struct recorded_call *call,
+static bool brings_news(struct replay *r, struct replay_session *s, const struct recorded_call *call,
                         uint64_t key)
 {
-    struct envelope_call of = {call->tool, call->arguments};
-    struct result result;
+    struct arena *arena = call->line->arena;
     uint64_t hash;
     unsigned at = 0;
-    if (!call->ran || call->failed)
+    if (!call->ran || count_failure(r->report, arena, call))
         return false;
     if (call->result) {
         struct buf text = buf_in(arena);
-        result_read(arena, call->result, &result);
-        if (result.is_error || envelope_detect(arena, &result, &of).kind != ENVELOPE_NONE)
-            return false;
         result_mask_write(&text, arena, call->result, false);
         hash = hash_stable(buf_view(&text)).low | 1;
     } else if (call->by_class && call->result_hash.len) {
@@ -551,7 +566,7 @@ static void see_call(struct replay *r, const struct recorded_call *recorded)
     }
     p.key = recorded->arguments ? json_fingerprint(p.arena, recorded->arguments, NULL, 0).low : 0;
     p.key = (p.key ^ hash_stable(recorded->tool).low) | 1;
-    p.is_news = brings_news(p.session, p.arena, recorded, p.key);
+    p.is_news = brings_news(r, p.session, recorded, p.key);
     count_call(r, &p);
     keep_open(r, &p);
 }
@@ -596,7 +611,7 @@ static void see_report(struct replay *r, const struct recorded_call *call)
     p.side_count = r->sides[1] ? 2 : 1;
     r->report->without_result -= open->counted;
     r->report->unjudged -= open->unjudged && call->ran && !call->by_class;
-    if (brings_news(p.session, p.arena, call, open->call) && open->refused[0]) {
+    if (brings_news(r, p.session, call, open->call) && open->refused[0]) {
         /* It may have been counted as saved: it brought something after all. */
         r->report->lost++;
         p.session->loop.saved -= open->stopped && p.session->loop.saved;

@@ -90,6 +90,8 @@ struct replay_report {
     uint64_t lost;      /* of these, calls whose recorded result was new: they are not saved */
     uint64_t unjudged;  /* calls that run, with rules for results, and without a recorded result */
     uint64_t rewritten; /* calls whose arguments would have been repaired */
+    uint64_t failures, failures_shown; /* recorded as failed; of these, such as their text alone shows */
+    uint64_t failures_unmarked;        /* recorded as fine, and the text says that it failed */
     struct replay_table tables[REPLAY_TABLES];
     struct replay_loop *loops; /* by `saved` */
     size_t loop_count;

@@ -80,6 +80,16 @@ return tool "poll" { effects = "write", retry = { same_call = 2 },
       assert.same({ 8, 0, 8 }, report_of(function(i) return "position " .. 20 - i end))
     end)
 
+    it("counts failures that are marked, those whose text shows them, and those that only the text shows", function()
+      local function record(i, result, is_error)
+        return { session = "s", tool = "build", arguments = { n = i }, result = result, is_error = is_error }
+      end
+      local _, report = replay(folder:file("failures.ndjson", {
+        record(1, "Error: no such target", true), record(2, "three targets are left", true),
+        record(3, "Error: no such target", false), record(4, "built 3 targets", false) }))
+      assert.same({ 2, 1, 1 }, { report.failures, report.failures_shown, report.failures_unmarked })
+    end)
+
     it("counts records without arguments instead of judging them as {}", function()
       local records = {}
       for i = 1, 10 do records[i] = { session = "s", tool = "send_mail", result = "sent " .. i } end
