@@ -111,7 +111,7 @@ help:
 	@echo 'make coverage      run the tests, and print which part of src they run'
 	@echo 'make fuzz          run libFuzzer over tests/fuzz, FUZZ_SECONDS=60 each; ONLY=config,dispatch'
 	@echo 'make conformance   run official MCP clients, the MCP and JSON Schema suites, recorded traffic (npm, PyPI)'
-	@echo 'make judgement     judge recorded traffic and spoiled calls, print how right the verdicts are (EACH=400 of each way)'
+	@echo 'make judgement     judge recorded traffic and spoiled calls, print how right the verdicts are (RECORDINGS=DIR: your own)'
 	@echo 'make soak          run a fleet on one Redis and kill its members, chaos, bench-stall: CALLS=200000, CHAOS_SECONDS=1800 SEED=1'
 	@echo 'make bench         measure verdicts per second and the cost of policies, against an echo server'
 	@echo 'make bench-upstream  measure the cost between a client and a real MCP server (npm)'

@@ -26,12 +26,18 @@ local function upstreams_of(file)
   return ("return { upstreams = { %s } }"):format(table.concat(servers, ", "))
 end
 
+-- What a daemon says; `given` is as daemon.start takes it.
+function M.of(given)
+  local self = setmetatable({ sessions = 0 }, gate)
+  self.daemon = daemon.start(given)
+  self.connection = self.daemon:connect()
+  return self
+end
+
 -- `file`: definitions, as of tools/list. `of_upstream`: MCP servers list them, so that their schemas are the servers'
 -- own; else an agent runs them.
 function M.start(file, of_upstream)
-  local self = setmetatable({ sessions = 0 }, gate)
-  self.daemon = daemon.start(of_upstream and { config = upstreams_of(file) } or { tools = file })
-  self.connection = self.daemon:connect()
+  local self = M.of(of_upstream and { config = upstreams_of(file) } or { tools = file })
   if of_upstream then
     process.eventually("the upstreams are up", function()
       for _, upstream in ipairs(self.daemon:status().upstreams) do
