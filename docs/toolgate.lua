@@ -12,7 +12,8 @@ return {
   -- == Socket, access and tools ==
 
   -- Path of the Unix socket, at most 107 bytes. A socket from systemd (toolgate.socket) takes precedence. The default is
-  -- toolgate.sock in $XDG_RUNTIME_DIR, else in /run/toolgate.
+  -- toolgate/toolgate.sock in $XDG_RUNTIME_DIR (or /run/user/UID, if it is the user's), else in /run. The environment variable
+  -- TOOLGATE_SOCKET names another default.
   --socket = "/run/toolgate/toolgate.sock",
 
   -- Mode of the socket, octal digits as a string.

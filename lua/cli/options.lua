@@ -10,7 +10,7 @@ function choice(o) o.is_choice = true return o end
 function list(o) o.is_list = true return o end
 
 socket = text { name = "socket", letter = "s", argument = "PATH",
-                words = "the daemon's socket (default $XDG_RUNTIME_DIR/toolgate.sock)" }
+                words = "the daemon's socket (default $XDG_RUNTIME_DIR/toolgate/toolgate.sock)" }
 json = flag { name = "json", letter = "j", words = "print JSON" }
 files = "files" -- among a command's options: those of files.lua
 

@@ -14,7 +14,8 @@ it serves ./policies.]],
   toolgate serve --socket /tmp/toolgate.sock --policies policies
   toolgate serve -c /etc/toolgate/toolgate.lua --check]],
   options = {
-    text { name = "socket", letter = "s", argument = "PATH", words = "listen here (default $XDG_RUNTIME_DIR/toolgate.sock)" },
+    text { name = "socket", letter = "s", argument = "PATH",
+           words = "listen here (default $XDG_RUNTIME_DIR/toolgate/toolgate.sock)" },
     files,
     text { name = "redis", argument = "URL", words = "the ledger: unix:/path, redis://host:port/db, cluster://…, sentinel://…" },
     flag { name = "check", words = "load everything, run the examples, print the errors, exit" },

@@ -54,7 +54,8 @@ static enum err no_daemon(const char *path, int error, struct why *why)
 const char *daemon_client_default_socket(struct arena *arena)
 {
     const char *own = config_default_socket(arena), *system = CONFIG_SYSTEM_FOLDER "/" CONFIG_SOCKET_NAME;
-    return access(own, F_OK) != 0 && access(system, F_OK) == 0 ? system : own;
+    const char *named = getenv("TOOLGATE_SOCKET");
+    return !(named && *named) && access(own, F_OK) != 0 && access(system, F_OK) == 0 ? system : own;
 }
 
 int daemon_client_socket(const char *path, struct why *why)

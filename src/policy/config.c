@@ -18,6 +18,7 @@
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <sys/un.h>
+#include <unistd.h>
 
 static void take_redis(const struct config_sources *sources, struct config *config)
 {
@@ -25,12 +26,54 @@ static void take_redis(const struct config_sources *sources, struct config *conf
         config->ledger_redis = arena_dup(config->arena, str_of(sources->redis)).at;
 }
 
+/* $XDG_RUNTIME_DIR; an SDK may start a program without that variable. NULL: this user has no such folder. */
+static const char *runtime_folder(struct arena *arena)
+{
+    const char *given = getenv("XDG_RUNTIME_DIR");
+    if (given && given[0] == '/')
+        return given;
+    struct stat st;
+    const char *own = arena_printf(arena, CONFIG_RUNTIME_FOLDERS "/%u", (unsigned)geteuid()).at;
+    return lstat(own, &st) == 0 && S_ISDIR(st.st_mode) && st.st_uid == geteuid() ? own : NULL;
+}
+
+const char *config_user_socket(struct arena *arena)
+{
+    const char *folder = runtime_folder(arena);
+    return folder ? arena_printf(arena, "%s/toolgate/" CONFIG_SOCKET_NAME, folder).at : NULL;
+}
+
 const char *config_default_socket(struct arena *arena)
 {
-    const char *folder = getenv("XDG_RUNTIME_DIR");
-    if (!folder || folder[0] != '/')
-        folder = CONFIG_SYSTEM_FOLDER;
-    return arena_printf(arena, "%s/%s", folder, CONFIG_SOCKET_NAME).at;
+    const char *named = getenv("TOOLGATE_SOCKET"), *own = config_user_socket(arena);
+    if (named && *named)
+        return named;
+    return own ? own : CONFIG_SYSTEM_FOLDER "/" CONFIG_SOCKET_NAME;
+}
+
+/* Whether this user may write there, or make it. */
+static bool may_write(struct arena *arena, const char *folder)
+{
+    char *path = arena_alloc(arena, strlen(folder) + 1);
+    strcpy(path, folder);
+    while (access(path, F_OK) != 0 && strrchr(path, '/') > path)
+        *strrchr(path, '/') = '\0';
+    return access(path, W_OK | X_OK) == 0;
+}
+
+/* Of the daemon at the user's own socket, whose folder does not outlive the login. NULL: it is another
+ * socket, systemd has given a folder, or none can be made. */
+static const char *user_state(struct arena *arena, const char *socket)
+{
+    const char *own = config_user_socket(arena), *given = getenv("STATE_DIRECTORY");
+    const char *state = getenv("XDG_STATE_HOME"), *home = getenv("HOME");
+    if (!own || strcmp(own, socket) != 0 || (given && *given))
+        return NULL;
+    if (state && state[0] == '/')
+        state = arena_printf(arena, "%s/toolgate", state).at;
+    else
+        state = home && home[0] == '/' ? arena_printf(arena, "%s/.local/state/toolgate", home).at : NULL;
+    return state && may_write(arena, state) ? state : NULL;
 }
 
 /* Appends the files of the command line that the configuration does not name itself. */
@@ -74,7 +117,9 @@ static void complete(const struct config_sources *sources, struct config *config
     if (sources->socket)
         config->socket = arena_dup(config->arena, str_of(sources->socket)).at;
     if (!config->socket)
-        config->socket = config_default_socket(config->arena);
+        config->socket = arena_dup(config->arena, str_of(config_default_socket(config->arena))).at;
+    if (!config->state)
+        config->state = user_state(config->arena, config->socket);
     if (sources->policies)
         config->policies = arena_dup(config->arena, str_of(sources->policies)).at;
     if (!config->policies && is_folder(CONFIG_DEFAULT_FOLDER))

@@ -30,10 +30,11 @@ struct loop;
 #define CONFIG_TURN_IDLE_S       90u         /* turn_idle_s; 0: no pause begins a turn */
 #define CONFIG_ANONYMOUS_REPEATS 8u
 
-#define CONFIG_DEFAULT_FOLDER "policies"      /* the default, if it exists */
-#define CONFIG_SCHEMAS_FOLDER "schemas"       /* beside the configuration, or beside the policies */
-#define CONFIG_SYSTEM_FOLDER  "/run/toolgate" /* of the socket if XDG_RUNTIME_DIR is not set */
-#define CONFIG_SOCKET_NAME    "toolgate.sock"
+#define CONFIG_DEFAULT_FOLDER  "policies"      /* the default, if it exists */
+#define CONFIG_SCHEMAS_FOLDER  "schemas"       /* beside the configuration, or beside the policies */
+#define CONFIG_SYSTEM_FOLDER   "/run/toolgate" /* of the socket of a user without a runtime folder */
+#define CONFIG_RUNTIME_FOLDERS "/run/user"     /* has each user's, where XDG_RUNTIME_DIR is not set */
+#define CONFIG_SOCKET_NAME     "toolgate.sock"
 
 struct path_list { /* that can be opened */
     const char *const *list;
@@ -81,7 +82,7 @@ struct config {
     struct arena *arena; /* owns everything below */
     const char *file;    /* NULL: none */
     uint64_t hash;       /* of the content of the files; 0: none */
-    const char *socket;  /* the default: $XDG_RUNTIME_DIR or /run/toolgate, /toolgate.sock */
+    const char *socket;  /* the default: config_default_socket */
     mode_t socket_mode;
     const char *spawner; /* the socket of `toolgate spawner`; NULL: none */
     const struct allow_rule *allow;
@@ -119,8 +120,9 @@ struct config {
     const char *log_file; /* NULL: stderr */
     struct config_decisions decisions;
     struct span_export traces;
-    bool watch;        /* changed files are loaded automatically */
-    const char *state; /* folder for persistent state; NULL: systemd's, else beside the socket */
+    bool watch; /* changed files are loaded automatically */
+    const char
+        *state; /* folder for persistent state; NULL: systemd's, else beside the socket; see complete */
     uint32_t turn_idle_s, anonymous_repeats;
     struct {
         struct http_address address; /* without text: no endpoint */
@@ -178,7 +180,10 @@ enum err config_ledger_open(const struct config *config, struct loop *loop, cons
 /* Checks the address without connecting. */
 enum err config_ledger_validate(const struct config *config, struct why *why);
 
-/* $XDG_RUNTIME_DIR/toolgate.sock, else /run/toolgate/toolgate.sock. */
+/* R/toolgate/toolgate.sock, R being $XDG_RUNTIME_DIR, else /run/user/UID if it is this user's; NULL: neither
+ * is. */
+const char *config_user_socket(struct arena *arena);
+/* $TOOLGATE_SOCKET, else the user's, else /run/toolgate/toolgate.sock. */
 const char *config_default_socket(struct arena *arena);
 
 #endif

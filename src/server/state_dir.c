@@ -61,6 +61,8 @@ enum err state_dir_prepare(struct arena *arena, const struct config *config, str
     struct stat link, st;
     if (!path)
         return OK;
+    for (const char *slash = path; (slash = strchr(slash + 1, '/'));) /* ~/.local/state of a new user */
+        mkdir(arena_printf(arena, "%.*s", (int)(slash - path), path).at, 0700);
     if (mkdir(path, 0700) == 0)
         log_event(LOG_INFO, "state_created", LOG_TEXT("folder", path));
     if (lstat(path, &link) != 0 || !realpath(path, real))

@@ -16,9 +16,10 @@ describe("the configuration", function()
 
   it("is optional", function()
     local directory = process.directory()
-    local gate = daemon.start { policies = false, no_socket = true, socket = directory .. "/toolgate.sock",
-                                environment = { XDG_RUNTIME_DIR = directory } }
+    local gate = daemon.start { policies = false, no_socket = true, socket = directory .. "/toolgate/toolgate.sock",
+                                environment = { XDG_RUNTIME_DIR = directory, XDG_STATE_HOME = directory .. "/its/state" } }
     assert.is_true(gate:connect():hears_only_a_ping())
+    assert.truthy(process.read(directory .. "/its/state/toolgate/call-ids.key"))
     gate:stop()
     process.remove(directory)
   end)

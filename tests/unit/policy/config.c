@@ -63,7 +63,7 @@ static void works_without_a_file(void **state)
     (void)state;
     setenv("XDG_RUNTIME_DIR", "/run/user/7", 1);
     assert_int_equal(config_load(&(struct config_sources){0}, &config, &why), OK);
-    assert_string_equal(config.socket, "/run/user/7/toolgate.sock");
+    assert_string_equal(config.socket, "/run/user/7/toolgate/toolgate.sock");
     assert_int_equal(config.socket_mode, 0660);
     assert_int_equal(config.allow_count, 0);
     assert_int_equal(config.defaults.repair, POLICY_UNSET);
@@ -75,9 +75,38 @@ static void works_without_a_file(void **state)
 static void default_socket_of_a_service(void **state)
 {
     (void)state;
+    char folder[64];
+    snprintf(folder, sizeof(folder), "/run/user/%u", (unsigned)geteuid());
     unsetenv("XDG_RUNTIME_DIR");
     assert_int_equal(config_load(&(struct config_sources){0}, &config, &why), OK);
-    assert_string_equal(config.socket, "/run/toolgate/toolgate.sock");
+    if (access(folder, F_OK) != 0)
+        assert_string_equal(config.socket, "/run/toolgate/toolgate.sock");
+    else
+        assert_memory_equal(config.socket, folder, strlen(folder));
+}
+
+static void default_socket_is_named_by_the_environment(void **state)
+{
+    (void)state;
+    setenv("XDG_RUNTIME_DIR", "/run/user/7", 1);
+    setenv("TOOLGATE_SOCKET", "/tmp/named.sock", 1);
+    assert_int_equal(config_load(&(struct config_sources){0}, &config, &why), OK);
+    unsetenv("TOOLGATE_SOCKET");
+    assert_string_equal(config.socket, "/tmp/named.sock");
+    assert_null(config.state);
+}
+
+static void state_of_a_user_outlives_the_login(void **state)
+{
+    (void)state;
+    setenv("XDG_RUNTIME_DIR", "/run/user/7", 1);
+    setenv("XDG_STATE_HOME", "/tmp/none/state", 1);
+    assert_int_equal(config_load(&(struct config_sources){0}, &config, &why), OK);
+    unsetenv("XDG_STATE_HOME");
+    assert_string_equal(config.state, "/tmp/none/state/toolgate");
+    config_free(&config);
+    assert_int_equal(config_load(&(struct config_sources){.socket = "/tmp/x.sock"}, &config, &why), OK);
+    assert_null(config.state);
 }
 
 static void every_key_is_read(void **state)
@@ -326,6 +355,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_teardown(works_without_a_file, forget),
         cmocka_unit_test_teardown(default_socket_of_a_service, forget),
+        cmocka_unit_test_teardown(default_socket_is_named_by_the_environment, forget),
+        cmocka_unit_test_teardown(state_of_a_user_outlives_the_login, forget),
         cmocka_unit_test_teardown(every_key_is_read, forget),
         cmocka_unit_test_teardown(coercion_can_be_switched_off, forget),
         cmocka_unit_test(unknown_key_is_reported_with_the_closest),
