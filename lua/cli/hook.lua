@@ -1,6 +1,7 @@
 -- toolgate hook: one event of a coding assistant on stdin, its answer on stdout. The assistant's own tools (Bash, Edit,
 -- WebFetch, …) get policies, loops, budgets and a decision log. The shapes of events are those of Claude Code's hook
--- reference (2026-09); Codex CLI (0.153) sends the same.
+-- reference (2026-09); Codex CLI (0.153) sends the same. gemini-cli has names of its own: BeforeTool, AfterTool, BeforeAgent
+-- and PreCompress.
 --
 --   UserPromptSubmit, PreCompact, SessionStart ─▶ toolgate/turn      PostToolBatch: the step ends
 --   PreToolUse ─▶ toolgate/check                                     PostToolUse… ─▶ toolgate/report
@@ -16,7 +17,11 @@ local AGENT_BYTES = 128
 local UNREADABLE  = { [1001] = true, [1002] = true, [1003] = true } -- limits of a message, its depth and its values
 
 local KINDS = { PreToolUse = "before", PostToolUse = "after", PostToolUseFailure = "failed", PostToolBatch = "batch",
-                UserPromptSubmit = "prompt", PreCompact = "compacted", SessionStart = "nothing" }
+                UserPromptSubmit = "prompt", PreCompact = "compacted", SessionStart = "nothing",
+                BeforeTool = "before", AfterTool = "after", BeforeAgent = "prompt", PreCompress = "compacted" }
+local OF_GEMINI = { BeforeTool = true, AfterTool = true, BeforeAgent = true, PreCompress = true }
+-- Events of assistants that toolgate does not need, but which are spelt as those that it does.
+local UNNEEDED = { AfterAgent = true, BeforeModel = true, AfterModel = true, BeforeToolSelection = true }
 local IS_CALL = { before = true, after = true, failed = true }
 
 local options, client -- of this hook
@@ -32,7 +37,11 @@ end
 
 -- Codex names its turn in every event, Claude Code its prompt. Anthropic's ids of calls begin with "toolu_", OpenAI's with
 -- "call_" or "fc_"; but a model of another provider runs in both. "unknown": only what both understand may be answered.
-local function client_of(raw, id)
+-- gemini-cli's events are no other's, whatever the option says: it takes no other answer to them.
+local function client_of(name, raw, id)
+  if OF_GEMINI[name] then return "gemini" end
+  local given = options.client or "auto"
+  if given ~= "auto" and (given ~= "gemini" or KINDS[name] == "nothing") then return given end
   if raw.turn_id or id:find "^call_" or id:find "^fc_" then return "codex" end
   return (raw.prompt_id or id:find "^toolu_") and "claude" or "unknown"
 end
@@ -44,7 +53,7 @@ local function fault_of_unknown(e)
   if e.tool ~= "" then
     return "hook_event_name: expected PreToolUse, PostToolUse or PostToolUseFailure for a tool's call"
   end
-  for name in pairs(KINDS) do
+  for name in pairs(UNNEEDED[e.name] and {} or KINDS) do
     if hook.misspells(e.name, name) then return "hook_event_name: misspelt" end
   end
 end
@@ -59,14 +68,25 @@ local function fault_of(e)
   return e.kind == "before" and not (e.input or ""):find "^{" and "tool_input: expected an object" or nil
 end
 
+-- What the model reads of it; or the call failed.
+local function read_gemini_response(e)
+  local response, parts = cli.parse(e.response or "null")
+  if type(response) ~= "table" then return end
+  e.response = parts.llmContent or e.response
+  if not parts.error or parts.error == "null" then return end
+  local fault = response.error
+  e.kind, e.error = "failed", type(fault) == "table" and fault.message or fault
+  if type(e.error) ~= "string" then e.error = parts.error end
+end
+
 local function read_event(texts, raw)
   local e = { name = texts.hook_event_name or "", session = texts.session_id or "", tool = texts.tool_name or "",
               call = texts.tool_use_id or "", agent = cli.cut(texts.agent_id or "", AGENT_BYTES),
               prompt = texts.prompt or "", error = texts.error or "", input = raw.tool_input,
               response = raw.tool_response }
-  e.client = options.client or "auto"
-  if e.client == "auto" then e.client = client_of(raw, e.call) end
+  e.client = client_of(e.name, raw, e.call)
   e.kind = KINDS[e.name]
+  if e.name == "AfterTool" then read_gemini_response(e) end -- a failure is another kind
   if e.name == "SessionStart" and (texts.source == "compact" or texts.source == "clear") then e.kind = "compacted" end
   e.fault = fault_of(e)
   if e.kind == "prompt" and e.agent ~= "" then e.kind = "nothing" end -- no person's
@@ -75,7 +95,10 @@ end
 
 -- ---- notes to the next hook ----
 
-local function call_key(e) return e.session .. "\n" .. e.call end
+-- gemini-cli gives a call no id.
+local function call_key(e)
+  return e.session .. "\n" .. (e.call ~= "" and e.call or e.tool .. "\n" .. (e.input or ""))
+end
 local function step_key(e) return e.session .. "\v" .. e.agent end
 
 -- The step of this event's call, the same for all calls of one model message. Nothing in a call says which message it is
@@ -108,7 +131,7 @@ end
 
 local function check(e)
   -- The assistant puts the question to its user itself.
-  local asks = e.client ~= "codex" and ',"asks":true' or ""
+  local asks = e.client ~= "codex" and e.client ~= "gemini" and ',"asks":true' or ""
   return call("toolgate/check", '{"name":' .. quote(e.tool) .. ',"arguments":' .. e.input .. asks .. "," .. meta(e)
                                      .. "}")
 end
@@ -253,13 +276,13 @@ local function install(given)
 end
 
 return command {
-  name = "hook", summary = "check the own tools of a coding assistant (Claude Code, Codex CLI)",
+  name = "hook", summary = "check the own tools of a coding assistant (Claude Code, Codex CLI, gemini-cli)",
   about = [[
 Reads one event of the assistant's hooks on stdin and answers on stdout as its hook protocol says: a
 prompt begins a turn, a call is checked before it runs and reported after. A call that passes prints
 nothing, so that the assistant's own permission prompt stays. Arguments that were corrected, and calls
 that a policy wants to be asked about, become a question to the user; refusals are read by the model.
-Codex runs what it is told to ask about, so there it is a refusal in words.]],
+Codex runs what it is told to ask about, and gemini-cli cannot ask: there it is a refusal in words.]],
   exits = [[
   0  answered, also with a refusal
   2  any error, such as no event of a hook on stdin: the assistant blocks the call and shows stderr]],
@@ -269,7 +292,7 @@ Codex runs what it is told to ask about, so there it is a refusal in words.]],
     choice { name = "on-unavailable", argument = "ask|allow|deny",
              words = "what a call means while no daemon answers (default ask)" },
     choice { name = "on-unknown", argument = "allow|deny", words = "what an event of another kind means (default allow)" },
-    choice { name = "client", argument = "auto|claude|codex", words = "whose hooks these are (default: by the event)" },
+    choice { name = "client", argument = "auto|claude|codex|gemini", words = "whose hooks these are (default: by the event)" },
     flag { name = "install", words = "print what belongs into the assistant's settings, and end" },
   },
 

@@ -219,7 +219,7 @@ describe("a hook that fails", function()
   end)
 
   it("blocks an event that is one of ours but for its spelling, or is about a call that nobody else would check", function()
-    for _, name in ipairs { "PreToolUs", "preToolUse", "pre_tool_use", "BeforeTool", "PreToolUseV2", "PostTooluse" } do
+    for _, name in ipairs { "PreToolUs", "preToolUse", "pre_tool_use", "BeforeToolCall", "PreToolUseV2", "PostTooluse" } do
       local answer, code, err = hears(with { hook_event_name = name }, "--on-unknown", "allow")
       assert.is_nil(answer, name)
       blocks(code, err)

@@ -438,6 +438,76 @@ while True:
     assert.same({ "PostToolUse", "PreCompact", "PreToolUse", "SessionStart", "UserPromptSubmit" }, names)
   end)
 
+  it("prints for gemini-cli its own events, with milliseconds", function()
+    local hooks, names = installed("--client", "gemini"), {}
+    for name, groups in pairs(hooks) do
+      names[#names + 1] = name
+      assert.equal(10000, groups[1].hooks[1].timeout)
+      assert.is_nil(groups[1].hooks[1].onFailure)
+    end
+    table.sort(names)
+    assert.same({ "AfterTool", "BeforeAgent", "BeforeTool", "PreCompress", "SessionStart" }, names)
+    assert.equal(".*", hooks.BeforeTool[1].matcher)
+  end)
+
+  -- gemini-cli gives a call no id.
+  local function gemini(name, more)
+    return { session_id = "5c3f", transcript_path = "/t.json", cwd = "/home/me", timestamp = "2026-11-27T10:00:00Z",
+             hook_event_name = name, tool_name = more.tool_name, tool_input = more.tool_input, prompt = more.prompt,
+             tool_response = more.tool_response, trigger = more.trigger }
+  end
+
+  it("speaks gemini-cli's events, and ends its run where the verdict is a halt", function()
+    serves()
+    local call = { tool_name = "mcp_tickets_get", tool_input = { id = 7 } }
+    local result = { tool_name = call.tool_name, tool_input = call.tool_input,
+                     tool_response = { llmContent = "ticket 7", returnDisplay = "Ticket 7" } }
+    assert.is_nil(hears(gemini("BeforeAgent", { prompt = "What is ticket 7?" })))
+    local denied, halted, noted
+    for _ = 1, 8 do
+      local answer, code, words = hears(gemini("BeforeTool", call), "--client", "claude")
+      assert.equal(0, code, words)
+      if answer then
+        assert.equal("deny", answer.decision)
+        assert.matches("mcp_tickets_get", answer.reason)
+        denied, halted = true, halted or answer["continue"] == false and answer.stopReason
+      else
+        local note = hears(gemini("AfterTool", result))
+        noted = noted or note and note.hookSpecificOutput.additionalContext
+      end
+    end
+    assert.matches("same result 2 times", noted)
+    assert.truthy(denied)
+    assert.matches("^Stop%.", halted)
+    assert.is_nil(hears(gemini("PreCompress", { trigger = "auto" })))
+    assert.is_nil((hears(gemini("BeforeTool", call))), "the model has forgotten what it had read")
+  end)
+
+  it("tells gemini-cli's model what a policy asks, and reports a failure as one", function()
+    serves()
+    local call = { tool_name = "Bash", tool_input = { command = "rm -rf x" } }
+    local answer = hears(gemini("BeforeTool", call))
+    assert.equal("deny", answer.decision)
+    assert.matches("Ask the user first", answer.reason)
+    assert.is_nil(answer.hookSpecificOutput)
+    local fails = { tool_name = "mcp_db_query", tool_input = { q = 1 } }
+    assert.is_nil(hears(gemini("BeforeTool", fails)))
+    fails.tool_response = { llmContent = "no", error = { message = "the disk is full", type = "x" } }
+    hears(gemini("AfterTool", fails))
+    local last
+    for _ = 1, 3 do last = hears(gemini("BeforeTool", { tool_name = "mcp_db_query", tool_input = { q = 1 } })) or last end
+    assert.matches("the disk is full", last.reason)
+  end)
+
+  it("lets events of gemini-cli pass that it does not need", function()
+    for _, name in ipairs { "AfterAgent", "BeforeModel", "AfterModel", "BeforeToolSelection", "SessionEnd", "Notification" } do
+      local answer, code, words = hears(gemini(name, {}))
+      assert.is_nil(answer)
+      assert.equal(0, code, name .. words)
+    end
+    assert.equal(2, (select(2, hears(gemini("BeforeTol", {})))))
+  end)
+
   it("prints a command that sh reads as it was meant", function()
     local odd = folder .. "/it's a $(place) \"of\" `mine`;&\\"
     os.execute(("mkdir '%s'"):format((odd:gsub("'", "'\\''"))))
