@@ -87,7 +87,8 @@ UNIT_BIN := $(UNITS:tests/unit/%.c=$(BUILD)/unit/%)
 .PHONY: always all all-now help deps demo test golden golden-now run install uninstall clean lint unit conformance bench fuzz \
         test-threads test-threads-now soak soak-now coverage coverage-now fuzz-now fuzz-run demo-now test-now run-now lint-now conformance-now bench-now bench-upstream bench-upstream-now \
         bench-stall bench-stall-now \
-        bench-ledger bench-ledger-now bench-replay bench-replay-now budget budget-now judgement judgement-now dist deb deb-now
+        bench-ledger bench-ledger-now bench-replay bench-replay-now budget budget-now judgement judgement-now dist deb deb-now \
+        static static-now wheel wheel-now npm-package npm-package-now
 
 # Where pkg-config finds the libraries, no package is asked for: other systems than Debian may have them, too.
 ifeq ($(shell pkg-config --exists $(LIBRARIES) $(LOADED) 2>/dev/null && echo yes),yes)
@@ -124,6 +125,9 @@ help:
 	@echo 'make uninstall     remove what make install installed'
 	@echo 'make dist          write $(BUILD)/toolgate-VERSION.tar.gz, the source'
 	@echo 'make deb           build the Debian package in $(BUILD)/deb'
+	@echo 'make static        build $(BUILD)/static/toolgate, which needs nothing but glibc'
+	@echo 'make wheel         put it into a Python wheel, for pipx install or uvx'
+	@echo 'make npm-package   put it into an npm package, for npx'
 	@echo 'make deps          install the Debian packages that building and testing need'
 	@echo 'make clean         remove build, build-san and build-tsan'
 	@echo 'Each target lists missing packages and installs them first; with DEPS=no it only lists them.'
@@ -161,7 +165,8 @@ lint:
 
 conformance:
 	$(NEED) 'make conformance' $(BUILD_PACKAGES) $(TEST_PACKAGES) $(CLIENT_PACKAGES) \
-	    $(DEB_PACKAGES) $(PACKAGE_TEST_PACKAGES) $(CONFORMANCE_PACKAGES)
+	    $(DEB_PACKAGES) $(PACKAGE_TEST_PACKAGES) $(CONFORMANCE_PACKAGES) \
+	    $(STATIC_PACKAGES) $(CURL_PACKAGES)
 	$(ANEW) conformance-now
 
 judgement:
@@ -495,6 +500,41 @@ deb-now: dist
 	cd $(DEB)/toolgate-$(VERSION) && env -u MAKEFLAGS -u MAKELEVEL -u BUILD \
 	    DEB_BUILD_OPTIONS="parallel=$(shell nproc) $(DEB_BUILD_OPTIONS)" dpkg-buildpackage -us -uc -b
 	@ls $(DEB)/*.deb
+
+# ---- the program alone: all but glibc linked in, for any Linux with glibc 2.34 or later (Debian 12, Ubuntu 22.04, RHEL 9) ----
+STATIC_PACKAGES := libunistring-dev
+STATIC := $(BUILD)/static/toolgate
+STATIC_LIBRARIES = $(foreach library,luajit-5.1 event_core hiredis yajl_s pcre2-8 xxhash idn2 unistring seccomp,\
+    $(shell $(CC) -print-file-name=lib$(library).a))
+
+static:
+	$(NEED) 'make static' $(BUILD_PACKAGES) $(STATIC_PACKAGES)
+	$(ANEW) static-now
+
+static-now: $(STATIC)
+	@echo "$(STATIC): $$(stat -c %s $(STATIC)) bytes, needs glibc $$(objdump -T $(STATIC) \
+	    | sed -n 's/.*GLIBC_\([0-9.]*\).*/\1/p' | sort -Vu | tail -n 1) or later"
+
+$(STATIC): $(BUILD)/obj/cli/main.o $(BUILD)/obj/arc4random.o $(LIBRARY)
+	@mkdir -p $(@D)
+	$(if $(V),,@echo "  LINK $@")
+	$(AT)$(CC) $(CFLAGS) $(LDFLAGS) -s -o $@ $^ $(STATIC_LIBRARIES) -lm
+
+$(BUILD)/obj/arc4random.o: clients/binary/arc4random.c $(BUILD)/flags
+	$(AT)$(CC) $(CPPFLAGS) $(CFLAGS) -Wno-missing-prototypes -c -o $@ $<
+
+# ---- the same in a Python wheel and in an npm package, with a libcurl for systems that have none ----
+CURL_PACKAGES := dpkg-dev libssl-dev
+$(BUILD)/static/libcurl.so.4: clients/binary/libcurl.sh
+	$(if $(V),,@echo "  MAKE $@")
+	$(AT)sh clients/binary/libcurl.sh $@
+
+wheel npm-package:
+	$(NEED) 'make $@' $(BUILD_PACKAGES) $(STATIC_PACKAGES) $(CURL_PACKAGES) python3
+	$(ANEW) $@-now
+
+wheel-now npm-package-now: $(STATIC) $(BUILD)/static/libcurl.so.4
+	@SOURCE_DATE_EPOCH=$(EPOCH) python3 clients/binary/package.py $(@:-now=) $(VERSION) $(BUILD)/static $(BUILD)
 
 clean:
 	rm -rf build build-san build-tsan

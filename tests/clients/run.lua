@@ -3,7 +3,8 @@
 -- `N passed, N failed`.
 --
 -- ONLY=sdk,inspector,suite,pydantic,restart,ask,python-client,typescript-client,servers,schema,monitoring,collector,
--- corpus,page,package selects some, or one server of tests/clients/servers by name; SUITE=DIR is the JSON Schema suite.
+-- corpus,page,bare,package,binary,image selects some, or one server of tests/clients/servers by name; SUITE=DIR is the
+-- JSON Schema suite.
 package.path = "tests/support/?.lua;tests/clients/?.lua;" .. package.path
 local daemon = require "daemon"
 local process = require "process"
@@ -322,7 +323,10 @@ if chosen "collector" then
 end
 if chosen "corpus" then recorded() end
 if chosen "page" then page() end
-if chosen "bare" then tap("a bare Debian", { "bash", "tests/package/bare.sh" }, 1800, unistd.getcwd()) end
-if chosen "package" then tap("Debian package", { "bash", "tests/package/run.sh" }, 1800, unistd.getcwd()) end
+for _, part in ipairs { { "bare", "a bare Debian", "bash", "bare.sh" }, { "package", "Debian package", "bash", "run.sh" },
+                        { "binary", "static program, wheel, npm package", "bash", "binary.sh" },
+                        { "image", "container image", "python3", "image.py" } } do
+  if chosen(part[1]) then tap(part[2], { part[3], "tests/package/" .. part[4] }, 1800, unistd.getcwd()) end
+end
 print(("%d passed, %d failed"):format(passed, failed))
 os.exit(failed == 0 and passed > 0)

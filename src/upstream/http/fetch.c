@@ -17,10 +17,12 @@
 #include <ctype.h>
 #include <curl/curl.h>
 #include <dlfcn.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <strings.h>
 #include <sys/queue.h>
+#include <unistd.h>
 
 #define REDIRECT_SHOWN_BYTES 200u
 #define URL_LETTERS                                                                                          \
@@ -43,6 +45,43 @@ struct curl_library {
 #undef CURL_POINTER
 };
 
+/* Where distributions keep the certificates of authorities: a libcurl that came with this program was built
+ * on another one, and would refuse every server. */
+static const char *const authorities[] = {
+    "/etc/ssl/certs/ca-certificates.crt", /* Debian, Ubuntu, Arch, Gentoo */
+    "/etc/pki/tls/certs/ca-bundle.crt",   /* Fedora, RHEL */
+    "/etc/ssl/ca-bundle.pem",             /* openSUSE */
+    "/etc/ssl/cert.pem",                  /* Alpine */
+};
+
+/* Of the libcurl that came with this program; NULL: the system's, which knows its own. */
+static const char *carried_authorities;
+
+/* The libcurl that a Python or npm package carries: lib/toolgate/libcurl.so.4 beside bin/toolgate. */
+static void *open_carried(void)
+{
+    static const char name[] = "/lib/toolgate/libcurl.so.4";
+    char path[PATH_MAX + sizeof(name)];
+    ssize_t n = readlink("/proc/self/exe", path, PATH_MAX - 1);
+    path[n > 0 ? n : 0] = '\0';
+    for (int level = 0; level < 2 && strrchr(path, '/'); level++)
+        *strrchr(path, '/') = '\0';
+    memcpy(path + strlen(path), name, sizeof(name));
+    void *handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    for (size_t i = 0; handle && !carried_authorities && i < sizeof(authorities) / sizeof(authorities[0]);
+         i++)
+        if (access(authorities[i], R_OK) == 0)
+            carried_authorities = authorities[i];
+    return handle;
+}
+
+static void *open_library(void)
+{
+    void *handle = dlopen("libcurl.so.4", RTLD_NOW | RTLD_LOCAL);
+    handle = handle ? handle : dlopen("libcurl-gnutls.so.4", RTLD_NOW | RTLD_LOCAL);
+    return handle ? handle : open_carried();
+}
+
 /* By the name that libcurl's ABI has had since 2006. Loaded once and never unloaded. NULL: it is missing, and
  * `why` names the package; that is not kept, so that installing it needs no restart. */
 static const struct curl_library *curl_load(struct why *why)
@@ -59,9 +98,7 @@ static const struct curl_library *curl_load(struct why *why)
     static bool loaded;
     if (loaded)
         return &library;
-    void *handle = dlopen("libcurl.so.4", RTLD_NOW | RTLD_LOCAL);
-    if (!handle)
-        handle = dlopen("libcurl-gnutls.so.4", RTLD_NOW | RTLD_LOCAL);
+    void *handle = open_library();
     if (!handle) {
         err_set(why, ERR_UNAVAILABLE, "HTTP needs libcurl, which could not be loaded: install libcurl4 (%s)",
                 dlerror());
@@ -228,8 +265,8 @@ static bool start_transfer(struct fetch *f)
     SET(FOLLOWLOCATION, 0L); /* `report` follows, to the same origin only */
     SET(HTTP09_ALLOWED, 0L);
     SET(TCP_KEEPALIVE, 1L);
-    if (r->ca_file)
-        SET(CAINFO, r->ca_file);
+    if (r->ca_file || carried_authorities)
+        SET(CAINFO, r->ca_file ? r->ca_file : carried_authorities);
     SET(PRIVATE, f);
     SET(ERRORBUFFER, f->error);
     SET(HEADERFUNCTION, on_header);
