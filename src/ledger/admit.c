@@ -33,12 +33,10 @@ static unsigned judge_loop(const struct admission *a, struct verdict *verdict)
 {
     const struct ledger_limits *limits = a->ctx.limits;
     unsigned times = a->past.run + 1, repeats = limit_count(limits->repeats);
-    if (limits->polls) { /* a tool that is meant to be asked again: at most this often, with any results */
-        int asked = (int)a->past.asked, most = (int)limit_count(limits->poll_max);
-        if (asked >= most)
+    if (limits->polls) { /* it is meant to be asked again: at most this often, with any results, and what it
+                            asks for goes on, so that it never ends the run */
+        if (a->past.asked >= limit_count(limits->poll_max))
             verdict->code = CODE_POLL_BUDGET;
-        if (asked >= most && asked >= most + (int)limit_count(limits->halt) - (int)repeats)
-            verdict->says = LEDGER_HALT;
         return times;
     }
     if (times >= repeats || a->past.across + 1 >= limit_count(limits->across_turns))
@@ -198,8 +196,6 @@ static void judge(struct admission *a, struct verdict *verdict)
     verdict->loops = verdict->code != CODE_NONE;
     if (!verdict->loops && so_far == LEDGER_SO_FAR_VALID) {
         verdict->code = find_refusal(a, verdict);
-        if (verdict->code == CODE_TOO_SOON && a->past.early + 1 >= limit_count(a->ctx.limits->halt))
-            verdict->says = LEDGER_HALT;
         if (verdict->code)
             verdict->would = CODE_NONE;
     }
@@ -297,9 +293,6 @@ static void record(struct admission *a, const struct verdict *verdict)
     if (call->class == CALL_DENIED) {
         call->says = verdict->says;
         call->code = verdict->code;
-        if (verdict->code == CODE_TOO_SOON)
-            call->early =
-                a->past.early < SESSION_COUNT_MAX ? (uint8_t)(a->past.early + 1) : SESSION_COUNT_MAX;
     }
     a->ctx.changes->new_tool = !window_has_tool(a->ctx.session, call->tool);
     if (call->class == CALL_PENDING) {

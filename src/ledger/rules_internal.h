@@ -104,7 +104,6 @@ struct window_past {
     enum ledger_came_of came_of; /* of the newest that was judged, in any turn */
     unsigned run, across;        /* in a row with one outcome: in this turn; in any */
     unsigned asked, polls; /* in a row with any outcome, in this turn; of these, with a changed result */
-    unsigned early;        /* in a row and too soon, just now */
     unsigned spent;        /* of its same-call budget */
     unsigned failed_alike; /* runs of this turn with the query's error, else that of the last, since a write
                               succeeded */

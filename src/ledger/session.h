@@ -111,8 +111,7 @@ struct SESSION_STORED session_call {
         struct SESSION_STORED { /* CALL_DENIED */
             uint8_t says;       /* enum ledger_says */
             uint8_t code;       /* enum session_code */
-            uint8_t early;      /* CODE_TOO_SOON: how often in a row */
-            uint32_t denied_unused : 24;
+            uint32_t denied_unused;
         };
     };
     enum session_call_class class : 4;

@@ -191,7 +191,6 @@ struct row {
     bool armed;      /* nothing re-armed the call since */
     bool same;       /* all outcomes so far are alike */
     bool failing;    /* only transient failures so far */
-    bool hammering;  /* only polls that came too soon so far */
     bool last_known; /* what came of it last, in this turn */
     uint64_t outcome, failure;
     int step;         /* last one that was counted in the row */
@@ -329,7 +328,6 @@ static void see_budget(struct row *row, const struct session_call *call, bool th
 static void count_step(struct row *row, const struct session_call *call, bool this_turn)
 {
     struct window_past *past = row->past;
-    row->hammering = false;
     if (call->step == row->step)
         return;
     row->step = call->step;
@@ -372,12 +370,8 @@ static void see_same(struct row *row, const struct session_call *call, bool this
     uint64_t outcome = row->query->any_outcome ? 0 : outcome_of(call);
     row->same = row->same && (!outcome || !row->outcome || row->outcome == outcome);
     row->outcome = row->outcome ? row->outcome : outcome;
-    if (call->class != CALL_DENIED || call->code != CODE_TOO_SOON) {
+    if (call->class != CALL_DENIED || call->code != CODE_TOO_SOON) /* that counts nowhere */
         count_step(row, call, this_turn);
-    } else if (this_turn && row->hammering) { /* it counts nowhere else */
-        row->hammering = false;
-        row->past->early = call->early - (call->step == row->query->call->step);
-    }
 }
 
 struct window_query window_query(const struct session *session, const struct session_call *call,
@@ -419,7 +413,6 @@ void window_look(const struct session *session, const struct window_query *query
         .same = true,
         .failing = true,
         .alike = true,
-        .hammering = true,
         .outcome = outcome_of(query->call),
         .failure = query->call->masked,
         .step = query->call->step,

@@ -19,7 +19,7 @@ local CLASSES, UNLIMITED = rules.CLASSES, rules.UNLIMITED
 local same_call, of_turn, let_run = rules.same_call, rules.of_turn, rules.let_run
 local step_of, re_armed_at, count_keys, outcome = rules.step_of, rules.re_armed_at, rules.count_keys, rules.outcome
 local steps_spent, transient_count, was_used, used = rules.steps_spent, rules.transient_count, rules.was_used, rules.used
-local run_steps, repeats, hammered, second_of = rules.run_steps, rules.repeats, rules.hammered, rules.second_of
+local run_steps, repeats, second_of = rules.run_steps, rules.repeats, rules.second_of
 local chain_of, extend_chain = rules.chain_of, rules.extend_chain
 
 -- ---- sessions and turns ----
@@ -473,10 +473,8 @@ function M.admit(model, request)
   end
   -- "That uses nothing up": a repeated too_soon replaces the one before it.
   local last = session.calls[#session.calls]
-  if ask.code == "too_soon" then
-    ask.soon = hammered(session, ask)
-    ask.soon[ask.step] = true
-    if last and last.code == "too_soon" and same_call(last, ask) then session.calls[#session.calls] = nil end
+  if ask.code == "too_soon" and last and last.code == "too_soon" and same_call(last, ask) then
+    session.calls[#session.calls] = nil
   end
   remember(session, ask)
   answer.no_progress = session.no_progress

@@ -519,8 +519,8 @@ local function changed_in_row(session, ask)
   return count
 end
 
--- "A tool that is meant to be asked again, with the same arguments, at most max times in a row." If `loop.repeats` and
--- `loop.halt` differ, the same number of further calls gets a halt.
+-- "A tool that is meant to be asked again, with the same arguments, at most max times in a row", then it "is refused, never
+-- 'end this run'".
 local function poll_budget(session, ask)
   if not ask.limits.polls then
     if changed_in_row(session, ask) >= ask.limits.poll_max then return "refuse", "poll_budget" end
@@ -528,37 +528,10 @@ local function poll_budget(session, ask)
   end
   local row = run_steps(ask, of_turn(session), re_armed_at(session, ask), true)
   row[session.turn .. "." .. ask.step] = nil
-  local asked = count_keys(row)
-  if asked < ask.limits.poll_max then return nil end
-  return asked >= ask.limits.poll_max + ask.limits.halt - ask.limits.repeats and "halt" or "refuse", "poll_budget"
+  if count_keys(row) >= ask.limits.poll_max then return "refuse", "poll_budget" end
 end
 
--- The steps of early polls in a row; the last of them has the set.
-local function hammered(session, ask)
-  local calls, from = {}, re_armed_at(session, ask)
-  for _, call in ipairs(of_turn(session)) do
-    if call.tick > from then calls[#calls + 1] = call end
-  end
-  local steps, out = in_steps(calls), {}
-  for i = #steps, 1, -1 do
-    local step, other = steps[i], false
-    for n = #step, 1, -1 do
-      local call = step[n]
-      if not same_call(call, ask) then
-        other = other or admitted(call)
-      elseif call.code == "too_soon" then
-        for number in pairs(call.soon) do out[number] = true end
-        return out
-      elseif call.class ~= "transient" and call.class ~= "released" then
-        return out
-      end
-    end
-    if other and step.name ~= ask.turn .. "." .. ask.step then return out end
-  end
-  return out
-end
-
--- "And not sooner than `every` after the last time … that uses nothing up, but after five early polls the run ends."
+-- "A declared poll that is asked too early is refused with the wait and never halts", and that uses nothing up.
 -- A released call starts no pause, and removes the one before it.
 local function too_soon(session, ask, now)
   local wait = 0
@@ -566,9 +539,7 @@ local function too_soon(session, ask, now)
     if same_call(paced, ask) then wait = paced.at + ask.limits.poll_every_ms - now end
   end
   if ask.limits.poll_every_ms == 0 or wait <= 0 then return nil end
-  local steps = hammered(session, ask)
-  steps[ask.step] = nil
-  return count_keys(steps) + 1 >= ask.limits.halt and "halt" or "refuse", "too_soon", wait
+  return "refuse", "too_soon", wait
 end
 
 -- ---- limits ----
@@ -876,7 +847,7 @@ return {
   same_call_budget = same_call_budget, duplicate_in_step = duplicate_in_step, already_broken = already_broken,
   transient_count = transient_count, transient_budget = transient_budget, failures_with = failures_with,
   same_failure = same_failure, outcome = outcome, run_steps = run_steps, repeats = repeats, loop = loop,
-  was_used = was_used, poll_budget = poll_budget, hammered = hammered, too_soon = too_soon, used = used,
+  was_used = was_used, poll_budget = poll_budget, too_soon = too_soon, used = used,
   second_of = second_of, limits = limits, rate_limit = rate_limit, chain_of = chain_of, extend_chain = extend_chain,
   end_chain_fabricated = end_chain_fabricated, end_chain_ran = end_chain_ran, lax_kind = lax_kind,
   lax_remember = lax_remember, lax_spend = lax_spend, lax_settle = lax_settle,

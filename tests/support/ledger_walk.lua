@@ -582,7 +582,7 @@ local MEETS = {
   { 60, "cycle" }, { 150, "transient_budget" }, { 50, "duplicate_in_step" }, { 50, "already_broken" },
   { 150, "poll_budget" }, { 8, "changes" }, { 300, "too_soon" }, { 50, "retry_budget_exceeded" },
   { 100, "calls_per_turn" }, { 100, "calls_per_session" }, { 50, "cost_per_turn" }, { 100, "cost_per_session" },
-  { 100, "seconds_per_turn" }, { 20, "halt loop" }, { 10, "halt cycle" }, { 50, "halt poll_budget" }, { 20, "halt too_soon" },
+  { 100, "seconds_per_turn" }, { 20, "halt loop" }, { 10, "halt cycle" },
   { 1000, "no_retry" }, { 150, "success" }, { 20, "exhausted" }, { 20, "redundant" }, { 30, "fabricated_id_on_retry" },
   { 100, "gave_up" }, { 200, "advise_only" }, { 1000, "unchanged" }, { 50, "stuck" }, { 100, "forgotten ids" },
   { 100, "of_session" }, { 200, "unknown" }, { 200, "llm_gave_up" },

@@ -200,11 +200,14 @@ return tool "job" { description = "How far.", effects = "read", schema = params 
     assert.is_not_true(asks(2).isError)
   end)
 
-  it("gets a halt after five early calls", function()
+  it("is answered with the wait however often it comes too early", function()
     serve '"60s"'
     asks(1)
-    for _ = 1, 4 do assert.equal("wait", verdict(asks(1)).verdict) end
-    assert.equal("halt", verdict(asks(1)).verdict)
+    for _ = 1, 12 do
+      local said = verdict(asks(1))
+      assert.same({ "wait", "too_soon" }, { said.verdict, said.code })
+      assert(said.after_s > 0 and said.after_s <= 60, said.after_s)
+    end
   end)
 
   it("may be called with the same result up to its maximum", function()
@@ -218,6 +221,9 @@ return tool "job" { description = "How far.", effects = "read", schema = params 
       local result = asks_in_time()
       assert.is_not_true(result.isError, n .. text(result))
     end
-    assert.equal("poll_budget", verdict(asks_in_time()).code)
+    for _ = 1, 6 do
+      local said = verdict(asks_in_time())
+      assert.same({ "refuse", "poll_budget" }, { said.verdict, said.code })
+    end
   end)
 end)

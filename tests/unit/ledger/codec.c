@@ -76,7 +76,6 @@ static void any_call(struct session_call *c)
     } else if (c->class == CALL_DENIED) {
         c->says = below(LEDGER_HALT + 1);
         c->code = below(CODE_COUNT);
-        c->early = (uint8_t)any(8);
     } else {
         c->result = any(48);
     }
@@ -468,8 +467,7 @@ static void set_example(struct session *s)
               .turn = 7,
               .step = 5,
               .says = LEDGER_HALT,
-              .code = CODE_TOO_SOON,
-              .early = 2}},
+              .code = CODE_TOO_SOON}},
     };
 }
 
@@ -484,7 +482,7 @@ static const char example[] = "05010203040506070801010103007b68e5cf8b0100f153650
                               "000000d100000000000327000000000000000000000000000000000000000000\n"
                               "61000000620000000000db52e6cf8b0100000005630000000000000000000000\n"
                               "0000000071000000720000000000730000000000654d07047400000000f8f053\n"
-                              "6575000000000c0d81000000820000000000030f020000000c00070583000000\n"
+                              "6575000000000c0d81000000820000000000030f000000000c00070583000000\n"
                               "000000000000000000000000\n";
 
 static void to_hex(struct str bytes, struct buf *out)
