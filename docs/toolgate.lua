@@ -209,8 +209,8 @@ return {
       -- "result", or "arguments": identical arguments alone make a loop.
       --compare = "result",
 
-      -- "note", or "refuse": the sixth failure of a tool in a row with the same error.
-      --same_failure = "note",
+      -- The failure of a tool in a row with the same error that is refused; "refuse": the sixth; "note": none.
+      --same_failure = 10,
 
       poll = {
         -- Identical calls in a row with changing results.

@@ -136,7 +136,7 @@
 ---@field volatile? string|string[] Arguments that do not make a call a different one.
 ---@field volatile_result? string|string[] Fields of results that do not make a result a different one: a path as in gives_ids, or the name of a field anywhere.
 ---@field compare? "result"|"arguments" What makes calls identical: arguments and result, or the arguments alone. Default result; for a tool that writes always arguments.
----@field same_failure? "note"|"refuse" From the third failure in a row with the same error, whatever the arguments, a note; or the sixth is refused. Default note.
+---@field same_failure? integer|"note"|"refuse" toolgate refuses the n-th failure in a row with the same error, whatever the arguments; "refuse" is the sixth, "note" none. Default 10.
 ---@field poll? boolean|toolgate.Poll Agents poll the tool until something has changed.
 
 ---For a tool that agents poll.

@@ -258,9 +258,11 @@ static void take_limits(struct ledger_limits *l, const struct policy *p, bool lo
     l->same_call_hard |= p->same_call != POLICY_UNSET;
     if (p->compare && !(lowers && l->compare_arguments))
         l->compare_arguments = p->compare == COMPARE_ARGUMENTS;
-    if (p->same_failure && !(lowers && p->same_failure != SAME_FAILURE_REFUSE))
-        l->same_failure =
-            p->same_failure == SAME_FAILURE_REFUSE ? LEDGER_SAME_FAILURE_REFUSED : LEDGER_UNLIMITED;
+    uint32_t same_failure = p->same_failure == SAME_FAILURE_NOTE     ? LEDGER_UNLIMITED
+                            : p->same_failure == SAME_FAILURE_REFUSE ? LEDGER_SAME_FAILURE_REFUSED
+                                                                     : (uint32_t)p->same_failure;
+    if (p->same_failure && (!lowers || same_failure < l->same_failure))
+        l->same_failure = same_failure;
     take_allowance(&l->tool, &p->limits, lowers);
 }
 

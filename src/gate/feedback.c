@@ -174,10 +174,11 @@ static void put_failure(struct feedback *f)
             "This same call has failed %u times with this error: it fails again until something changes.\n",
             v->failed_alike);
     else if (v->class == CLASS_TOOL_ERROR && v->same_failure >= LEDGER_SAME_FAILURE_NOTED)
-        put(f,
-            "It has failed %u times in a row with this error, whatever the arguments: other arguments "
-            "will not help.\n",
-            v->same_failure);
+        put(f, "It has failed %u times in a row with this error, whatever the arguments: %s\n",
+            v->same_failure,
+            v->same_failure >= LEDGER_SAME_FAILURE_ADVISED
+                ? "use another tool, or look at the state that the error speaks of first."
+                : "other arguments will not help.");
     if (v->class == CLASS_TRANSIENT && v->tries > 1)
         put(f, "toolgate tried it %u times.\n", v->tries);
     if (class->next)
@@ -507,10 +508,10 @@ static struct budget budget_of(const struct feedback *f, struct str code)
             "it is called too often for now",
             arena_printf(arena, "Wait %llu s, then repeat the call, or use another tool.", used_s).at};
     if (str_is(code, "same_failure"))
-        return (struct budget){
-            arena_printf(arena, "it has failed %llu times with the same error", used).at,
-            "Trying again does not help. Remove the cause of the error, use another tool, or tell the user "
-            "about it."};
+        return (struct budget){arena_printf(arena, "it has failed %llu times with the same error", used).at,
+                               "Trying again does not help. Use another tool, or look at the state that the "
+                               "error speaks of: once "
+                               "any call succeeds, this tool runs again."};
     return (struct budget){"its budget for this turn is used up", "Use what you have, or another tool."};
 }
 

@@ -148,9 +148,12 @@ static void apply_admit(struct ledger_entry *e, struct session_request *r, int64
         set_keyed(e, session_field_open(call->slot, field), admit->admission, arguments);
     }
     answer->goal = goal_of(e, r->arena);
-    if (answer->came_of == LEDGER_CAME_ERROR && answer->says != LEDGER_RUN && call && r->arena)
-        answer->last_error =
-            arena_dup(r->arena, detail_find_keyed(buf_view(&e->parts.details), ERROR_FIELD, call->arguments));
+    bool any_arguments = call && call->class == CALL_DENIED && call->code == CODE_SAME_FAILURE;
+    const struct session_call *failed = any_arguments ? session_last_failure(&e->session, call) : call;
+    if ((answer->came_of == LEDGER_CAME_ERROR || any_arguments) && answer->says != LEDGER_RUN && failed &&
+        r->arena)
+        answer->last_error = arena_dup(
+            r->arena, detail_find_keyed(buf_view(&e->parts.details), ERROR_FIELD, failed->arguments));
     answer->ids_complete = ids_complete(e) && !(e->local && e->ledger->redis);
     if (admit->id_count)
         answer->unseen = session_parts_unseen(&e->parts, admit->ids, admit->id_count);

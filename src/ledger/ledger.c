@@ -26,7 +26,7 @@ const struct ledger_limits ledger_default_limits = {
     .halt = 5,
     .across_turns = 5,
     .poll_max = 20,
-    .same_failure = LEDGER_UNLIMITED,
+    .same_failure = LEDGER_SAME_FAILURE_DEFAULT,
 };
 
 /* ---- repair chains in the log ---- */

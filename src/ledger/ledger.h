@@ -159,8 +159,8 @@ struct ledger_limits {
     bool polls;             /* declared with loop.poll: identical results do not count either */
     uint32_t poll_every_ms; /* least time between two of the same call; 0: none */
     bool compare_arguments; /* loop.compare = "arguments": a changed result excuses nothing */
-    uint32_t same_failure;  /* failures with one text in a row before the next is refused; LEDGER_UNLIMITED:
-                               only noted */
+    uint32_t
+        same_failure; /* 10: the failure with one error in a row that is refused; LEDGER_UNLIMITED: none */
     enum ledger_effects effects;
     bool costs;                      /* limits by cost apply to it */
     uint64_t cost;                   /* of one call, taken when it is let run; settle may correct it */
@@ -172,9 +172,11 @@ struct ledger_limits {
 };
 
 #define LEDGER_SAME_FAILURE_NOTED   3u /* from this failure in a row on, the reply says how many there were */
+#define LEDGER_SAME_FAILURE_ADVISED 6u /* and from this one on what to do instead */
 #define LEDGER_FAILED_ALIKE_MAX     11u /* runs of one call with one error, between which no write succeeded */
 #define LEDGER_FAILED_ALIKE_NOTED   6u  /* from this one of them on, the reply says so */
 #define LEDGER_SAME_FAILURE_REFUSED 6u  /* loop.same_failure = "refuse": this one is not run any more */
+#define LEDGER_SAME_FAILURE_DEFAULT 10u /* without loop.same_failure, this one is not */
 
 extern const struct ledger_limits ledger_default_limits;
 

@@ -72,6 +72,8 @@ bool session_find_loop(const struct session *session, struct session_loop *loop)
 uint8_t session_idle_calls(const struct session *session, uint32_t agent);
 const struct session_call *session_find(const struct session *session,
                                         uint64_t admission); /* NULL: not in the window */
+/* The newest call of the same tool that failed; NULL: none did. */
+const struct session_call *session_last_failure(const struct session *session, const struct session_call *of);
 uint32_t session_tool(struct str name); /* the hash that calls, chains and counters have of a tool */
 
 /* ---- names on the wire and in the journal (codec.c) ---- */

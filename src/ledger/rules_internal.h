@@ -130,8 +130,8 @@ unsigned window_rounds(const struct session *session, const struct window_query 
 const struct session_call *window_last_result(const struct session *session,
                                               const struct window_query *query);
 
-/* Failures in a row of the tool with one masked error, in the turn, before the call. `masked` 0: any; else
- * they must have this one. */
+/* Failures in a row of the agent's calls of the tool with one masked error, in the turn, before the call; no
+ * call of any tool succeeded between. `masked` 0: any; else they must have this one. */
 unsigned window_same_failure(const struct session *session, const struct window_query *query,
                              uint64_t masked);
 

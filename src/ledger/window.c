@@ -549,14 +549,10 @@ unsigned window_same_failure(const struct session *session, const struct window_
         const struct session_call *call = call_at(session, i);
         if (call->turn != query->call->turn || call->class == CALL_BOUNDARY)
             break;
-        if (call_was_reset(call))
-            continue;
-        if (call->tool != query->call->tool) {
-            if (effects_change(call->effects) && succeeded(call))
-                break;
-            continue;
-        }
-        if (!call_ran(call))
+        if (succeeded(call)) /* of any tool: the model has looked, or changed something */
+            break;
+        if (call_was_reset(call) || call->tool != query->call->tool || call->agent != query->call->agent ||
+            !call_ran(call))
             continue;
         if (call->class != CALL_TOOL_ERROR || !call->masked || (masked && masked != call->masked))
             break;
@@ -564,6 +560,14 @@ unsigned window_same_failure(const struct session *session, const struct window_
         count++;
     }
     return count;
+}
+
+const struct session_call *session_last_failure(const struct session *session, const struct session_call *of)
+{
+    for (unsigned i = session->call_count; i-- > 0;)
+        if (call_at(session, i)->tool == of->tool && call_at(session, i)->class == CALL_TOOL_ERROR)
+            return call_at(session, i);
+    return NULL;
 }
 
 /* ---- changing it ----------------------------------------------------------------- */

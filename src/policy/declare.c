@@ -110,9 +110,10 @@ static const char *expected_by(struct declaration *d, const struct field *field,
     else if (field->kind == FIELD_CHOICE)
         for (size_t i = 0, count = field_choices(field, choices); i < count; i++)
             buf_printf(&out, "%s" STR_FMT, i ? ", " : "one of ", STR_ARG(choices[i]));
-    else
-        buf_printf(&out, "a whole number from %lld", (long long)field->least);
-    if (field->kind == FIELD_WHOLE && !field->expected && field->most < FIELD_COUNT_MAX)
+    bool counts = field->kind == FIELD_WHOLE || (field->kind == FIELD_CHOICE && field->most);
+    if (!out.len || (field->kind == FIELD_CHOICE && field->most))
+        buf_printf(&out, "%sa whole number from %lld", out.len ? ", or " : "", (long long)field->least);
+    if (counts && !field->expected && field->most < FIELD_COUNT_MAX)
         buf_printf(&out, " to %lld", (long long)field->most);
     else if (field->kind == FIELD_COUNT && large)
         buf_printf(&out, " to %u", FIELD_COUNT_MAX);

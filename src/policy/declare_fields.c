@@ -143,10 +143,10 @@ static const struct field loop_fields[] = {
      "What makes calls identical: arguments and result, or the arguments alone. Default result; for a tool "
      "that writes always arguments.",
      AT(compare), CHOICES("result arguments", COMPARE_RESULT)},
-    {"same_failure", FIELD_CHOICE, NULL, NULL,
-     "From the third failure in a row with the same error, whatever the arguments, a note; or the sixth is "
-     "refused. Default note.",
-     AT(same_failure), CHOICES("note refuse", SAME_FAILURE_NOTE)},
+    {"same_failure", FIELD_CHOICE, "10, \"note\", \"refuse\"", "integer|\"note\"|\"refuse\"",
+     "toolgate refuses the n-th failure in a row with the same error, whatever the arguments; \"refuse\" is "
+     "the sixth, \"note\" none. Default 10.",
+     AT(same_failure), CHOICES("note refuse", SAME_FAILURE_NOTE), RANGE(2, POLICY_SAME_FAILURE_MAX)},
     {"poll", FIELD_TABLE, "true  or  { every = \"5s\", max = 20 }", "boolean|toolgate.Poll",
      "Agents poll the tool until something has changed.", .switches = SWITCHES_IN_POLICY, .done = finish_poll,
      INNER(declare_poll_table, "true or { every = \"5s\", max = 20 }")},

@@ -133,7 +133,7 @@ const struct json *field_store(const struct field *field, const struct json *val
                 *(int *)into = (int)i + field->first;
                 return NULL;
             }
-        return value;
+        return field->most ? store_number(field, value, into) : value;
     default:
         return store_number(field, value, into);
     }

@@ -25,7 +25,7 @@ enum field_kind {
     FIELD_MIB,      /* uint64_t bytes, from MiB in the row's range */
     FIELD_COST,     /* uint64_t in millionths, from `least` millionths on */
     FIELD_DURATION, /* uint32_t milliseconds in the row's range, from "5s", "PT5S", "200ms" or seconds */
-    FIELD_CHOICE,   /* int, one of `choices` */
+    FIELD_CHOICE,   /* int, one of `choices`, or a number of the row's range if it has one */
     FIELD_STRINGS,  /* struct strings */
     FIELD_DATE,     /* struct str, "2026-12-01" */
     FIELD_PATH,     /* const char *, relative to the folder of the configuration */

@@ -165,6 +165,8 @@ static const char *expected_by(struct config_reader *reader, const struct field 
     case FIELD_CHOICE:
         for (size_t i = 0, count = field_choices(key, choices); i < count; i++)
             buf_printf(&out, "%s\"" STR_FMT "\"", i ? " or " : "", STR_ARG(choices[i]));
+        if (key->most)
+            buf_printf(&out, " or a whole number from %lld to %lld", (long long)key->least, most);
         break;
     case FIELD_DURATION:
         buf_printf(&out, "seconds or \"30s\", from %g to %g", (double)key->least / 1000, (double)most / 1000);
@@ -303,6 +305,8 @@ static void list_key(struct buf *out, const struct field *key, const void *base)
     case FIELD_CHOICE:
         for (size_t i = 0, count = field_choices(key, choices); i < count; i++)
             buf_printf(out, "%s\"" STR_FMT "\"", i ? " or " : "", STR_ARG(choices[i]));
+        if (key->most)
+            buf_printf(out, " or a whole number, %lld to %lld", least, most);
         buf_byte(out, '\t');
         for (size_t i = 0, count = field_choices(key, choices); given && i < count; i++)
             if ((uint64_t)key->first + i == n)

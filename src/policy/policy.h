@@ -71,8 +71,13 @@ struct policy_rate {
 enum policy_rate_by { RATE_BY_SESSION, RATE_BY_USER, RATE_BY_TOOL }; /* whose calls count together */
 
 /* loop.compare and loop.same_failure. */
+#define POLICY_SAME_FAILURE_MAX 31u /* failures in a row: a session remembers the last 32 calls */
 enum policy_compare { COMPARE_UNSET, COMPARE_RESULT, COMPARE_ARGUMENTS };
-enum policy_same_failure { SAME_FAILURE_UNSET, SAME_FAILURE_NOTE, SAME_FAILURE_REFUSE };
+enum policy_same_failure { /* else a number: that failure in a row is refused */
+                           SAME_FAILURE_NOTE = -2,
+                           SAME_FAILURE_REFUSE,
+                           SAME_FAILURE_UNSET
+};
 
 /* How result/compact.h shortens a result that is too large for a model. */
 #define POLICY_COMPACT_BYTES 20000u /* if the policy names no budget */
@@ -152,7 +157,7 @@ struct policy {
     uint32_t repeats, halt, across_turns, poll_max; /* loop = {…}; POLICY_UNSET */
     bool polls;
     enum policy_compare compare;
-    enum policy_same_failure same_failure;
+    int same_failure; /* enum policy_same_failure, or a count */
     struct policy_rate rates[POLICY_RATES_MAX];
     size_t rate_count;
     enum policy_rate_by rate_by;

@@ -279,21 +279,19 @@ local function transient_budget(session, ask)
 end
 
 -- ---- the same failure, other arguments ----
--- "Failures in a row of one tool with the same error text", in one turn, before `ask` (an admit: before now) and together
--- with `text` and `count` (a settle: those of the call itself). Calls whose result is unknown, and calls that did not run,
--- neither count nor end the row; a success of another tool ends it if that tool writes. An error without a text equals no
--- other. "A person can end it": calls before a reset do not count.
+-- "Same tool, same masked error, no success of any tool between", in one turn, before `ask` (an admit: before now) and
+-- together with `text` and `count` (a settle: those of the call itself). Calls whose result is unknown, and calls that did
+-- not run, neither count nor end the row. An error without a text equals no other. "A person can end it": calls before a
+-- reset do not count.
 local function failures_in_row(session, ask, turn, text, count)
   local calls = of_turn(session, turn)
   for i = #calls, 1, -1 do
     local call = calls[i]
-    if call.tick < ask.tick and not call.reset then
-      if call.tool ~= ask.tool then
-        if succeeded(call) and writes(call) then
-          if count > 0 then meet "a write ends failures" end
-          return count
-        end
-      elseif ran(call) then
+    if call.tick < ask.tick and succeeded(call) then
+      if count > 0 then meet "a success ends failures" end
+      return count
+    elseif call.tick < ask.tick and not call.reset then
+      if call.tool == ask.tool and ran(call) then
         if call.class ~= "tool_error" or call.masked == "" or text and call.masked ~= text then return count end
         text, count = call.masked, count + 1
         if count == 3 then meet "3 failures alike" end
@@ -324,7 +322,7 @@ local function failures_alike(session, ask)
   return count
 end
 
--- "From the 6th refused where `loop.same_failure = "refuse"`."
+-- "Refused from the 10th by default (`loop.same_failure = N | "note" | "refuse"`, the last meaning 6)."
 local function same_failure(session, ask)
   local alike = failures_alike(session, ask)
   if alike >= 11 and not ask.limits.polls then

@@ -29,7 +29,7 @@ local EPOCH = 1700000000000
 local function limits_of(kind)
   local l = { repair = 2, repair_hard = false, same_call = 3, same_call_hard = false, transient = 3, repeats = 3, halt = 5,
               across_turns = 5, poll_max = 20, hinted = false, edits_files = false,
-              poll_every_ms = 0, polls = false, compare_arguments = false, same_failure = NONE, effects = "unknown",
+              poll_every_ms = 0, polls = false, compare_arguments = false, same_failure = 10, effects = "unknown",
               costs = false, cost = 0, tool = {}, session = {} }
   for name, value in pairs(kind) do l[name] = value end
   return l
@@ -72,7 +72,7 @@ local function tools_of_chapter()
       if now_and_then(6) then l.effects = one_of { "unknown", "read", "write", "destructive" } end
       l.compare_arguments = now_and_then(5)
       l.hinted, l.edits_files = now_and_then(3), now_and_then(3)
-      if now_and_then(2) then l.same_failure = one_of { 2, 3, 4, 6 } end
+      if now_and_then(2) then l.same_failure = one_of { 2, 3, 4, 6, NONE } end
     end
     l.halt = math.max(l.halt, l.repeats)
     tools[i] = { name = name, limits = l }
@@ -586,7 +586,7 @@ local MEETS = {
   { 1000, "no_retry" }, { 150, "success" }, { 20, "exhausted" }, { 20, "redundant" }, { 30, "fabricated_id_on_retry" },
   { 100, "gave_up" }, { 200, "advise_only" }, { 1000, "unchanged" }, { 50, "stuck" }, { 100, "forgotten ids" },
   { 100, "of_session" }, { 200, "unknown" }, { 200, "llm_gave_up" },
-  { 100, "same_failure" }, { 300, "3 failures alike" }, { 20, "a write ends failures" }, { 100, "progress" },
+  { 100, "same_failure" }, { 300, "3 failures alike" }, { 20, "a success ends failures" }, { 100, "progress" },
   { 20, "progress, settled" }, { 5, "5th progress" }, { 50, "17 problems" }, { 50, "problems of siblings" },
   { 20, "a new id continues a chain" }, { 5, "siblings open chains side by side" },
   { 20, "a loop extends a chain" }, { 10, "chains end with the conversation" }, { 100, "silence begins a turn" },

@@ -69,19 +69,34 @@ describe("a policy's fields for loops and rates", function()
 
   local function failing(i) return { text = "disk full", n = i } end
 
-  it("the third failure with the same error has a note, and none is refused", function()
-    start("fails.lua", FAILS:format "")
-    for i = 1, 7 do
-      local reply = client:calls("fails", failing(i), session("s", { turn = 1 }))
+  it("the third failure with the same error has a note, and the tenth is refused until a tool succeeds", function()
+    gate = daemon.start { policies = { ["fails.lua"] = FAILS:format "", ["clock.lua"] = CLOCK:format "" } }
+    client = gate:connect()
+    local function fails(i) return client:calls("fails", failing(i), session("s", { turn = 1 })) end
+    for i = 1, 9 do
+      local reply = fails(i)
       assert.equal("tool_error", verdict(reply).error_class)
       assert.equal(i >= 3, client_of.text(reply):find("failed " .. i .. " times in a row", 1, true) ~= nil, i)
+      assert.equal(i >= 3 and i or nil, verdict(reply).same_failure)
     end
+    for i = 10, 14 do
+      local reply = fails(i)
+      assert.same({ "refuse", "same_failure" }, { verdict(reply).verdict, verdict(reply).code })
+      assert.truthy(client_of.text(reply):find("disk full", 1, true), client_of.text(reply)) -- the last error
+    end
+    assert.is_nil(verdict(client:calls("clock", {}, session("s", { turn = 1 }))).code)
+    assert.equal("tool_error", verdict(fails(15)).error_class)
   end)
 
-  it('same_failure = "refuse" refuses the sixth', function()
-    start("fails.lua", FAILS:format 'same_failure = "refuse"')
-    assert.equal("no no no no no same_failure", codes("fails", failing, 6))
-  end)
+  for written, refused in pairs { ['"note"'] = 0, ["4"] = 4, ["10"] = 10, ['"refuse"'] = 6 } do
+    it("same_failure = " .. written .. " refuses " .. (refused > 0 and "failure " .. refused or "none"), function()
+      start("fails.lua", FAILS:format("same_failure = " .. written))
+      for i = 1, 12 do
+        local said = verdict(client:calls("fails", failing(i), session("s", { turn = 1 })))
+        assert.equal((refused == 0 or i < refused) and "no" or "same_failure", said.code, i)
+      end
+    end)
+  end
 
   it("another error begins the count anew", function()
     start("fails.lua", FAILS:format 'same_failure = "refuse"')

@@ -56,6 +56,16 @@ static void a_failure_that_comes_again_says_how_often(void **state)
     assert_non_null(strstr(arena_dup(arena, buf_view(&text)).at, "\"same_failure\":4"));
 }
 
+static void the_sixth_failure_has_advice(void **state)
+{
+    struct ledger_settled settled = {.same_failure = LEDGER_SAME_FAILURE_ADVISED};
+    (void)state;
+    verdict_set(&verdict, CLASS_TOOL_ERROR, STR_NONE, STR_NONE, STR_NONE);
+    verdict.quoted = STR_LIT("no card on file");
+    verdict_from_settle(&verdict, &settled, true);
+    reads("same failure: the note of the sixth", feedback_text);
+}
+
 static void two_failures_have_no_note(void **state)
 {
     struct ledger_settled settled = {.same_failure = 2};
@@ -114,6 +124,7 @@ int main(void)
 #define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
     const struct CMUnitTest tests[] = {
         TEST(a_failure_that_comes_again_says_how_often),
+        TEST(the_sixth_failure_has_advice),
         TEST(two_failures_have_no_note),
         TEST(the_sixth_failure_is_refused),
         TEST(a_rate_makes_the_call_wait),

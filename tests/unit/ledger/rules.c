@@ -729,17 +729,30 @@ static void failures_with_one_text_are_counted(void **state)
         snprintf(arguments, sizeof(arguments), "{%u}", i);
         runs_as(t, "pay", arguments, LEDGER_CLASS_TOOL_ERROR, "no funds");
         assert_int_equal(t->settled.same_failure, i);
-        runs_other(t, LEDGER_EFFECTS_UNKNOWN, "think", arguments); /* ends nothing */
+        runs_as(t, "think", arguments, LEDGER_CLASS_TOOL_ERROR, "no idea"); /* ends nothing */
     }
     assert_string_equal(asks(t, "pay", "{9}"), "refuse same_failure");
     assert_int_equal(t->answer.used, LEDGER_SAME_FAILURE_REFUSED - 1);
     assert_note(&t->changes.notes[0], "retry_budget", CODE_SAME_FAILURE, 1, 0);
-    runs_other(t, LEDGER_EFFECTS_WRITE, "deposit", "{100}");
+    assert_string_equal(asks(t, "pay", "{10}"), "refuse same_failure");
+    runs_other(t, LEDGER_EFFECTS_READ, "balance", "{100}"); /* one success of any tool reopens it */
     runs_as(t, "pay", "{9}", LEDGER_CLASS_TOOL_ERROR, "no funds");
     assert_int_equal(t->settled.same_failure, 1);
 }
 
-static void same_failures_are_only_noted_by_default(void **state)
+static void another_agents_failures_are_not_counted(void **state)
+{
+    struct rules_case *t = *state;
+    char arguments[24];
+    for (uint32_t i = 1; i < 12; i++) {
+        t->place.agent = i % 3;
+        snprintf(arguments, sizeof(arguments), "{%u}", i);
+        runs_as(t, "pay", arguments, LEDGER_CLASS_TOOL_ERROR, "no funds");
+        assert_int_equal(t->settled.same_failure, (i + 2 - (i % 3 == 0)) / 3);
+    }
+}
+
+static void the_tenth_same_failure_is_refused_by_default(void **state)
 {
     struct rules_case *t = *state;
     char arguments[24];
@@ -751,6 +764,8 @@ static void same_failures_are_only_noted_by_default(void **state)
     runs_as(t, "pay", "{a}", LEDGER_CLASS_TRANSIENT, NULL); /* is not heard of */
     runs_as(t, "pay", "{b}", LEDGER_CLASS_TOOL_ERROR, "no funds");
     assert_int_equal(t->settled.same_failure, 9);
+    assert_string_equal(asks(t, "pay", "{c}"), "refuse same_failure");
+    t->limits.same_failure = LEDGER_UNLIMITED;
     runs_as(t, "pay", "{c}", LEDGER_CLASS_TOOL_ERROR, "no such account");
     assert_int_equal(t->settled.same_failure, 1);
     t->place.turn = 2;
@@ -1299,7 +1314,8 @@ int main(void)
         STORY(other_arguments_of_a_shell_re_arm),
         STORY(after_an_error_all_but_a_read_re_arms),
         STORY(failures_with_one_text_are_counted),
-        STORY(same_failures_are_only_noted_by_default),
+        STORY(another_agents_failures_are_not_counted),
+        STORY(the_tenth_same_failure_is_refused_by_default),
         STORY(a_rate_without_room_refuses_what_else_would_run),
         STORY(an_early_poll_waits_and_never_halts),
         STORY(limits_count_calls_and_costs),

@@ -28,7 +28,7 @@ static void everything_declared_is_read(void **state)
         "  on_policy_error = 'open', coerce = { strings = false },\n"
         "  retry = { repair = 1, same_call = 2, transient = 4 },\n"
         "  loop = { repeats = 5, halt = 7, across_turns = 9, volatile = { 'request_id', 'ts' },\n"
-        "  volatile_result = { 'elapsed_ms', 'meta.id' }, compare = 'arguments', same_failure = 'refuse', "
+        "  volatile_result = { 'elapsed_ms', 'meta.id' }, compare = 'arguments', same_failure = 12, "
         "poll = { max "
         "= 20, every = 'PT5S' } },\n"
         "  limits = { calls_per_turn = 10, calls_per_session = false, cost_per_session = 2.5 }, cost = "
@@ -64,7 +64,7 @@ static void everything_declared_is_read(void **state)
     assert_int_equal(p->volatile_count, 2);
     assert_true(str_is(p->volatiles[1], "ts"));
     assert_true(p->volatile_result_count == 2 && str_is(p->volatile_results[1], "meta.id"));
-    assert_true(p->compare == COMPARE_ARGUMENTS && p->same_failure == SAME_FAILURE_REFUSE);
+    assert_true(p->compare == COMPARE_ARGUMENTS && p->same_failure == 12);
     assert_true(p->rate_count == 2 && p->rate_by == RATE_BY_USER);
     assert_true(p->rates[0].count == 10 && p->rates[0].window_s == 60);
     assert_true(p->rates[1].count == 1000000 && p->rates[1].window_s == 86400);
@@ -106,6 +106,8 @@ static void errors_have_line_and_fix(void **state)
     faulty("return tool 't' {\n loop = {\n poll = { every = 1,\n max = 0 } } }");
     faulty("return tool 't' { loop = { compare = 'args' } }");
     faulty("return tool 't' { loop = { same_failure = true } }");
+    faulty("return tool 't' { loop = { same_failure = 1 } }");
+    faulty("return tool 't' { loop = { same_failure = 32 } }");
     faulty("return tool 't' { loop = { volatile_result = { 7 } } }");
     faulty("return tool 't' {\n rate = '10/week' }");
     faulty("return tool 't' { rate = '0/minute' }");
