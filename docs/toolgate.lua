@@ -40,7 +40,7 @@ return {
   -- { name, description, inputSchema }. No default; an example:
   --tools = { "tools.json" },
 
-  -- Files with the mcpServers of other clients. No default; an example:
+  -- Files with the mcpServers of other clients, or folders of such files, *.json. No default; an example:
   --mcp_config = { "mcp.json" },
 
   -- == Upstreams ==

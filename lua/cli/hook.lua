@@ -9,11 +9,12 @@
 -- What a model sent is passed on as JSON, byte for byte. An error of this file is exit code 2, which blocks the call.
 local hook = cli.hook()
 local answer = require "hook_answer"
-local quote = cli.quote
+local quote, word = cli.quote, answer.word
 
 local BLOCKS      = 2    -- the exit code that makes an assistant stop, with stderr as the reason
 local GOAL_BYTES  = 8192 -- of a prompt: what a goal may have
 local AGENT_BYTES = 128
+local START_MS    = 1400 -- for a daemon to start: less than a hook has
 local UNREADABLE  = { [1001] = true, [1002] = true, [1003] = true } -- limits of a message, its depth and its values
 
 local KINDS = { PreToolUse = "before", PostToolUse = "after", PostToolUseFailure = "failed", PostToolBatch = "batch",
@@ -224,6 +225,16 @@ local function on_after(e, call_id)
   return say(words ~= "" and answer.note(e, words) or "")
 end
 
+-- The user's own daemon, where nobody else has one: see own_daemon.lua. The deadline bounds it.
+local function start()
+  local own = not options["no-start"] and require "own_daemon"
+  local path = own and own.startable(options.socket)
+  if not path then return false end
+  local started, why = own.start(path, START_MS)
+  if not started then cli.warn(why) end
+  return started
+end
+
 local function on_event(e)
   local kind, call_id = e.kind, nil
   if kind == "batch" or kind == "prompt" then -- if a step cannot be kept, each call is one
@@ -237,6 +248,7 @@ local function on_event(e)
   end
   hook.late(unavailable(e, options["on-unavailable"], "no answer within 1.5 s: the daemon hangs or is stopped"))
   local connected, why, wrong = cli.client(options.socket)
+  if not connected and wrong == false and start() then connected, why, wrong = cli.client(options.socket) end
   client = connected
   if connected and IS_CALL[kind] then connected, why, wrong = declare(e) end
   if not connected then return answer_failure(e, why, wrong) end
@@ -260,15 +272,10 @@ end
 
 -- ---- the command ----
 
--- A word of a command line of sh.
-local function word(words)
-  if words:find "^[%w/._+,:@%%=-]+$" then return words end
-  return "'" .. words:gsub("'", [['\'']]) .. "'"
-end
-
 -- The command has the options that were given, so that the assistant's hooks do what was asked for here.
 local function install(given)
   local line = { word(hook.program()), "hook" }
+  if given["no-start"] then line[3] = "--no-start" end
   for _, name in ipairs { "socket", "on-unavailable", "on-unknown", "client" } do
     if given[name] then line[#line + 1] = ("--%s %s"):format(name, word(given[name])) end
   end
@@ -293,6 +300,7 @@ Codex runs what it is told to ask about, and gemini-cli cannot ask: there it is 
              words = "what a call means while no daemon answers (default ask)" },
     choice { name = "on-unknown", argument = "allow|deny", words = "what an event of another kind means (default allow)" },
     choice { name = "client", argument = "auto|claude|codex|gemini", words = "whose hooks these are (default: by the event)" },
+    flag { name = "no-start", words = "start no daemon where none listens" },
     flag { name = "install", words = "print what belongs into the assistant's settings, and end" },
   },
 

@@ -1,4 +1,6 @@
 -- toolgate serve: the daemon; with --check it only loads everything. src/cli/lua_local.c runs it.
+local own = require "own_daemon"
+
 return command {
   name = "serve", summary = "run the daemon",
   about = [[
@@ -14,6 +16,8 @@ it serves ./policies.]],
   toolgate serve --socket /tmp/toolgate.sock --policies policies
   toolgate serve -c /etc/toolgate/toolgate.lua --check]],
   options = {
+    flag { name = "user", words = "the user's own daemon: ~/.config/toolgate/toolgate.lua, else policies there; servers.d" },
+    number { name = "idle", argument = "SECONDS", words = "end after this time without a connection" },
     text { name = "socket", letter = "s", argument = "PATH",
            words = "listen here (default $XDG_RUNTIME_DIR/toolgate/toolgate.sock)" },
     files,
@@ -21,5 +25,17 @@ it serves ./policies.]],
     flag { name = "check", words = "load everything, run the examples, print the errors, exit" },
     flag { name = "no-watch", words = "load changed files only on SIGHUP and `toolgate reload`" },
   },
-  run = cli.serve,
+  run = function(o)
+    if not o.user then return cli.serve(o) end
+    if o.config or o.policies then fail "--user takes its configuration from ~/.config/toolgate; leave out -c and -p" end
+    local options, words = own.configuration()
+    for name, value in pairs(options) do o[name] = o[name] or value end
+    local path = o.socket or cli.default_socket()
+    if path:find "^/run/user/" or path:find "/toolgate/toolgate.sock$" then cli.make_folder(path:match "(.*)/", 448) end
+    local locked, why = cli.lock(path .. ".lock")
+    if locked == nil then fail("%s.lock: %s", path, why) end
+    if not locked then fail("another daemon is starting, or running, at %s", path) end
+    io.stderr:write(("toolgate serve: the user's own daemon, with %s\n"):format(words))
+    return cli.serve(o)
+  end,
 }

@@ -124,7 +124,8 @@ static bool is_granted(const struct view *v, const struct tool *tool)
 {
     const struct catalog_request *r = v->request;
     return (r->all || tool_is_listed(tool)) && !tool->unregistered &&
-           (!r->peer || peer_may_call(&v->generation->config, r->peer, tool->name));
+           (!r->peer || (peer_may_call(&v->generation->config, r->peer, tool->name) &&
+                         peer_sees_upstream(&v->generation->config, r->peer, tool->target.upstream)));
 }
 
 static void add(struct view *v, const struct tool *tool)

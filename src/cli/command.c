@@ -27,9 +27,11 @@ static void print_usage(const struct command_table *table, FILE *out)
     for (size_t i = 0; i < table->count; i++) {
         const struct command *command = table->commands[i];
         struct str summary = command->summary ? str_of(command->summary) : lua_command_summary(command->name);
+        if (command->group)
+            fprintf(out, "%s%s:\n", i ? "\n" : "", command->group);
         fprintf(out, "  %-10s " STR_FMT "\n", command->name, STR_ARG(summary));
     }
-    fprintf(out, "\n`%s COMMAND --help` has the options and an example; `%s --version` the version.\n",
+    fprintf(out, "\n`%s COMMAND --help` has the options and an example; `%s version` the version.\n",
             table->program, table->program);
 }
 
@@ -59,7 +61,8 @@ static int run_arguments(const struct command_table *table, int argc, char **arg
         print_usage(table, stderr);
         return CLI_ERROR;
     }
-    if (strcmp(name, "--version") == 0 || strcmp(name, "-V") == 0) {
+    if (strcmp(name, "--version") == 0 || strcmp(name, "-V") == 0 || strcmp(name, "-v") == 0 ||
+        strcmp(name, "version") == 0) {
         printf("%s " TOOLGATE_VERSION "\n", table->program);
         return CLI_OK;
     }

@@ -17,6 +17,7 @@ enum cli_exit {
 struct command {
     const char *name, *summary; /* "check"; NULL: its file in lua/cli has it */
     int (*run)(const struct command *command, int argc, char **argv);
+    const char *group; /* a heading of --help that begins here; NULL: none */
 };
 
 struct command_table {

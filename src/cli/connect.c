@@ -130,6 +130,11 @@ static void connect_daemon(struct bridge *bridge)
     bridge->socket = daemon_client_socket(bridge->path, &why);
     if (bridge->socket < 0) {
         bridge_tell(bridge, why.text);
+        if (bridge->start && !bridge->started &&
+            bridge->waiting.count) { /* one that ended is not missed before */
+            bridge->started = true;
+            bridge->start(bridge->starter);
+        }
         try_later(bridge);
         return;
     }
@@ -215,7 +220,7 @@ static void lose_connection(struct bridge *bridge)
     buf_clear(&bridge->greeting);
     bridge->daemon_seen = 0;
     if (was_open) {
-        bridge->outage_told = false;
+        bridge->outage_told = bridge->started = false;
         answer_in_flight(bridge);
         /* What had not been sent whole has not run: the next daemon gets it. */
         for (t = TAILQ_FIRST(&bridge->waiting.all); t; t = next) {
@@ -405,6 +410,18 @@ static int run_bridge(struct bridge *bridge)
     return status;
 }
 
+/* The option `start`, a function: it starts a daemon, and waits for nothing. */
+static void start_daemon(void *starter)
+{
+    lua_State *L = starter;
+    lua_getfield(L, 1, "start");
+    if (lua_pcall(L, 0, 0, 0)) {
+        if (lua_isstring(L, -1))
+            term_error("connect", "%s", lua_tostring(L, -1));
+        lua_pop(L, 1);
+    }
+}
+
 int lua_connect(lua_State *L)
 {
     const char *session = lua_cli_option(L, "session");
@@ -424,6 +441,9 @@ int lua_connect(lua_State *L)
     struct bridge bridge = {.path = path,
                             .session = buf_view(&session_text),
                             .owns_session = is_auto,
+                            .servers = lua_cli_option(L, "servers"),
+                            .start = lua_cli_flag(L, "start") ? start_daemon : NULL,
+                            .starter = L,
                             .wait_us = (int64_t)wait_s * 1000000,
                             .socket = -1};
     if (wait_s > BRIDGE_WAIT_MAX_S)

@@ -27,6 +27,7 @@
 #define LEVEL  "level"
 #define TOOLS  "tools"
 #define WATCH  "watch"
+#define SCOPE  "servers"
 
 /* ---- the bridge's own answers: to a call as a result, which the model reads, in the form of the gate's own
  * refusals; to any other request as a JSON-RPC error ---- */
@@ -116,14 +117,30 @@ static void put_request(struct bridge *bridge, struct str line, const char *what
     arena_free(arena);
 }
 
-void bridge_greet(struct bridge *bridge)
+static void say_hello(struct bridge *bridge)
 {
-    buf_clear(&bridge->greeting);
     put_request(bridge,
                 bridge->initialize && bridge->is_initialized
                     ? str_of(bridge->initialize)
                     : STR_LIT("{\"jsonrpc\":\"2.0\",\"id\":0,\"method\":\"ping\"}"),
                 HELLO);
+}
+
+/* Nothing of the client is sent before the daemon knows which servers it gets. */
+void bridge_greet(struct bridge *bridge)
+{
+    struct arena *arena = arena_new();
+    buf_clear(&bridge->greeting);
+    if (bridge->servers)
+        put_request(bridge,
+                    arena_printf(arena,
+                                 "{\"jsonrpc\":\"2.0\",\"id\":0,\"method\":\"toolgate/servers\",\"params\":{"
+                                 "\"name\":\"%s\"}}",
+                                 bridge->servers),
+                    SCOPE);
+    else
+        say_hello(bridge);
+    arena_free(arena);
 }
 
 static void watch(struct bridge *bridge)
@@ -202,7 +219,11 @@ static bool take_own_reply(struct bridge *bridge, struct str id, struct str line
     if (!str_starts(id, own))
         return true;
     struct str what = str_from(id, (size_t)n);
-    if (str_is(what, HELLO) && bridge->state == BRIDGE_GREETING) {
+    if (str_is(what, SCOPE) && is_error) {
+        bridge_tell(bridge, "the daemon cannot show one file's servers alone: it is older than this program");
+    } else if (str_is(what, SCOPE)) {
+        say_hello(bridge);
+    } else if (str_is(what, HELLO) && bridge->state == BRIDGE_GREETING) {
         bridge->state = BRIDGE_OPEN;
         bridge->retry_ms = 0;
         greet_further(bridge);

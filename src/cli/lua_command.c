@@ -308,13 +308,14 @@ static int client_connect(lua_State *L)
     return err == OK ? 1 : fail_client(L, NULL, err, &why);
 }
 
-/* cli.default_socket(): that of a command that names none. */
+/* cli.default_socket(): that of a command that names none; and that of a daemon. */
 static int default_socket(lua_State *L)
 {
     struct arena *arena = arena_new();
     lua_pushstring(L, daemon_client_default_socket(arena));
+    lua_pushstring(L, config_default_socket(arena));
     arena_free(arena);
-    return 1;
+    return 2;
 }
 
 /* ---- text ------------------------------------------------------------------------- */
@@ -592,8 +593,9 @@ static const luaL_Reg functions[] = {
 /* cli.NAME: a command needs few of them, so each is made when it is named. */
 static int find_function(lua_State *L)
 {
-    static const luaL_Reg *const all[] = {functions,          lua_local_functions, lua_schema_functions,
-                                          lua_host_functions, lua_log_functions,   lua_terminal_functions};
+    static const luaL_Reg *const all[] = {functions,           lua_local_functions, lua_schema_functions,
+                                          lua_host_functions,  lua_log_functions,   lua_terminal_functions,
+                                          lua_daemon_functions};
     const char *name = luaL_checkstring(L, 2);
     for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
         for (const luaL_Reg *row = all[i]; row->name; row++)

@@ -81,10 +81,12 @@ static int list_folder(lua_State *L)
     return 1;
 }
 
-/* cli.make_folder(path): true, also if it is there. */
+/* cli.make_folder(path, mode): true, also if it is there. */
 static int make_folder(lua_State *L)
 {
-    return mkdir(luaL_checkstring(L, 1), 0755) == 0 || errno == EEXIST ? good(L) : fail(L);
+    return mkdir(luaL_checkstring(L, 1), (mode_t)luaL_optinteger(L, 2, 0755)) == 0 || errno == EEXIST
+               ? good(L)
+               : fail(L);
 }
 
 /* cli.write_file(path, text, over): a file that exists is only overwritten if `over`. */

@@ -308,6 +308,8 @@ int lua_serve(lua_State *L)
     int status = CLI_OK;
     sources.socket = lua_cli_option(L, "socket");
     sources.redis = lua_cli_option(L, "redis");
+    lua_getfield(L, 1, "idle");
+    sources.idle_s = (uint32_t)luaL_optinteger(L, -1, 0);
     sources.no_watch = lua_cli_flag(L, "no-watch");
     sources.offline = false;
     if (lua_cli_flag(L, "check")) {

@@ -387,7 +387,8 @@ static bool is_granted(const struct call *c, const struct call_request *r, const
 {
     if (tool->unregistered && !r->ignore_prepare && !r->force_enforce)
         return false;
-    return !r->peer || peer_may_call(&c->generation->config, r->peer, tool->name);
+    return !r->peer || (peer_may_call(&c->generation->config, r->peer, tool->name) &&
+                        peer_sees_upstream(&c->generation->config, r->peer, tool->target.upstream));
 }
 
 /* tools/list has no tools that the client registered, so prepare_tools does not see them before tools/call.

@@ -147,6 +147,7 @@ struct config_sources {
     size_t tools_count;
     const char *const *mcp_configs; /* --mcp-config FILE, the same */
     size_t mcp_config_count;
+    uint32_t idle_s; /* --idle: the daemon ends after this time without a connection; 0: never */
     bool no_watch;
     bool offline; /* nothing is started: a policy may name an upstream that is not configured */
 };

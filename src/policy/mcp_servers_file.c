@@ -14,6 +14,10 @@
 #include "json/build.h"
 #include "json/parse.h"
 
+#include <dirent.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+
 #define MCP_SERVERS_FILE_MAX_BYTES 4194304u
 #define SECONDS_BELOW              1000 /* a timeout from here on is in milliseconds */
 #define START_MAX_MS               3600000
@@ -273,27 +277,55 @@ static void read_servers(struct servers_reader *r, const struct json *file)
                 r->reader.file));
 }
 
+static void read_file(struct servers_reader *r, const char *path)
+{
+    struct config *config = r->config;
+    struct json file;
+    struct why parse_error = {0};
+    r->reader = (struct config_reader){config->arena, path, buf_in(config->arena), NULL};
+    if (json_read_commented_file(config->arena, path, MCP_SERVERS_FILE_MAX_BYTES, &file, &parse_error) ==
+        OK) {
+        config->hash = key_table_hash(config->hash, &file);
+        if (parse_error.text[0])
+            warn(r, arena_dup(config->arena, str_of(parse_error.text)));
+        read_servers(r, &file);
+    } else {
+        buf_text(&r->reader.errors, parse_error.text);
+    }
+    if (r->errors.len && r->reader.errors.len)
+        buf_byte(&r->errors, '\n');
+    buf_str(&r->errors, buf_view(&r->reader.errors));
+}
+
+static int is_json(const struct dirent *entry)
+{
+    const char *end = strrchr(entry->d_name, '.');
+    return entry->d_name[0] != '.' && end && strcmp(end, ".json") == 0;
+}
+
+/* A folder's files, in the order of their names; false: it is none. */
+static bool read_folder(struct servers_reader *r, const char *path)
+{
+    struct stat st;
+    struct dirent **list;
+    if (stat(path, &st) != 0 || !S_ISDIR(st.st_mode))
+        return false;
+    int count = scandir(path, &list, is_json, alphasort);
+    for (int i = 0; i < count; i++) {
+        read_file(r, arena_printf(r->config->arena, "%s/%s", path, list[i]->d_name).at);
+        free(list[i]);
+    }
+    if (count >= 0)
+        free(list);
+    return true;
+}
+
 enum err mcp_servers_file_read(struct config *config, struct why *why)
 {
     struct servers_reader r = {.config = config, .errors = buf_in(config->arena)};
-    for (size_t i = 0; i < config->mcp_configs.count; i++) {
-        const char *path = config->mcp_configs.list[i];
-        struct json file;
-        struct why parse_error = {0};
-        r.reader = (struct config_reader){config->arena, path, buf_in(config->arena), NULL};
-        if (json_read_commented_file(config->arena, path, MCP_SERVERS_FILE_MAX_BYTES, &file, &parse_error) ==
-            OK) {
-            config->hash = key_table_hash(config->hash, &file);
-            if (parse_error.text[0])
-                warn(&r, arena_dup(config->arena, str_of(parse_error.text)));
-            read_servers(&r, &file);
-        } else {
-            buf_text(&r.reader.errors, parse_error.text);
-        }
-        if (r.errors.len && r.reader.errors.len)
-            buf_byte(&r.errors, '\n');
-        buf_str(&r.errors, buf_view(&r.reader.errors));
-    }
+    for (size_t i = 0; i < config->mcp_configs.count; i++)
+        if (!read_folder(&r, config->mcp_configs.list[i]))
+            read_file(&r, config->mcp_configs.list[i]);
     if (!r.errors.len)
         return OK;
     return err_set(why, ERR_CONFIG, STR_FMT, STR_ARG(buf_view(&r.errors)));

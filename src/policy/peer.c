@@ -91,6 +91,21 @@ bool peer_may_call(const struct config *config, const struct peer *peer, struct 
            may(config, peer, offsetof(struct allow_rule, tools), tool);
 }
 
+bool peer_sees_upstream(const struct config *config, const struct peer *peer, struct str upstream)
+{
+    size_t i = 0;
+    if (!peer->servers[0])
+        return true;
+    while (i < config->upstream_count && !str_eq(config->upstreams[i]->name, upstream))
+        i++;
+    if (i == config->upstream_count)
+        return false;
+    struct str from = config->upstreams[i]->from;
+    const char *slash = from.len ? memrchr(from.at, '/', from.len) : NULL;
+    from = slash ? str_from(from, (size_t)(slash + 1 - from.at)) : from;
+    return str_starts(from, peer->servers) && str_is(str_from(from, strlen(peer->servers)), ".json");
+}
+
 bool peer_may_get(const struct config *config, const struct peer *peer, struct str prompt)
 {
     return may(config, peer, offsetof(struct allow_rule, prompts), prompt);

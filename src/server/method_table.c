@@ -34,6 +34,7 @@ static const struct method methods[] = {
     {"subscriptions/listen", ERA_MODERN, subscriptions_listen},
     {"logging/setLevel", ERA_LEGACY, mcp_set_level},
     {"toolgate/register", ERA_BOTH | MAY_WAIT, tool_methods_register},
+    {"toolgate/servers", ERA_BOTH, tool_methods_servers},
     {"toolgate/tools", ERA_BOTH, tool_methods_tools},
     {"toolgate/schemas", ERA_BOTH, tool_methods_schemas},
     {"toolgate/session", ERA_BOTH | MAY_WAIT, session_methods_session},

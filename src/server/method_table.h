@@ -36,7 +36,8 @@ struct str method_suggest(struct str name);
 bool notification_handle(struct request *request);
 
 method_handler call_methods_call, call_methods_check, call_methods_report;
-method_handler mcp_tools_list, tool_methods_register, tool_methods_tools, tool_methods_schemas;
+method_handler mcp_tools_list, tool_methods_register, tool_methods_servers, tool_methods_tools,
+    tool_methods_schemas;
 method_handler session_methods_turn, session_methods_session, session_methods_sessions;
 method_handler passing_list, passing_prompts_get, passing_resources_read, passing_subscribe,
     passing_unsubscribe, passing_complete;

@@ -136,7 +136,8 @@ bool served_may_read(const struct config *config, const struct peer *peer, const
     bool globs = spec->resources.given || peer_has_resource_globs(config, peer);
     if (globs && has_dot_segments(uri))
         return false;
-    return fits_any(&spec->resources, uri) && peer_may_read(config, peer, uri);
+    return peer_sees_upstream(config, peer, spec->name) && fits_any(&spec->resources, uri) &&
+           peer_may_read(config, peer, uri);
 }
 
 /* A '\1' is in no glob. One that fits the beginning alone, and with more of them than it has bytes, ends
@@ -157,6 +158,8 @@ bool served_may_read_all(const struct config *config, const struct peer *peer,
 bool served_is_for(const struct config *config, const struct peer *peer, enum served_kind kind,
                    const struct served_item *item)
 {
+    if (!peer_sees_upstream(config, peer, item->upstream))
+        return false;
     if (kind == SERVED_TEMPLATES)
         return peer_may_read_some(config, peer);
     return kind == SERVED_PROMPTS ? peer_may_get(config, peer, item->name)

@@ -69,6 +69,23 @@ static void on_stop_signal(evutil_socket_t number, short what, void *arg)
     drain_clients(server, false);
 }
 
+static void on_idle(void *owner)
+{
+    log_event(LOG_INFO, "daemon_idle", LOG_NUM("after_s", ((const struct server *)owner)->sources->idle_s));
+    on_stop_signal(SIGTERM, 0, owner);
+}
+
+/* The user's own daemon: the next client starts it again. */
+static void watch_idle(struct server *server)
+{
+    if (!server->sources->idle_s || server->draining)
+        return;
+    if (server->client_count || server->pending)
+        timer_clear(&server->idle_timer);
+    else if (!timer_is_set(&server->idle_timer))
+        timer_set(&server->idle_timer, server->loop, server->sources->idle_s * 1000, on_idle, server);
+}
+
 static void on_reload_signal(evutil_socket_t number, short what, void *arg)
 {
     struct server *server = arg;
@@ -249,6 +266,7 @@ static void stop(struct server *server)
     timer_clear(&server->drain_new);
     timer_clear(&server->drain_limit);
     timer_clear(&server->memory_timer);
+    timer_clear(&server->idle_timer);
     timer_clear(&server->shadow_timer);
     for (size_t i = 0; i < sizeof(events) / sizeof(events[0]); i++)
         if (events[i])
@@ -304,6 +322,7 @@ enum err server_run(const struct config_sources *sources, struct why *why)
         while (!server.finished && !(server.draining && LIST_EMPTY(&server.clients))) {
             loop_turn(server.loop, !busy);
             listener_accept(server.listener);
+            watch_idle(&server);
             busy = reload_turn(&server);
             if (arena_large_spare_bytes() && !timer_is_set(&server.memory_timer))
                 timer_set(&server.memory_timer, server.loop, LARGE_SPARES_MS, free_spare_memory, &server);

@@ -210,6 +210,29 @@ static void put_response_format(struct request *r, const struct response_format 
     json_close(out, ']');
 }
 
+/* For the rest of this connection only one file's servers exist: an agent of one project sees none of
+ * another's. Not a guard against the client, which may connect again. */
+enum request_status tool_methods_servers(struct request *r)
+{
+    struct peer *peer = &r->client->peer;
+    const struct config *config = server_config(r->client->server);
+    struct str name;
+    size_t count = 0;
+    if (param_string(r, r->params, "name", &name))
+        return REQUEST_DONE;
+    if (!str_is_name(name) || name.len >= PEER_SERVERS_BYTES)
+        return reply_error(r, RPC_INVALID_PARAMS,
+                           "params.name: expected the name of a file of mcp_config without .json, of at most "
+                           "%u letters, digits, '_' and '-'",
+                           PEER_SERVERS_BYTES - 1);
+    memcpy(peer->servers, name.at, name.len);
+    peer->servers[name.len] = '\0';
+    for (size_t i = 0; i < config->upstream_count; i++)
+        count += peer_sees_upstream(config, peer, config->upstreams[i]->name);
+    json_fields(reply_open(r), FIELD_NUM("upstreams", count));
+    return reply_close(r);
+}
+
 enum request_status tool_methods_schemas(struct request *r)
 {
     static const struct {

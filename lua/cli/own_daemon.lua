@@ -1,0 +1,138 @@
+-- The user's own daemon: `toolgate connect` and `toolgate hook` start it where none listens. Never where somebody chose a
+-- socket, or where this host has a daemon of the system: a guard that is down must not be replaced by an empty one.
+local own = {}
+
+local SYSTEM_CONFIG = "/etc/toolgate/toolgate.lua"
+local SYSTEM_SOCKET = "/run/toolgate/toolgate.sock"
+local IDLE_S        = "600" -- without a connection: then it ends
+local PRIVATE       = 448 -- 0700
+local POLL_US       = 20000
+local TELL_US       = 1000000 -- until the first word on stderr
+local LOG_BYTES     = 4096 -- of the log's end, in an error
+
+local function home()
+  local path = os.getenv "HOME" or ""
+  if not path:find "^/" then fail "HOME is not set: the user's own files cannot be found" end
+  return path
+end
+
+local function folder(variable, default)
+  local given = os.getenv(variable) or ""
+  return (given:find "^/" and given or home() .. default) .. "/toolgate"
+end
+
+function own.config_folder() return folder("XDG_CONFIG_HOME", "/.config") end
+function own.state_folder() return folder("XDG_STATE_HOME", "/.local/state") end
+function own.servers_folder() return own.config_folder() .. "/servers.d" end
+
+-- With the folders above it; private from here on. Or nil and why.
+function own.make_folders(path)
+  for at in path:gmatch "()/" do
+    if at > 1 then
+      local made, why = cli.make_folder(path:sub(1, at - 1), PRIVATE)
+      if not made then return nil, path:sub(1, at - 1) .. ": " .. why end
+    end
+  end
+  local made, why = cli.make_folder(path, PRIVATE)
+  return made, not made and path .. ": " .. why or nil
+end
+
+-- Polls until it holds; false: not within this time.
+function own.wait(holds, ms)
+  local began = cli.mono_us()
+  while not holds() do
+    if cli.mono_us() - began > ms * 1000 then return false end
+    cli.sleep_until(cli.mono_us() + POLL_US)
+  end
+  return true
+end
+
+-- The configuration of `toolgate serve --user`, by its options; and in words. What is not there is left out, but not what
+-- cannot be read: that is an error of the daemon.
+function own.configuration()
+  local at = own.config_folder()
+  local file, policies, servers = at .. "/toolgate.lua", at .. "/policies", own.servers_folder()
+  local options, words = {}, {}
+  local function has(path) return (select(3, cli.stat(path))) ~= "missing" end
+  if has(file) then
+    options.config, words[1] = file, file
+  elseif has(policies) then
+    options.policies, words[1] = policies, policies
+  else
+    words[1] = "no policies"
+  end
+  options["mcp-config"] = { servers }
+  words[2] = servers
+  return options, table.concat(words, ", ")
+end
+
+-- The socket; nil and why: none may be started for it.
+function own.startable(named)
+  local path, default = cli.default_socket()
+  if not (os.getenv "HOME" or ""):find "^/" then return nil, "HOME is not set" end
+  if named or (os.getenv "TOOLGATE_SOCKET" or "") ~= "" then return nil, "its socket was named" end
+  if cli.access(SYSTEM_CONFIG, "") then return nil, SYSTEM_CONFIG .. " exists: start that daemon" end
+  if path ~= default then return nil, "this host has a daemon of the system: start that" end
+  if path == SYSTEM_SOCKET and cli.user() ~= 0 then
+    return nil, "neither XDG_RUNTIME_DIR nor /run/user/" .. cli.user() .. " gives this user a folder for its socket"
+  end
+  return path
+end
+
+-- Starts it, without a word and without waiting: its process and its log. Or nil and why.
+function own.spawn()
+  local state = own.state_folder()
+  local log = state .. "/daemon.log"
+  local made, why = own.make_folders(state)
+  if made then made, why = own.make_folders(own.servers_folder()) end
+  if not made then return nil, why end
+  local pid
+  pid, why = cli.spawn({ "serve", "--user", "--idle", IDLE_S }, log)
+  return pid, pid and log or why
+end
+
+local function log_end(path, from)
+  local file = io.open(path)
+  if not file then return "" end
+  local size = file:seek "end"
+  file:seek("set", math.max(from, size - LOG_BYTES))
+  local words = file:read "*a"
+  file:close()
+  return words
+end
+
+local function size_of(path)
+  local file = io.open(path)
+  local size = file and file:seek "end" or 0
+  if file then file:close() end
+  return size
+end
+
+-- Waits until a daemon listens at this socket, and starts it; at most this long. True; or nil and why not.
+function own.start(path, ms)
+  local state = own.state_folder() .. "/daemon.log"
+  local from, began = size_of(state), cli.mono_us()
+  if not cli.connect(path) then return true end
+  local pid, log = own.spawn()
+  if not pid then return nil, log end
+  local _, words = own.configuration()
+  local told, ended = false, false
+  local up = own.wait(function()
+    if not cli.connect(path) then return true end
+    ended = ended or cli.has_ended(pid)
+    if not told and cli.mono_us() - began > TELL_US then
+      told = true
+      cli.warn(("the user's own daemon is starting (%s); its log is %s"):format(words, log))
+    end
+    -- One that ends at once may have found another that is starting.
+    return ended and cli.lock(path .. ".lock") ~= false
+  end, ms)
+  if not cli.connect(path) then
+    cli.warn(("started the user's own daemon at %s: %s"):format(path, words))
+    return true
+  end
+  if up then return nil, ("the user's own daemon (%s) did not start; %s says:\n%s"):format(words, log, log_end(log, from)) end
+  return nil, ("the user's own daemon has not answered within %d s; its log is %s"):format(ms / 1000, log)
+end
+
+return own
