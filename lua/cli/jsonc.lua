@@ -87,8 +87,11 @@ function read(text, at, depth)
   elseif c == '"' then
     value.kind, value.to = "string", string_end(text, at)
   else
-    value.kind, value.to = "other", text:match("^[%w.+-]+()", at)
-    if not value.to then wrong(text, at, "expected a value") end
+    local word = text:match("^[%w.+-]+", at)
+    if not word or not (tonumber(word) or word == "true" or word == "false" or word == "null") then
+      wrong(text, at, "expected a value")
+    end
+    value.kind, value.to = "other", at + #word
   end
   return value
 end
