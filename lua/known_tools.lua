@@ -54,6 +54,16 @@ return {
   },
   -- They ask for what is under way: the same call may be made again, up to loop.poll.max.
   polls = { "BashOutput", "TaskOutput", "write_stdin", "read_output", "wait", "get_terminal_output" },
+  -- Shell commands that show how far something is; so does one that begins with `sleep N`. The same command may be run again,
+  -- up to loop.poll.max, while its output says that something is under way: a count "3/10", "40 %", or one of these states.
+  watches = {
+    "gh run view", "gh run watch", "gh run list", "gh pr checks", "kubectl get", "kubectl rollout status", "docker ps",
+    "docker logs", "docker compose ps", "docker compose logs", "tail", "squeue", "sacct",
+  },
+  -- The states of what is under way: in a field or behind the word "status" or "state" also of tools that read,
+  states = { "running", "pending", "queued", "in_progress", "inprogress", "processing", "starting" },
+  -- and in the output of such a command, in this case, as squeue and kubectl write them.
+  state_codes = { "PD", "R", "CG", "ContainerCreating" },
   -- They are meant to be made again: the next screen, the next key.
   steps = { "scroll_up", "scroll_down", "browser_action" },
   -- The same of all other tools whose name begins with such a word, behind a server's name, or ends with the others.

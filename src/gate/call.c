@@ -31,6 +31,7 @@
 #include "json/build.h"
 #include "json/parse.h"
 #include "json/write.h"
+#include "policy/known_tools.h"
 #include "policy/peer.h"
 #include "result/result.h"
 
@@ -522,6 +523,32 @@ static enum step retry_due(struct call *c)
  * agent's report, or as released if it was cancelled.
  */
 
+/* Of a shell's arguments: "tail log", ["tail", "log"], ["bash", "-c", "tail log"]. */
+static struct str shell_command(struct arena *arena, const struct json *args)
+{
+    const struct json *command = json_get_text(args, "command");
+    struct buf words = buf_in(arena);
+    command = command ? command : json_get_text(args, "cmd");
+    if (!json_is(command, JSON_ARRAY))
+        return json_str(command);
+    bool is_script = command->len == 3 && str_starts(json_str(&command->items[1]), "-");
+    for (uint32_t i = is_script ? 2 : 0; i < command->len; i++)
+        buf_printf(&words, STR_FMT " ", STR_ARG(json_str(&command->items[i])));
+    return buf_view(&words);
+}
+
+/* A tool of unknown effects may have written, unless it is a shell whose command shows how far something is.
+ */
+bool call_under_way(struct arena *arena, const struct ledger_limits *limits, const struct json *args,
+                    const struct result *result)
+{
+    bool reads = limits->effects == LEDGER_EFFECTS_READ || limits->polls;
+    bool watches =
+        limits->effects == LEDGER_EFFECTS_UNKNOWN && known_tools_watches(shell_command(arena, args));
+    return result->value && !limits->compare_arguments && (reads || watches) &&
+           result_is_under_way(result, watches);
+}
+
 static struct ledger_call *settle_request(struct call *c, enum ledger_class class)
 {
     struct ledger_call *request = arena_alloc(c->arena, sizeof(*request));
@@ -568,6 +595,9 @@ static struct ledger_call *settle_request(struct call *c, enum ledger_class clas
         .cost_told = cost >= 0,
         .cost = cost >= 0 ? (uint64_t)llround(cost * LEDGER_COST_UNIT) : 0,
     };
+    if (class == LEDGER_CLASS_OK || class == LEDGER_CLASS_PARTIAL)
+        request->under_way = c->under_way =
+            call_under_way(c->arena, &c->tool->limits, c->args.now, &c->result);
     if (class == LEDGER_CLASS_TOOL_ERROR)
         request->masked = result_mask_error(c->arena, compared, v->quoted);
     return request;
@@ -590,6 +620,8 @@ static enum step settle_answered(struct call *c)
                   LOG_TEXT("why", settled->why.text));
     end_chain(c, settled->chain, settled->chain_retries);
     verdict_from_settle(&c->verdict, settled, c->ran);
+    if (c->under_way)
+        c->verdict.asked = settled->asked;
     if (c->lax || settled->lax_learnt)
         call_lax_settled(c);
     return STEP_NEXT;

@@ -74,6 +74,7 @@ struct call {
     bool busy;                   /* nothing of it is counted */
     bool admitted, ran, settle_started, finished, cancelled;
     struct call_ask *ask; /* NULL: no policy has asked the user */
+    bool under_way;       /* the call may be a poll, and its result says that what it asks for goes on */
     bool uninformative;   /* the result adds nothing: the ledger counts it as garbage */
 
     struct policy_time time; /* of its hooks so far */
@@ -159,6 +160,9 @@ struct hash128 call_fingerprint(const void *call);
 struct hash128 call_arguments_hash(struct call *call);
 /* The json_fingerprint of the result, or of what the ledger compares of it. */
 struct hash128 call_result_hash(struct call *call, const struct json *value);
+/* The call may be a poll, and its result says that what it asks for goes on. */
+bool call_under_way(struct arena *arena, const struct ledger_limits *limits, const struct json *args,
+                    const struct result *result);
 
 /* Which tools exist for one request. A tool that the peer may not call, or that a policy hides, does not
  * exist: not in lists, not in suggestions, not in errors. */

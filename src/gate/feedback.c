@@ -433,9 +433,6 @@ static const struct fixed_budget {
     {"writes_per_turn",
      {"so many destructive calls were made this turn that this one may be a repetition",
       "Tell the user what is left to do; the tool can be called again after their next message."}},
-    {"poll_budget",
-     {"it has been polled as often as allowed",
-      "Stop polling. Tell the user how far it got, and that it is still running."}},
 };
 
 enum unit { CALLS, SECONDS, COST };
@@ -463,6 +460,13 @@ static const char *amount(struct arena *arena, uint64_t millionths)
     char text[DECIMAL_DOUBLE_BYTES + 1];
     text[decimal_from_double(text, (double)millionths / LEDGER_COST_UNIT)] = '\0';
     return arena_dup(arena, str_of(text)).at;
+}
+
+/* After such a pause a poll does not count. */
+static unsigned poll_wait_s(const struct tool *tool)
+{
+    unsigned every_s = tool ? (tool->limits.poll_every_ms + 999) / 1000 : 0;
+    return every_s > LEDGER_POLL_PACE_S ? every_s : LEDGER_POLL_PACE_S;
 }
 
 /* Of the ledger's `code`. */
@@ -507,6 +511,15 @@ static struct budget budget_of(const struct feedback *f, struct str code)
         return (struct budget){
             "it is called too often for now",
             arena_printf(arena, "Wait %llu s, then repeat the call, or use another tool.", used_s).at};
+    if (str_is(code, "poll_budget"))
+        return (struct budget){arena_printf(arena, "it has been asked %llu times in a row", used).at,
+                               used >= LEDGER_POLLS_MAX
+                                   ? "Ask no more this turn: tell the user how far it got."
+                                   : arena_printf(arena,
+                                                  "Wait at least %u s before you ask again, or tell the user "
+                                                  "how far it got.",
+                                                  poll_wait_s(tool))
+                                         .at};
     if (str_is(code, "same_failure"))
         return (struct budget){arena_printf(arena, "it has failed %llu times with the same error", used).at,
                                "Trying again does not help. Use another tool, or look at the state that the "
@@ -757,7 +770,13 @@ struct str feedback_advice(struct arena *arena, struct feedback *f)
     if (v->blank && v->class == CLASS_OK)
         put(f, "Note: " STR_FMT " ran and returned nothing: that is its whole answer.\n",
             STR_ARG(foreign(f, f->name)));
-    if (v->repeats >= 2)
+    if (v->asked >= 2)
+        put(f,
+            "Note: asked %u times, and it is still under way. Wait %u s before you ask again, or do "
+            "something "
+            "else meanwhile.\n",
+            v->asked, poll_wait_s(f->tool));
+    else if (v->repeats >= 2)
         put(f,
             "Note: this call has given the same result %u times in a row. Use the result, or change "
             "the arguments.\n",

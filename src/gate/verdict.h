@@ -118,6 +118,7 @@ struct verdict {
     bool ran;                          /* the tool ran, with any outcome */
     bool session_limit;                /* `code` names a limit of the whole session, not of the tool */
     uint64_t limit_used;               /* calls, seconds or cost used of it */
+    uint32_t asked;                    /* this call in a row, whose result says that something is under way */
     uint32_t same_calls;               /* made of the same-call budget, with this call */
     bool as_sent; /* a failure, whose result and `isError: false` the client gets as they were sent */
 };

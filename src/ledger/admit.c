@@ -28,15 +28,25 @@ struct verdict {
     struct chain_state chain;
 };
 
+/* Of this many polls in a row. Those that leave time between them may go on for long. */
+static bool over_polls(const struct admission *a, unsigned polls)
+{
+    uint32_t most = a->ctx.limits->poll_max;
+    return most != LEDGER_UNLIMITED &&
+           (a->past.asked_ever >= LEDGER_POLLS_MAX || (!a->past.paced && polls >= limit_count(most)));
+}
+
 /* Runs and cycles; the longer one gives the code. Returns how often the call would have been made. */
 static unsigned judge_loop(const struct admission *a, struct verdict *verdict)
 {
     const struct ledger_limits *limits = a->ctx.limits;
     unsigned times = a->past.run + 1, repeats = limit_count(limits->repeats);
-    if (limits->polls) { /* it is meant to be asked again: at most this often, with any results, and what it
-                            asks for goes on, so that it never ends the run */
-        if (a->past.asked >= limit_count(limits->poll_max))
+    if (limits->polls || a->past.under_way) { /* it is meant to be asked again, with any results, and what it
+                                                 asks for goes on, so that it never ends the run */
+        if (over_polls(a, a->past.asked)) {
             verdict->code = CODE_POLL_BUDGET;
+            verdict->used = a->past.asked_ever;
+        }
         return times;
     }
     if (times >= repeats || a->past.across + 1 >= limit_count(limits->across_turns))
@@ -74,6 +84,7 @@ static enum session_code over_same_call(const struct admission *a, struct verdic
 {
     const struct ledger_limits *limits = a->ctx.limits;
     if (limits->same_call == LEDGER_UNLIMITED || limits->polls ||
+        (a->past.under_way && !limits->same_call_hard && a->past.at_once < limit_count(limits->same_call)) ||
         a->past.spent + a->past.at_once < limit_count(limits->same_call))
         return CODE_NONE;
     /* In a session whose turns are guessed from silence, "this turn" is too vague to refuse a read for; calls
@@ -118,8 +129,10 @@ static enum session_code find_refusal(const struct admission *a, struct verdict 
         return CODE_WRITES_PER_TURN;
     if (limits->transient != LEDGER_UNLIMITED && past->transients >= limit_count(limits->transient))
         return CODE_TRANSIENT_BUDGET;
-    if (limits->poll_max != LEDGER_UNLIMITED && past->polls >= limit_count(limits->poll_max))
+    if (!limits->polls && !past->under_way && over_polls(a, past->polls)) {
+        verdict->used = past->asked_ever;
         return CODE_POLL_BUDGET;
+    }
     struct limit_use use = limits_check(&a->ctx, a->call.tool);
     verdict->of_session = use.of_session;
     verdict->used = use.used;
@@ -293,6 +306,9 @@ static void record(struct admission *a, const struct verdict *verdict)
     if (call->class == CALL_DENIED) {
         call->says = verdict->says;
         call->code = verdict->code;
+        if (verdict->code != CODE_TOO_SOON) /* which counts nowhere */
+            call->denied_asked = (uint8_t)(a->past.asked_ever < SESSION_COUNT_MAX ? a->past.asked_ever + 1
+                                                                                  : SESSION_COUNT_MAX);
     }
     a->ctx.changes->new_tool = !window_has_tool(a->ctx.session, call->tool);
     if (call->class == CALL_PENDING) {

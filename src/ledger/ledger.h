@@ -171,6 +171,9 @@ struct ledger_limits {
     enum ledger_rate_by rate_by;
 };
 
+#define LEDGER_POLL_PACE_S 20u  /* a poll that comes so long after the last one does not count, */
+#define LEDGER_POLLS_MAX   200u /* up to so many in a row */
+
 #define LEDGER_SAME_FAILURE_NOTED   3u /* from this failure in a row on, the reply says how many there were */
 #define LEDGER_SAME_FAILURE_ADVISED 6u /* and from this one on what to do instead */
 #define LEDGER_FAILED_ALIKE_MAX     11u /* runs of one call with one error, between which no write succeeded */
@@ -266,6 +269,7 @@ struct ledger_call {
     enum ledger_class class;
     bool arguments_refused; /* it failed because the server has refused the arguments as such */
     bool uncounted;         /* its admit was answered by "none" */
+    bool under_way;         /* what it asks for goes on, says the result, and the call may be a poll for it */
     bool not_begun;         /* where what runs it is out of order: no limit and no cost is used up */
     bool cost_told;         /* `cost` is what it really came to; else it cost what the limits declare */
     uint64_t cost;
@@ -311,7 +315,8 @@ struct ledger_answer {
     struct str code;
     bool of_session;        /* it is the whole session's limit, not the tool's own */
     uint64_t used;          /* calls, seconds or cost so far, where a limit is the code; of "too_soon" and
-                               "rate_limit": ms to wait; of "same_failure": failures in a row */
+                               "rate_limit": ms to wait; of "same_failure": failures in a row; of
+                               "poll_budget": times in a row */
     uint32_t turn;          /* the turn it was counted in */
     bool lax;               /* it runs with its problems: the model insists, or the server accepts them */
     bool insists;           /* the former */
@@ -359,6 +364,7 @@ struct ledger_settled {
     uint32_t same_failure; /* failures of the tool with this error in a row, this one included; 0: it did not
                               fail */
     uint32_t failed_alike; /* of this call with this error since a write succeeded, the same */
+    uint32_t asked;        /* this call in a row, whatever came of it */
     uint32_t attempt, attempts_left; /* for LEDGER_CLASS_INVALID */
     enum ledger_says says; /* for LEDGER_CLASS_INVALID: LEDGER_REPAIR, or LEDGER_REFUSE when exhausted */
     uint32_t transient_count;

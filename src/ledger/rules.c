@@ -8,6 +8,7 @@
 #include "ledger/rules_internal.h"
 
 #define LOW_48_BITS (((uint64_t)1 << 48) - 1)
+#define LOW_39_BITS (((uint64_t)1 << 39) - 1)
 #define LOW_40_BITS (((uint64_t)1 << 40) - 1)
 
 /* ---- what is stored of names and hashes ------------------------------------------ */
@@ -38,7 +39,7 @@ uint64_t rules_cut_arguments(struct hash128 arguments, uint32_t agent, enum ledg
 /* 0 says that nothing is known of it, so no known result is 0. */
 uint64_t rules_cut_result(struct hash128 result)
 {
-    uint64_t low = result.low & LOW_48_BITS;
+    uint64_t low = result.low & LOW_39_BITS;
     return low || (!result.low && !result.high) ? low : 1;
 }
 

@@ -25,6 +25,12 @@ static inline bool call_ran(const struct session_call *call)
     return call->class >= CALL_OK && call->class <= CALL_TOOL_ERROR;
 }
 
+/* How often it had been made in a row when it was judged; 0: not known. */
+static inline unsigned call_asked(const struct session_call *call)
+{
+    return call_ran(call) ? call->asked : call->class == CALL_DENIED ? call->denied_asked : 0;
+}
+
 /* A person ended the runs of its tool: it keeps its place, with arguments that no other call has. */
 static inline bool call_was_reset(const struct session_call *call)
 {
@@ -104,7 +110,10 @@ struct window_past {
     enum ledger_came_of came_of; /* of the newest that was judged, in any turn */
     unsigned run, across;        /* in a row with one outcome: in this turn; in any */
     unsigned asked, polls; /* in a row with any outcome, in this turn; of these, with a changed result */
-    unsigned spent;        /* of its same-call budget */
+    unsigned asked_ever;   /* the same as `asked`, beyond the window and whatever time lay between */
+    bool paced;     /* LEDGER_POLL_PACE_S lie between the last of them and now: then it does not count */
+    bool under_way; /* what it asked for went on when it last ran, in any turn */
+    unsigned spent; /* of its same-call budget */
     unsigned failed_alike; /* runs of this turn with the query's error, else that of the last, since a write
                               succeeded */
     unsigned held;         /* calls in this turn */

@@ -102,16 +102,19 @@ struct SESSION_STORED session_call {
         uint32_t arguments_low; /* compared first: quicker than 48 bits */
     };
     union SESSION_STORED {
-        struct SESSION_STORED {
-            uint64_t result : 48; /* of a call that ran: hash of its result; 0: nothing is known of it */
+        struct SESSION_STORED {   /* of a call that ran */
+            uint64_t result : 39; /* hash of its result; 0: nothing is known of it */
+            uint64_t asked : 8;   /* how often in a row it was made until then, whatever came of it */
+            bool under_way : 1;   /* what it asks for goes on, says its result */
         };
         struct SESSION_STORED {
             uint64_t deadline_ms : 48; /* CALL_PENDING: when its reservation ends */
         };
-        struct SESSION_STORED { /* CALL_DENIED */
-            uint8_t says;       /* enum ledger_says */
-            uint8_t code;       /* enum session_code */
-            uint32_t denied_unused;
+        struct SESSION_STORED {   /* CALL_DENIED */
+            uint8_t says;         /* enum ledger_says */
+            uint8_t code;         /* enum session_code */
+            uint8_t denied_asked; /* as `asked` */
+            uint32_t denied_unused : 24;
         };
     };
     enum session_call_class class : 4;

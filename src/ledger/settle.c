@@ -66,7 +66,11 @@ static void compare_with_last(struct settlement *s)
     struct session *session = s->ctx.session;
     s->query = window_query(session, &s->came, s->call, s->ctx.limits);
     window_look(session, &s->query, &s->past);
-    if (!call_ran(&s->came) || s->past.held == 0)
+    if (!call_ran(&s->came))
+        return;
+    s->came.asked = s->past.asked_ever < SESSION_COUNT_MAX ? s->past.asked_ever + 1 : SESSION_COUNT_MAX;
+    s->came.under_way = s->request->under_way;
+    if (s->past.held == 0)
         return;
     const struct session_call *last = window_last_result(session, &s->query);
     s->unchanged = last && last->result == s->came.result;
@@ -158,6 +162,7 @@ bool session_settle(struct session *session, const struct ledger_call *request, 
     settled->unchanged = s.unchanged;
     settled->lax_learnt = s.lax_learnt;
     settled->repeats = s.past.run + 1;
+    settled->asked = s.past.asked_ever + 1;
     settled->no_progress = session_idle_calls(s.ctx.session, s.came.agent);
     settled->same_failure = row;
     settled->failed_alike = row ? s.past.failed_alike + 1 : 0;

@@ -43,7 +43,8 @@ static bool takes_budget(const struct session_call *call, bool always)
 {
     if (call->class == CALL_UNKNOWN) /* it may have run */
         return call->effects == LEDGER_EFFECTS_DESTRUCTIVE;
-    return call->class <= CALL_TOOL_ERROR && (always || !call->changed);
+    bool is_excused = call->changed || (call_ran(call) && call->under_way);
+    return call->class <= CALL_TOOL_ERROR && (always || !is_excused);
 }
 
 /* ---- what is a reason to make a call again ---------------------------------------- */
@@ -265,6 +266,7 @@ static unsigned find_alike(const struct session *session, const struct window_qu
         if (!has_run && call_ran(call)) {
             has_run = true;
             *failed = call->class == CALL_TOOL_ERROR;
+            past->under_way = call->under_way;
         }
     }
     return oldest;
@@ -331,6 +333,7 @@ static void count_step(struct row *row, const struct session_call *call, bool th
     if (call->step == row->step)
         return;
     row->step = call->step;
+    bool paced = row->newer_s >= call->second + LEDGER_POLL_PACE_S; /* the call after this one */
     row->lately = row->lately && row->newer_s <= call->second + LEDGER_ACROSS_WITHIN_MS / 1000;
     row->newer_s = call->second;
     past->across += row->same && row->lately;
@@ -338,6 +341,10 @@ static void count_step(struct row *row, const struct session_call *call, bool th
         return;
     past->run += row->same;
     past->polls += call->changed && call->class <= CALL_PARTIAL;
+    if (!past->asked)
+        past->paced = paced;
+    else
+        past->asked -= paced;
     past->asked++;
 }
 
@@ -368,8 +375,12 @@ static void see_same(struct row *row, const struct session_call *call, bool this
     row->own_step = call->step;
     row->other_step = row->refused_step = STEP_NONE;
     uint64_t outcome = row->query->any_outcome ? 0 : outcome_of(call);
+    if (this_turn && !row->past->asked_ever)
+        row->past->asked_ever = call_asked(call);
     row->same = row->same && (!outcome || !row->outcome || row->outcome == outcome);
     row->outcome = row->outcome ? row->outcome : outcome;
+    if (call->class == CALL_DENIED && call->code == CODE_POLL_BUDGET && !row->query->any_outcome)
+        row->same = false; /* what was under way then may have ended since */
     if (call->class != CALL_DENIED || call->code != CODE_TOO_SOON) /* that counts nowhere */
         count_step(row, call, this_turn);
 }
@@ -525,7 +536,8 @@ bool session_find_loop(const struct session *session, struct session_loop *loop)
     *loop = (struct session_loop){last->tool, past.run + 1, denied ? last->code : CODE_NONE};
     if (loop->code == CODE_CYCLE)
         loop->times = window_rounds(session, &query);
-    return denied || (loop->times >= SESSION_LOOP_CALLS && !last->changed);
+    bool is_poll = call_ran(last) && last->under_way;
+    return denied || (loop->times >= SESSION_LOOP_CALLS && !last->changed && !is_poll);
 }
 
 /* ---- results --------------------------------------------------------------------- */

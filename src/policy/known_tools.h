@@ -21,6 +21,9 @@ enum known_tool {
 
 enum known_list { /* a tool may be of a kind and in any of these */
                   KNOWN_POLLS = KNOWN_KINDS,
+                  KNOWN_WATCHES,
+                  KNOWN_STATES,
+                  KNOWN_STATE_CODES,
                   KNOWN_STEPS,
                   KNOWN_STEP_VERBS,
                   KNOWN_STEP_ENDS,
@@ -34,5 +37,10 @@ enum known_tool known_tools_find(struct str name);
 /* The names of a list, as long as the process. */
 const struct str *known_tools_list(enum known_list list, size_t *count);
 bool known_tools_lists(enum known_list list, struct str name);
+
+/* A shell command that begins with a wait, or with a command that shows how far something is. */
+bool known_tools_watches(struct str command);
+/* "In progress", "RUNNING": what has this state is under way. */
+bool known_tools_state(struct str word);
 
 #endif

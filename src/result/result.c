@@ -7,9 +7,11 @@
 #include "json/parse.h"
 #include "json/write.h"
 #include "policy/content.h"
+#include "policy/known_tools.h"
 #include "result/redact.h"
 
 #include <ctype.h>
+#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
@@ -331,6 +333,95 @@ const struct json *result_compared(struct arena *arena, const struct policy *pol
     return may_write ? fresh_ids_without(arena, value) : value;
 }
 
+/* ---- what is under way ---- */
+
+static bool ends_ignoring_case(struct str name, struct str with)
+{
+    return name.len >= with.len && strncasecmp(name.at + name.len - with.len, with.at, with.len) == 0;
+}
+
+static bool names_state(struct str name)
+{
+    return ends_ignoring_case(name, STR_LIT("status")) || ends_ignoring_case(name, STR_LIT("state"));
+}
+
+/* A list may be of things whose state is a fact: orders that are pending. */
+static bool object_is_under_way(const struct json *value, unsigned depth)
+{
+    for (uint32_t i = 0; json_is(value, JSON_OBJECT) && i < value->len && i < UNDER_WAY_MEMBERS_MAX; i++) {
+        const struct json_member *m = &value->members[i];
+        if (m->value.type == JSON_STRING && names_state(m->key) &&
+            known_tools_state(str_trim(json_str(&m->value))))
+            return true;
+        if (depth > 1 && object_is_under_way(&m->value, depth - 1))
+            return true;
+    }
+    return false;
+}
+
+static size_t word_at(struct str text, size_t at)
+{
+    size_t end = at;
+    while (end < text.len &&
+           (isalnum((unsigned char)text.at[end]) || text.at[end] == '_' || text.at[end] == '-'))
+        end++;
+    return end - at;
+}
+
+/* "3/10" or "40 %" at this place, where no word stands before it; a path or a date is none. */
+static bool counts_up(struct str text, size_t at)
+{
+    char *end;
+    char number[24] = {0}; /* what is behind it decides nothing */
+    memcpy(number, text.at + at, text.len - at < sizeof(number) ? text.len - at : sizeof(number) - 1);
+    double n = strtod(number, &end);
+    const char *rest = end + strspn(end, " ");
+    if (!isdigit((unsigned char)number[0]) || (at && strchr("/.-_", text.at[at - 1])))
+        return false;
+    if (*rest == '%')
+        return n < 100;
+    if (*end != '/' || !isdigit((unsigned char)end[1]))
+        return false;
+    double of = strtod(end + 1, &end);
+    return n < of && !strchr("/-_", *end ? *end : ' ') && !isalnum((unsigned char)*end);
+}
+
+static bool text_is_under_way(struct str text, bool watched)
+{
+    static const char *const fillers[] = {"is", "currently", "now"};
+    struct str before = STR_NONE; /* the last word that says something */
+    if (text.len > UNDER_WAY_TEXT_MAX_BYTES)
+        text = str_from(text, text.len - UNDER_WAY_TEXT_MAX_BYTES);
+    for (size_t i = 0, len; i < text.len; i += len) {
+        struct str word = {text.at + i, len = word_at(text, i)};
+        if (!len) {
+            len = 1;
+            continue;
+        }
+        if (str_starts_nocase(str_from(text, i), "in progress"))
+            word.len = strlen("in progress");
+        bool tells =
+            watched || names_state(before) || (before.len == 5 && str_starts_nocase(before, "still"));
+        if ((tells && known_tools_state(word)) ||
+            (watched && (known_tools_lists(KNOWN_STATE_CODES, word) || counts_up(text, i))))
+            return true;
+        before = STR_IS_ONE_OF(word, fillers) ? before : word;
+    }
+    return false;
+}
+
+bool result_is_under_way(const struct result *result, bool watched)
+{
+    bool is_text = result->as_text || json_is(result->value, JSON_STRING);
+    if (!is_text && !watched)
+        return object_is_under_way(result->value, UNDER_WAY_DEPTH);
+    return object_is_under_way(result->value, UNDER_WAY_DEPTH) ||
+           text_is_under_way(result->as_text ? json_str(json_get_text(result->value, "text"))
+                             : is_text       ? json_str(result->value)
+                                             : result->error_text,
+                             watched);
+}
+
 bool result_is_blank(const struct result *result)
 {
     for (uint32_t i = 0; json_is(result->content, JSON_ARRAY) && i < result->content->len; i++) {
@@ -426,11 +517,6 @@ void result_mask_text(struct buf *out, struct str text, bool digits)
 }
 
 /* ---- values ---- */
-
-static bool ends_ignoring_case(struct str name, struct str with)
-{
-    return name.len >= with.len && strncasecmp(name.at + name.len - with.len, with.at, with.len) == 0;
-}
 
 static bool names_time(struct str name)
 {

@@ -74,6 +74,15 @@ bool result_is_uninformative(const struct result *result, enum policy_effects ef
 const struct json *result_compared(struct arena *arena, const struct policy *policy,
                                    const struct ledger_limits *limits, const struct json *value);
 
+#define UNDER_WAY_TEXT_MAX_BYTES 4096u /* of a text that are looked at: its end */
+#define UNDER_WAY_MEMBERS_MAX    64u   /* of an object */
+#define UNDER_WAY_DEPTH          3u    /* levels of objects */
+
+/* It says that what was asked for is not done yet: {"status": "running"}, "still running". `watched`: it is
+ * the output of a shell command that shows how far something is, in which "3/10", "40 %" and the states alone
+ * say so, too. */
+bool result_is_under_way(const struct result *result, bool watched);
+
 /* A model sees nothing of it. */
 bool result_is_blank(const struct result *result);
 

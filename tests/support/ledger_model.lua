@@ -196,7 +196,7 @@ end
 
 -- "If budget and loop apply, the code is loop." A declared poll that repeats too often counts as a loop.
 local function poll_row(session, ask)
-  if ask.limits.polls then return rules.poll_budget(session, ask) end
+  if rules.is_poll(session, ask) then return rules.poll_budget(session, ask) end
 end
 local LOOPS = { rules.loop, poll_row }
 -- The first that has something against a valid call gives the code.
@@ -305,15 +305,15 @@ function DECIDE.invalid(session, ask, answer, now)
   if answer.says == "refuse" and chain.over and chain.attempts >= ask.limits.repair + RUNAWAY then
     answer.says = "halt"
   end
-  local says, code = first_of(LOOPS, session, ask, now)
-  if says then answer.says, answer.code = says, code end
+  local says, code, amount = first_of(LOOPS, session, ask, now)
+  if says then answer.says, answer.code, answer.used = says, code, amount or 0 end
   return free
 end
 
 -- A fabricated id, or a refusal by the gate: only a loop has precedence.
 function DECIDE.refused(session, ask, answer, now)
-  local says, code = first_of(LOOPS, session, ask, now)
-  answer.says, answer.code = says or "refuse", code or ""
+  local says, code, amount = first_of(LOOPS, session, ask, now)
+  answer.says, answer.code, answer.used = says or "refuse", code or "", amount or 0
 end
 
 function DECIDE.fabricated(session, ask, answer, now)
@@ -463,6 +463,9 @@ function M.admit(model, request)
   end
   ask.denied = answer.says ~= "run" and answer.code ~= "" and answer.code ~= "retry_budget_exceeded"
   ask.said, ask.code, ask.answer = answer.says, answer.code, answer
+  if ask.denied and ask.code ~= "too_soon" then
+    ask.asked = math.min(255, rules.asked_ever(ask, of_turn(session), re_armed_at(session, ask)) + 1)
+  end
   if ask.so_far == "invalid" and not ask.denied then rules.lax_remember(session, ask) end
   if answer.says == "run" then
     local steps, at_once = steps_spent(session, ask)
@@ -489,13 +492,18 @@ function M.admit(model, request)
 end
 
 -- ---- settle ----
--- "Identical calls with identical results in a row, this one included."
-local function repeats_with(session, call)
+local function calls_before(session, call)
   local before = {}
   for _, other in ipairs(of_turn(session, call.turn)) do
     if other == call then break end
     before[#before + 1] = other
   end
+  return before
+end
+
+-- "Identical calls with identical results in a row, this one included."
+local function repeats_with(session, call)
+  local before = calls_before(session, call)
   local steps = run_steps(call, before, re_armed_at(session, call, call.tick))
   steps[call.turn .. "." .. call.step] = true
   return count_keys(steps)
@@ -544,6 +552,10 @@ function M.settle(model, request)
   local last = class.ran and last_result(session, call)
   call.class, call.result, call.masked = request.class, request.result, masked(request)
   call.cost = request.cost_told and request.cost or call.cost
+  if class.ran then
+    local ever = rules.asked_ever(call, calls_before(session, call), re_armed_at(session, call, call.tick))
+    call.asked, call.under_way = math.min(255, ever + 1), request.under_way
+  end
   rules.spent_settled(session, call)
   local unchanged = last and last.result == call.result or false
   -- Only a success brings something new: another error text does not.
@@ -551,7 +563,7 @@ function M.settle(model, request)
   call.changed = last and not unchanged and success and rules.is_excused(call) or false
   local learnt = rules.lax_settle(session, call, request.class, request.arguments_refused)
   local answer = { lax_learnt = learnt, unchanged = unchanged, chain = "", chain_retries = 0,
-                   same_failure = rules.failures_with(session, call) }
+                   same_failure = rules.failures_with(session, call), asked = call.asked }
   local free
   if class.ends then
     answer.chain, answer.chain_retries = rules.end_chain_ran(session, call)

@@ -145,7 +145,7 @@ end
 local function takes_budget(call, ask)
   if not let_run(call) then return false end
   if not call.class then return is_open(call) or call.effects == "destructive" end
-  return CLASSES[call.class].budget and (ask and ask.limits.same_call_hard or not call.changed)
+  return CLASSES[call.class].budget and (ask and ask.limits.same_call_hard or not call.changed and not call.under_way)
 end
 
 -- "Budgets and runs count steps, not calls", but for the calls of this step and those in flight: "within one step,
@@ -226,9 +226,11 @@ local function drop_spent(session, tool, keeps)
 end
 
 -- "The same-call budget of reads only advises where silence begins turns, since 'this turn' is a guess."
+local is_poll
 local function same_call_budget(session, ask)
   if ask.limits.same_call == UNLIMITED or ask.limits.polls then return nil end
   local steps, at_once = steps_spent(session, ask)
+  if not ask.limits.same_call_hard and at_once < ask.limits.same_call and is_poll(session, ask) then return nil end
   if steps + at_once < ask.limits.same_call then return nil end
   if steps < ask.limits.same_call then meet "a budget spent at once" end
   local guessed = not session.told and ask.turn_idle_s > 0
@@ -334,6 +336,19 @@ local function same_failure(session, ask)
   if count >= ask.limits.same_failure - 1 then return "refuse", "same_failure", count end
 end
 
+-- ---- polls ----
+-- "Where the last result says that something is under way", in whatever turn, "an identical call of a tool that reads, of a
+-- known poll, or of a shell command that …, is a poll": the gate tells of which results that is so.
+function is_poll(session, ask)
+  if ask.limits.polls then return true end
+  local under_way
+  for _, call in ipairs(session.calls) do
+    if same_call(call, ask) and ran(call) then under_way = call.under_way end
+  end
+  if under_way then meet "a poll by result" end
+  return under_way
+end
+
 -- ---- loops ----
 -- The outcome of a call, for comparing two calls; nil: unknown ("judged by arguments alone").
 local function outcome(call)
@@ -399,6 +414,7 @@ local function run_steps(ask, calls, from, any)
       if same_call(call, ask) then
         -- "Only a row of refusals": the last one before the other call was refused.
         if not newest and gap and not call.denied then return row end
+        if call.code == "poll_budget" and not any then return row end -- what was under way then may have ended since
         local result = outcome(call)
         if result and known and result ~= known then
           if not any then return row end
@@ -428,7 +444,6 @@ end
 
 -- "The 2nd passes, the 3rd and 4th are refused before they run, the 5th and later are halt."
 local function loop_run(session, ask)
-  if ask.limits.polls then return nil end
   local length = repeats(session, ask) + 1
   if length >= ask.limits.halt + (ask.patience or 0) then return "halt", "loop" end
   if length >= ask.limits.repeats then return "refuse", "loop" end
@@ -439,7 +454,6 @@ local function second_of(ms) return math.floor(ms / 1000) end
 -- "A new user turn starts the run anew, but loop.across_turns (5) still ends what goes on turn after turn." "Between other
 -- turns calls count only within loop.across_within (10 minutes, by the ledger's clock)."
 local function loop_across_turns(session, ask)
-  if ask.limits.polls then return nil end
   local steps = run_steps(ask, session.calls, re_armed_at(session, ask))
   steps[session.turn .. "." .. ask.step] = nil
   local times, count = {}, 0
@@ -481,7 +495,6 @@ local function rounds(session, ask)
 end
 
 local function cycle(session, ask)
-  if ask.limits.polls then return nil end
   local round = rounds(session, ask)
   if round < ask.limits.repeats then return nil end
   return round >= ask.limits.halt + (ask.patience or 0) and "halt" or "refuse", "cycle", nil, nil, round
@@ -489,6 +502,7 @@ end
 
 -- If a run and a cycle apply, the longer one gives the code.
 local function loop(session, ask)
+  if is_poll(session, ask) then return nil end
   local says, code = loop_run(session, ask)
   if not says then says, code = loop_across_turns(session, ask) end
   local also, cycling, _, _, round = cycle(session, ask)
@@ -517,16 +531,36 @@ local function changed_in_row(session, ask)
   return count
 end
 
--- "A tool that is meant to be asked again, with the same arguments, at most max times in a row", then it "is refused, never
--- 'end this run'".
-local function poll_budget(session, ask)
-  if not ask.limits.polls then
-    if changed_in_row(session, ask) >= ask.limits.poll_max then return "refuse", "poll_budget" end
-    return nil
+-- How often in a row the call has been made, with any results, however long ago: what was written down when it was judged
+-- last. `calls`, `from`: as in run_steps.
+local function asked_ever(ask, calls, from)
+  local row = run_steps(ask, calls, from, true)
+  for i = #calls, 1, -1 do
+    local call = calls[i]
+    if same_call(call, ask) and call.asked and call.tick > from and row[call.turn .. "." .. call.step] then return call.asked end
   end
-  local row = run_steps(ask, of_turn(session), re_armed_at(session, ask), true)
+  return 0
+end
+
+-- "Up to `loop.poll.max`, then is refused, never 'end this run'." "Polls at least 20 s after the last answer do not count
+-- until the 200th."
+local function poll_budget(session, ask)
+  local calls, from, poll = of_turn(session), re_armed_at(session, ask), is_poll(session, ask)
+  local row = run_steps(ask, calls, from, true)
   row[session.turn .. "." .. ask.step] = nil
-  if count_keys(row) >= ask.limits.poll_max then return "refuse", "poll_budget" end
+  local times, count, paced = { [0] = second_of(ask.at) }, 0, false
+  for _, at in pairs(row) do times[#times + 1] = second_of(at) end
+  table.sort(times, function(a, b) return a > b end)
+  for i = 1, #times do
+    local waited = times[i - 1] - times[i] >= 20
+    if i == 1 then paced = waited end
+    count = count + (waited and i > 1 and 0 or 1)
+  end
+  local ever = asked_ever(ask, calls, from)
+  if not poll then count = changed_in_row(session, ask) end
+  if poll and paced and count >= ask.limits.poll_max then meet "a poll that has waited" end
+  if ask.limits.poll_max == UNLIMITED or ever < 200 and (paced or count < ask.limits.poll_max) then return nil end
+  return "refuse", "poll_budget", ever
 end
 
 -- "A declared poll that is asked too early is refused with the wait and never halts", and that uses nothing up.
@@ -845,7 +879,7 @@ return {
   same_call_budget = same_call_budget, duplicate_in_step = duplicate_in_step, already_broken = already_broken,
   transient_count = transient_count, transient_budget = transient_budget, failures_with = failures_with,
   same_failure = same_failure, outcome = outcome, run_steps = run_steps, repeats = repeats, loop = loop,
-  was_used = was_used, poll_budget = poll_budget, too_soon = too_soon, used = used,
+  was_used = was_used, is_poll = is_poll, asked_ever = asked_ever, poll_budget = poll_budget, too_soon = too_soon, used = used,
   second_of = second_of, limits = limits, rate_limit = rate_limit, chain_of = chain_of, extend_chain = extend_chain,
   end_chain_fabricated = end_chain_fabricated, end_chain_ran = end_chain_ran, lax_kind = lax_kind,
   lax_remember = lax_remember, lax_spend = lax_spend, lax_settle = lax_settle,

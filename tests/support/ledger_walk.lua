@@ -145,7 +145,7 @@ local function choose(session)
     local failing = now_and_then(3) and one_of(tools)
     for i = 1, changing and 1 or 1 + chance(6) do
       session.row[i] = { tool = one_of(tools), args = one_of { "a", "b" },
-                         result = changing and "fresh" or one_of { "r", "r", "q", "fresh" } }
+                         result = changing and "fresh" or one_of { "r", "r", "q", "fresh" }, under_way = now_and_then(4) }
       if failing and not now_and_then(4) then
         session.row[i] = { tool = failing, args = one_of { "a", "b", "c", "d", "e", "f" }, fails = true }
       end
@@ -221,7 +221,7 @@ function MAKE.admit(session)
   admissions = admissions + 1
   local op = place(session, { kind = "admit", admission = admissions, tool = what.tool.name, limits = what.tool.limits,
                               args = what.args, so_far = "valid", refused_as = "", reservation_ms = 0, wish = what.result,
-                              fails = what.fails, call = "" })
+                              fails = what.fails, under_way = what.under_way, call = "" })
   if session.calls > 0 and not now_and_then(3) then op.call = "c" .. chance(session.calls) end
   if now_and_then(7) or repairing and now_and_then(2) then
     op.so_far = one_of { "invalid", "invalid", "invalid", "fabricated", "refused" }
@@ -260,6 +260,7 @@ function MAKE.settle(session, admitted)
   if op.fails and not now_and_then(8) then op.class, op.wish = "tool_error", now_and_then(9) and "no" or "failed" end
   if op.fails == "always" then op.class, op.wish = "tool_error", "failed " .. chance(3) end
   if op.class == "invalid" then op.problems = some_problems(session, op) end
+  op.under_way = (op.class == "ok" or op.class == "partial") and op.under_way and not now_and_then(8)
   op.label = ({ released = one_of { "cancelled", "ask" }, invalid = "invalid_arguments", fabricated = "fabricated_id",
                 refused = "policy_error", garbage = "semantic_garbage", partial = "partial_data" })[op.class] or op.class
   op.result = op.wish == "fresh" and "r" .. op.admission or op.wish or one_of { "r", "r", "r", "q" }
@@ -598,7 +599,7 @@ local MEETS = {
   { 20, "a shell re-arms no write" }, { 100, "orphan" }, { 100, "admitted again" }, { 100, "settled again" },
   { 100, "peek history" }, { 100, "peek facts" }, { 100, "reset tool" }, { 10, "reset session" }, { 50, "late turn" },
   { 20, "advised loop" }, { 20, "a budget spent at once" }, { 20, "no adjacent duplicate" }, { 20, "a hard budget" },
-  { 2, "the 12th failure alike" },
+  { 2, "the 12th failure alike" }, { 100, "a poll by result" }, { 20, "a poll that has waited" },
   { 20, "progress that counts" }, { 20, "re-arms a hinted tool" }, { 20, "a shell re-arms an edit" },
   { 200, "lax, insists" }, { 100, "lax, at once" }, { 20, "insisted in vain" }, { 50, "learnt" },
   { 5, "17th problem asked about" }, { 5, "halt retry_budget_exceeded" },

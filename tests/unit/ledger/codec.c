@@ -76,8 +76,11 @@ static void any_call(struct session_call *c)
     } else if (c->class == CALL_DENIED) {
         c->says = below(LEDGER_HALT + 1);
         c->code = below(CODE_COUNT);
+        c->denied_asked = (uint8_t)any(8);
     } else {
-        c->result = any(48);
+        c->result = any(39);
+        c->asked = any(8);
+        c->under_way = below(2);
     }
 }
 
@@ -371,15 +374,15 @@ static void another_format_is_told_apart(void **state)
     for (int format = 0; format < 256; format++) {
         bytes.at[0] = (char)format;
         s.version = 0;
-        enum codec_result expected = format > 5    ? CODEC_NEWER
-                                     : format == 5 ? CODEC_OK
+        enum codec_result expected = format > 6    ? CODEC_NEWER
+                                     : format == 6 ? CODEC_OK
                                      : format      ? CODEC_OLDER
                                                    : CODEC_DAMAGED;
         assert_int_equal(decode(buf_view(&bytes), &s), expected);
         if (expected == CODEC_OLDER)
             assert_int_equal(s.version, 42);
     }
-    assert_int_equal(decode((struct str){"\006", 1}, &s), CODEC_NEWER);
+    assert_int_equal(decode((struct str){"\007", 1}, &s), CODEC_NEWER);
     assert_int_equal(decode((struct str){"\002", 1}, &s), CODEC_DAMAGED);
     assert_int_equal(decode(STR_NONE, &s), CODEC_DAMAGED);
     buf_clear(&bytes);
@@ -448,6 +451,8 @@ static void set_example(struct session *s)
              {.tool = 0x71,
               .arguments = 0x72,
               .result = 0x73,
+              .asked = 7,
+              .under_way = true,
               .admission = 0x74,
               .class = CALL_TOOL_ERROR,
               .effects = LEDGER_EFFECTS_WRITE,
@@ -467,11 +472,12 @@ static void set_example(struct session *s)
               .turn = 7,
               .step = 5,
               .says = LEDGER_HALT,
-              .code = CODE_TOO_SOON}},
+              .code = CODE_TOO_SOON,
+              .denied_asked = 2}},
     };
 }
 
-static const char example[] = "05010203040506070801010103007b68e5cf8b0100f153650700000006000000\n"
+static const char example[] = "06010203040506070801010103007b68e5cf8b0100f153650700000006000000\n"
                               "f6f0536500f1536544332211050d0000020c0d03000000280000000300000040\n"
                               "4b4c00000040420f00000029000000640008000900b1000000b2000000b30000\n"
                               "00b40000000000000000000000000000000000000002a1000000a20000000000\n"
@@ -481,8 +487,8 @@ static const char example[] = "05010203040506070801010103007b68e5cf8b0100f153650
                               "0001050000000000a1000000a200000000060102030405c1000000c2000000d2\n"
                               "000000d100000000000327000000000000000000000000000000000000000000\n"
                               "61000000620000000000db52e6cf8b0100000005630000000000000000000000\n"
-                              "0000000071000000720000000000730000000000654d07047400000000f8f053\n"
-                              "6575000000000c0d81000000820000000000030f000000000c00070583000000\n"
+                              "0000000071000000720000000000730000008083654d07047400000000f8f053\n"
+                              "6575000000000c0d81000000820000000000030f020000000c00070583000000\n"
                               "000000000000000000000000\n";
 
 static void to_hex(struct str bytes, struct buf *out)

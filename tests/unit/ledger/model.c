@@ -400,6 +400,7 @@ static int bridge_settle(lua_State *L)
         .gives_id_count = hashes_field(L, 1, "gives_ids", ids),
         .facts = fact.len ? &facts : NULL,
         .arguments_refused = flag_field(L, 1, "arguments_refused"),
+        .under_way = flag_field(L, 1, "under_way"),
         .cost_told = flag_field(L, 1, "cost_told"),
         .cost = number_field(L, 1, "cost"),
     };
@@ -412,6 +413,7 @@ static int bridge_settle(lua_State *L)
     give_flag(L, "unchanged", settled.unchanged);
     give_flag(L, "lax_learnt", settled.lax_learnt);
     give_number(L, "repeats", settled.repeats);
+    give_number(L, "asked", settled.asked);
     give_number(L, "same_failure", settled.same_failure);
     give_number(L, "no_progress", settled.no_progress);
     give_number(L, "attempt", settled.attempt);

@@ -23,6 +23,7 @@ struct rules_case {
     int64_t now_ms;
     uint64_t admission; /* the last one */
     char tool[32], arguments[32];
+    bool under_way; /* what the next results say */
     struct ledger_answer answer;
     struct ledger_settled settled;
     struct session_changes changes; /* of the last request */
@@ -111,6 +112,7 @@ static bool settle_admission(struct rules_case *t, uint64_t admission, enum ledg
         .result = hash(result),
         .masked = hash(class == LEDGER_CLASS_TOOL_ERROR ? result : ""),
         .limits = &t->limits,
+        .under_way = t->under_way,
     };
     memset(&t->changes, 0, sizeof(t->changes));
     return session_settle(&t->session, &request, t->now_ms, &t->settled, &t->changes);
@@ -810,6 +812,87 @@ static void an_early_poll_waits_and_never_halts(void **state)
     runs(t, "job_status", "{1}", "done");
 }
 
+/* What is under way may be asked for again, and its end is a result like any other. */
+static void a_result_that_says_under_way_makes_a_poll(void **state)
+{
+    struct rules_case *t = *state;
+    effects(t, LEDGER_EFFECTS_READ, 5);
+    t->under_way = true;
+    for (uint32_t i = 1; i <= 20; i++) {
+        runs(t, "job_status", "{1}", "running");
+        assert_int_equal(t->settled.asked, i);
+    }
+    for (uint32_t i = 20; i < 40; i++) {
+        assert_string_equal(asks(t, "job_status", "{1}"), "refuse poll_budget");
+        assert_int_equal(t->answer.used, i);
+    }
+    t->now_ms += 1000 * LEDGER_POLL_PACE_S;
+    t->under_way = false;
+    runs(t, "job_status", "{1}", "done");
+    runs(t, "job_status", "{1}", "done");
+    assert_string_equal(asks(t, "job_status", "{1}"), "refuse loop");
+}
+
+static void polls_in_flight_and_hard_budgets_are_no_polls(void **state)
+{
+    struct rules_case *t = *state;
+    effects(t, LEDGER_EFFECTS_READ, 2);
+    t->under_way = true;
+    for (int i = 0; i < 4; i++)
+        runs(t, "job_status", "{1}", "running");
+    assert_string_equal(asks(t, "job_status", "{1}"), "run");
+    assert_string_equal(asks(t, "job_status", "{1}"), "run");
+    assert_string_equal(asks(t, "job_status", "{1}"), "refuse same_call");
+    t->limits.same_call_hard = true;
+    runs(t, "job_status", "{2}", "running");
+    runs(t, "job_status", "{2}", "running");
+    assert_string_equal(asks(t, "job_status", "{2}"), "refuse same_call");
+}
+
+static void polls_that_wait_do_not_count_until_the_200th(void **state)
+{
+    struct rules_case *t = *state;
+    effects(t, LEDGER_EFFECTS_READ, 5);
+    t->under_way = true;
+    for (uint32_t i = 1; i <= LEDGER_POLLS_MAX; i++) {
+        t->now_ms += 1000 * LEDGER_POLL_PACE_S;
+        runs(t, "job_status", "{1}", "running");
+        assert_int_equal(t->settled.asked, i);
+    }
+    t->now_ms += 1000 * LEDGER_POLL_PACE_S;
+    assert_string_equal(asks(t, "job_status", "{1}"), "refuse poll_budget");
+    t->place.turn = 2; /* the user asks again */
+    runs(t, "job_status", "{1}", "running");
+    assert_int_equal(t->settled.asked, 1);
+}
+
+static void a_poll_that_waits_is_let_run_after_those_that_did_not(void **state)
+{
+    struct rules_case *t = *state;
+    t->limits.polls = true;
+    t->limits.poll_max = 3;
+    for (int round = 0; round < 3; round++) {
+        t->now_ms += 1000 * LEDGER_POLL_PACE_S;
+        runs(t, "job_status", "{1}", "running");
+    }
+    runs(t, "job_status", "{1}", "running"); /* one of those counts, and this one */
+    runs(t, "job_status", "{1}", "running");
+    t->now_ms += 1000 * LEDGER_POLL_PACE_S - 1000;
+    assert_string_equal(asks(t, "job_status", "{1}"), "refuse poll_budget");
+    t->now_ms += 1000 * LEDGER_POLL_PACE_S;
+    runs(t, "job_status", "{1}", "running");
+}
+
+static void what_is_under_way_is_asked_for_turn_after_turn(void **state)
+{
+    struct rules_case *t = *state;
+    t->under_way = true;
+    for (uint32_t turn = 1; turn < 12; turn++) {
+        t->place.turn = turn;
+        runs(t, "job_status", "{1}", "running");
+    }
+}
+
 static void limits_count_calls_and_costs(void **state)
 {
     struct rules_case *t = *state;
@@ -1318,6 +1401,11 @@ int main(void)
         STORY(the_tenth_same_failure_is_refused_by_default),
         STORY(a_rate_without_room_refuses_what_else_would_run),
         STORY(an_early_poll_waits_and_never_halts),
+        STORY(a_result_that_says_under_way_makes_a_poll),
+        STORY(polls_in_flight_and_hard_budgets_are_no_polls),
+        STORY(polls_that_wait_do_not_count_until_the_200th),
+        STORY(a_poll_that_waits_is_let_run_after_those_that_did_not),
+        STORY(what_is_under_way_is_asked_for_turn_after_turn),
         STORY(limits_count_calls_and_costs),
         STORY(tools_with_limits_beyond_the_counters_share_one),
         STORY(a_reservation_that_is_never_settled_expires),
