@@ -47,23 +47,14 @@ function own.wait(holds, ms)
   return true
 end
 
--- The configuration of `toolgate serve --user`, by its options; and in words. What is not there is left out, but not what
--- cannot be read: that is an error of the daemon.
+-- The configuration of `toolgate serve --user`, by its options; and in words. A file that cannot be read is an error of the
+-- daemon.
 function own.configuration()
   local at = own.config_folder()
   local file, policies, servers = at .. "/toolgate.lua", at .. "/policies", own.servers_folder()
-  local options, words = {}, {}
-  local function has(path) return (select(3, cli.stat(path))) ~= "missing" end
-  if has(file) then
-    options.config, words[1] = file, file
-  elseif has(policies) then
-    options.policies, words[1] = policies, policies
-  else
-    words[1] = "no policies"
-  end
-  options["mcp-config"] = { servers }
-  words[2] = servers
-  return options, table.concat(words, ", ")
+  local options = { ["default-policies"] = policies, ["mcp-config"] = { servers } }
+  if select(3, cli.stat(file)) ~= "missing" then options.config = file end
+  return options, table.concat({ options.config or policies, servers }, ", ")
 end
 
 -- The socket; nil and why: none may be started for it.
@@ -84,7 +75,6 @@ function own.spawn()
   local state = own.state_folder()
   local log = state .. "/daemon.log"
   local made, why = own.make_folders(state)
-  if made then made, why = own.make_folders(own.servers_folder()) end
   if not made then return nil, why end
   local pid
   pid, why = cli.spawn({ "serve", "--user", "--idle", IDLE_S }, log)

@@ -30,6 +30,10 @@ it serves ./policies.]],
     if o.config or o.policies then fail "--user takes its configuration from ~/.config/toolgate; leave out -c and -p" end
     local options, words = own.configuration()
     for name, value in pairs(options) do o[name] = o[name] or value end
+    for _, folder in ipairs { o["default-policies"], own.servers_folder() } do
+      local made, why = own.make_folders(folder)
+      if not made then fail("%s", why) end
+    end
     local path = o.socket or cli.default_socket()
     if path:find "^/run/user/" or path:find "/toolgate/toolgate.sock$" then cli.make_folder(path:match "(.*)/", 448) end
     local locked, why = cli.lock(path .. ".lock")

@@ -307,6 +307,7 @@ int lua_serve(lua_State *L)
     struct why why;
     int status = CLI_OK;
     sources.socket = lua_cli_option(L, "socket");
+    sources.default_policies = lua_cli_option(L, "default-policies");
     sources.redis = lua_cli_option(L, "redis");
     lua_getfield(L, 1, "idle");
     sources.idle_s = (uint32_t)luaL_optinteger(L, -1, 0);

@@ -122,8 +122,9 @@ static void complete(const struct config_sources *sources, struct config *config
         config->state = user_state(config->arena, config->socket);
     if (sources->policies)
         config->policies = arena_dup(config->arena, str_of(sources->policies)).at;
-    if (!config->policies && is_folder(CONFIG_DEFAULT_FOLDER))
-        config->policies = CONFIG_DEFAULT_FOLDER;
+    const char *folder = sources->default_policies ? sources->default_policies : CONFIG_DEFAULT_FOLDER;
+    if (!config->policies && is_folder(folder))
+        config->policies = arena_dup(config->arena, str_of(folder)).at;
     const char *policies = is_folder(config->policies) ? config->policies : NULL;
     const char *own = schemas_beside(config->arena, config->file),
                *theirs = schemas_beside(config->arena, policies);

@@ -142,6 +142,7 @@ static inline uint32_t config_in_flight_all(const struct config *config)
  * borrowed; a reload reads them again. */
 struct config_sources {
     const char *file, *socket, *policies; /* NULL: not given */
+    const char *default_policies;         /* in place of CONFIG_DEFAULT_FOLDER; NULL: that */
     const char *redis;                    /* --redis URL; the same */
     const char *const *tools;             /* --tools FILE, added to the file's */
     size_t tools_count;
