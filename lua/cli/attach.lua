@@ -88,7 +88,7 @@ local function plan_of(real, text, kept, o)
     return record.free_name(client, id:match "^projects (.*)" or cwd, home, used)
   end
   if wants_servers then
-    local plan, why = attach_text.servers(base, { path = real, cwd = cwd, program = program, name = name_for,
+    local plan, why = attach_text.servers(base, { path = real, client = client, cwd = cwd, program = program, name = name_for,
                                                   taken = record.taken_names(kept) })
     if not plan then refuse(("%s: %s"):format(real, why)) end
     new.attached, new.notes, new.moved, new.about.sections = plan.text, plan.notes, plan.moved, plan.sections

@@ -70,7 +70,7 @@ local function attach_json(plan, cwd, given)
     end
     if name then
       local section = section_of(plan.text, cwd, seen.id)
-      local words = cli.quote(free_key(keys_of(section.value))) .. ": " .. clients.entry(seen.style, given.program, name)
+      local words = cli.quote(free_key(keys_of(section.value))) .. ": " .. clients.entry(seen.style, given.program, clients.words(given.client, name))
       plan.text, plan.sections[name] = jsonc.insert(plan.text, section.value, words), seen.id
     end
   end
@@ -107,7 +107,7 @@ local function attach_toml(plan, cwd, given)
   if not name then return plan end
   local key = free_key(found)
   local is_table = first.text:find "^%s*%["
-  local list = ('["connect", "--servers", %s, "--session", "auto"]'):format(cli.quote(name))
+  local list = "[" .. clients.words(given.client, name) .. "]"
   local words = is_table and ("[mcp_servers.%s]\ncommand = %s\nargs = %s\n"):format(key, cli.quote(given.program), list)
                 or ("%s%s = { command = %s, args = %s }\n"):format(
                   first.text:match "^%s*mcp_servers%s*%." and "mcp_servers." or "", key, cli.quote(given.program), list)
@@ -118,7 +118,7 @@ local function attach_toml(plan, cwd, given)
   return plan
 end
 
--- given: path, cwd, program, name (a function: the section's NAME), taken (names of upstreams). Nil and what is wrong.
+-- given: path, client, cwd, program, name (a function: the section's NAME), taken (names of upstreams). Nil and what is wrong.
 function attach_text.servers(text, given)
   local plan = { text = text, servers = {}, sections = {}, notes = {}, moved = 0 }
   if is_toml(given.path) then return attach_toml(plan, given.cwd, given) end

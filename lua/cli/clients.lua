@@ -180,10 +180,19 @@ function clients.convert(entry, raw, cwd)
   return out
 end
 
+-- Programs that start a server for each conversation. Others keep one for all: its calls must not count as one session's.
+local IS_ONE_CONVERSATION = { ["claude-code"] = true, codex = true, gemini = true, opencode = true }
+
+-- The words of `toolgate connect`, as a list's inside of JSON or TOML.
+function clients.words(client, name)
+  local words = { "connect", "--servers", name }
+  if IS_ONE_CONVERSATION[client] then words[4], words[5] = "--session", "auto" end
+  for i, word in ipairs(words) do words[i] = cli.quote(word) end
+  return table.concat(words, ", ")
+end
+
 -- What stands in its place, as JSON.
-function clients.entry(style, program, name)
-  local words = { cli.quote "connect", cli.quote "--servers", cli.quote(name), cli.quote "--session", cli.quote "auto" }
-  local list = table.concat(words, ", ")
+function clients.entry(style, program, list)
   if style == "opencode" then
     return ('{ "type": "local", "command": [%s, %s], "enabled": true }'):format(cli.quote(program), list)
   end

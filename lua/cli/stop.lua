@@ -3,6 +3,14 @@ local own = require "own_daemon"
 
 local STOP_MS = 15000 -- calls finish for up to 5 s, then upstreams are stopped for up to 5 s
 
+-- Also one whose parent has not asked for its end yet.
+local function has_ended(pid)
+  local file = io.open("/proc/" .. pid .. "/stat")
+  local words = file and file:read "*a"
+  if file then file:close() end
+  return not words or words:find("%) [ZX] ") ~= nil
+end
+
 return command {
   name = "stop", summary = "end the user's own daemon",
   about = [[
@@ -26,7 +34,7 @@ is ended by `systemctl`.]],
     if not pid then fail("the daemon at %s does not say its process id", path) end
     local sent, error = cli.terminate(pid)
     if not sent then fail("process %d at %s: %s", pid, path, error) end
-    if not own.wait(function() return not cli.access("/proc/" .. pid, "") end, STOP_MS) then
+    if not own.wait(function() return has_ended(pid) end, STOP_MS) then
       fail("process %d at %s has not ended after %d s", pid, path, STOP_MS / 1000)
     end
     io.write(("the daemon at %s (process %d) has ended\n"):format(path, pid))

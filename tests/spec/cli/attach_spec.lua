@@ -67,7 +67,7 @@ describe("toolgate attach", function()
     attach(path)
     local now = process.read(path)
     local entries = json(now).mcpServers
-    assert.same({ "connect", "--servers", "cursor", "--session", "auto" }, entries.toolgate.args)
+    assert.same({ "connect", "--servers", "cursor" }, entries.toolgate.args)
     assert.is_nil(entries.files)
     assert.is_nil(entries.web)
     assert.truthy(now:find('{\n  // mine\n  "before": [1, 2,],\n', 1, true), now)
@@ -175,6 +175,8 @@ describe("toolgate attach", function()
                     or { entry.toolgate.command, unpack(entry.toolgate.args) }
       assert.equal(daemon.binary, words[1])
       assert.equal(name, words[4])
+      local is_one = label:find "^Claude Code" or label == "gemini-cli" or label == "opencode" -- a conversation
+      assert.equal(is_one and "auto" or nil, words[6])
       assert.is_nil(entry.a)
       local server = servers_of(name).a
       assert.matches("a$", server.command)
