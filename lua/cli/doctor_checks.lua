@@ -378,6 +378,12 @@ local function check_policies(d)
         "the policy of '%s' failed %d times, last: %s", text(one.tool) ~= "" and one.tool or text(one.gateway),
         number(one, "count"), text(one.last))
   end
+  for one in each(status(d, "schema_lax")) do
+    add(d, "warning", "policies", "schema_lax", ("a policy of '%s' with %s makes it permanent, %s forbids it; or toolgate "
+        .. "session --forget-lax %s:%s"):format(text(one.tool), text(one.permanent), text(one.forbidden), text(one.tool), text(one.path)),
+        "the server of '%s' takes what its schema forbids at '%s' (%s): calls with it pass", text(one.tool), text(one.path),
+        text(one.code))
+  end
   if #d.findings == before and g then
     add(d, "ok", "policies", "policies", nil, "%d policies load, %d examples hold", g.policies, d.state.examples)
   end

@@ -127,6 +127,13 @@ local function uid_of(user)
   return uid
 end
 
+local function forget_lax(o, what)
+  local tool, path = what:match "^([^:]*):?(.*)$"
+  local a = (o.json and rpc_json or rpc)(o, "toolgate/session", { forget_lax = tool, path = path ~= "" and path or nil })
+  if not o.json then ui.say("%s: what was learnt of its schema is forgotten; models are asked again", a.forgotten_lax) end
+  return 0
+end
+
 return command {
   name = "session", operands = "ID", summary = "show a session as the ledger has it",
   about = [[
@@ -142,6 +149,7 @@ session. All daemons on one Redis give the same answer.]],
   options = {
     text { name = "reset", argument = "TOOL", words = "reset the loops and budgets of one tool, so that it may be called again" },
     flag { name = "forget", words = "delete the whole session" },
+    flag { name = "forget-lax", words = "forget what the fleet has learnt of a tool's schema; ID is TOOL, or TOOL:PATH" },
     text { name = "user", letter = "u", argument = "NAME",
            words = "another user's session (only for root and the daemon's user)" },
     socket, json,
@@ -150,6 +158,7 @@ session. All daemons on one Redis give the same answer.]],
 
   run = function(o)
     local id = o[1]
+    if o.forget_lax then return forget_lax(o, id) end
     if o.reset and o.forget then fail "--reset and --forget: choose one; --forget covers every tool" end
     local a = (o.json and rpc_json or rpc)(o, "toolgate/session",
                                            { session = id, uid = uid_of(o.user), reset = o.reset, forget = o.forget })

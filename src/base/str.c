@@ -48,15 +48,34 @@ struct str str_trim(struct str s)
     return s;
 }
 
-bool str_contains_nocase(struct str haystack, struct str needle)
+/* Where the needle is, from `from` on; haystack.len: nowhere. */
+static size_t find_nocase(struct str haystack, struct str needle, size_t from)
 {
-    for (size_t i = 0; i + needle.len <= haystack.len; i++) {
+    for (size_t i = from; i + needle.len <= haystack.len; i++) {
         size_t k = 0;
         while (k < needle.len && ascii_lower(haystack.at[i + k]) == ascii_lower(needle.at[k]))
             k++;
         if (k == needle.len)
-            return true;
+            return i;
     }
+    return haystack.len;
+}
+
+bool str_contains_nocase(struct str haystack, struct str needle)
+{
+    return !needle.len || find_nocase(haystack, needle, 0) < haystack.len;
+}
+
+static bool is_of_word(struct str text, size_t at)
+{
+    return at < text.len && (ascii_is_alnum(text.at[at]) || text.at[at] == '_');
+}
+
+bool str_contains_word(struct str haystack, struct str word)
+{
+    for (size_t i = 0; word.len && (i = find_nocase(haystack, word, i)) < haystack.len; i++)
+        if (!is_of_word(haystack, i - 1) && !is_of_word(haystack, i + word.len))
+            return true;
     return false;
 }
 

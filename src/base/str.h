@@ -175,6 +175,18 @@ size_t str_utf8_length(const char *p, const char *end);
 /* Ignores the case of ASCII letters; other bytes compare as they are. */
 bool str_contains_nocase(struct str haystack, struct str needle);
 
+/* The same, as a word of its own: between two bytes that are no letter, digit or underscore. */
+bool str_contains_word(struct str haystack, struct str word);
+
+/* Of a path: "items" of "items[3].name". */
+static inline struct str str_first_name(struct str path)
+{
+    size_t len = 0;
+    while (len < path.len && path.at[len] != '.' && path.at[len] != '[')
+        len++;
+    return (struct str){path.at, len};
+}
+
 /* The same at the beginning; `prefix` is in lower case. The first byte decides nearly always, without a call.
  */
 static inline bool str_starts_nocase(struct str s, const char *prefix)

@@ -363,7 +363,7 @@ static void set_schema_mode(struct tool *tool, const struct policy *policy, cons
         if (str_eq(config->upstreams[i]->name, tool->target.upstream))
             told = (enum policy_schema_mode)config->upstreams[i]->schema_mode;
     tool->keeps_contradictions = told == SCHEMA_STRICT || (policy && policy->schema);
-    bool published = tool->runner == RUNNER_UPSTREAM && tool->definition && !(policy && policy->schema);
+    bool published = tool->definition && !(policy && policy->schema);
     tool->schema_mode = told ? told : published ? SCHEMA_LEARN : SCHEMA_STRICT;
     if (tool->schema_mode == SCHEMA_LEARN && tool->effects == EFFECTS_DESTRUCTIVE)
         tool->schema_mode = SCHEMA_STRICT;

@@ -559,6 +559,11 @@ static struct ledger_call *settle_request(struct call *c, enum ledger_class clas
     const struct hash128 *ids = NULL;
     size_t id_count = 0, problem_count;
     const struct ledger_problem *problems = call_problems(c, &problem_count);
+    uint64_t refused = call_lax_refused(c);
+    if (refused) {
+        problems = c->lax->problems;
+        problem_count = c->lax->problem_count;
+    }
     const struct json *compared = NULL;
     if (c->result.value)
         compared = result_compared(c->arena, c->tool->policy, &c->tool->limits, c->result.value);
@@ -588,8 +593,7 @@ static struct ledger_call *settle_request(struct call *c, enum ledger_class clas
         .gives_ids = ids,
         .gives_id_count = id_count,
         .facts = json_is(v->facts, JSON_OBJECT) ? v->facts : NULL,
-        .arguments_refused =
-            c->tool->schema_mode == SCHEMA_LEARN && (c->lax || !c->admitted) && call_lax_refused(c),
+        .refused = refused,
         .uncounted = c->answer->uncounted,
         .not_begun = v->class == CLASS_UNAVAILABLE,
         .cost_told = cost >= 0,
@@ -622,7 +626,7 @@ static enum step settle_answered(struct call *c)
     verdict_from_settle(&c->verdict, settled, c->ran);
     if (c->under_way)
         c->verdict.asked = settled->asked;
-    if (c->lax || settled->lax_learnt)
+    if (settled->lax_learnt)
         call_lax_settled(c);
     return STEP_NEXT;
 }

@@ -127,6 +127,7 @@ struct gate {
     struct span_exporter *spans;    /* NULL: no call is traced */
     bool timed;                     /* measures the call_timing of each call */
     bool counts_times;              /* and adds it to the histograms of `metrics` */
+    bool many_users;                /* have connected since the start, root aside */
     uint64_t admissions;            /* state of the call id generator; 0: seeded by the first call */
 };
 

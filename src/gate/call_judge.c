@@ -313,8 +313,6 @@ static void judge_result(struct call *c, const struct result *given)
                                  schema_validate(c->tool->output_schema, given->value) == SCHEMA_VALID);
         v->as_sent =
             c->result.is_call_result && fits && (v->class == CLASS_TOOL_ERROR || v->class == CLASS_TRANSIENT);
-        if (v->as_sent)
-            v->quoted = STR_NONE;
     } else if (!error_class_info(v->class)->is_error) {
         judge_by_schema(c, given);
     }

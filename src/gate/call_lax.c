@@ -12,12 +12,54 @@
 
 #define NAMED_MAX 3u /* problems in the note */
 
+/* Of a path: where its last name begins, "items[0].price" or "labels[\"a b\"]". */
+static size_t last_name_at(struct str path)
+{
+    size_t at = path.len;
+    while (at && path.at[at - 1] != '.' && path.at[at - 1] != '[')
+        at--;
+    return at;
+}
+
+/* An enum beside a member of the same object that the schema does not know, {"type": "callout", "callout":
+ * {…}}, tells the branches of a union apart, of which the schema lists only some. */
+static bool is_discriminator(const struct problems *problems, const struct problem *choice)
+{
+    struct str object = {choice->path.at, last_name_at(choice->path)};
+    for (size_t i = 0; i < problems->count; i++) {
+        const struct problem *beside = &problems->list[i];
+        if (str_is(str_of(beside->code), "unknown_field") && !beside->suggestion.len &&
+            str_eq((struct str){beside->path.at, last_name_at(beside->path)}, object))
+            return true;
+    }
+    return false;
+}
+
+/* A parameter that a policy is about holds as the policy reads it: of another type, it would pass unseen. */
+static bool is_of_policy(const struct tool *tool, struct str path)
+{
+    if (tool->policy && tool->mode != POLICY_OFF && policy_names_argument(tool->policy, path))
+        return true;
+    for (size_t i = 0; i < tool->overlay_count; i++)
+        if (tool->overlays[i].mode != POLICY_OFF && policy_names_argument(tool->overlays[i].policy, path))
+            return true;
+    return false;
+}
+
 /* What servers are often more lenient about than their schema. A bound, a pattern, a format or a choice of
  * values is there because the server means it. */
-static bool is_candidate(const struct call *c)
+static bool may_be_insisted_on(const struct call *c, const struct problem *problem)
 {
     static const char *const codes[] = {"missing",     "unknown_field", "type", "list",
                                         "not_allowed", "oneOf",         "anyOf"};
+    struct str code = str_of(problem->code);
+    bool is_choice = str_is(code, "enum") || str_is(code, "const");
+    return !is_of_policy(c->tool, problem->path) &&
+           (STR_IS_ONE_OF(code, codes) || (is_choice && is_discriminator(&c->verdict.problems, problem)));
+}
+
+static bool is_candidate(const struct call *c)
+{
     const struct problems *problems = &c->verdict.problems;
     if (c->verdict.class != CLASS_INVALID_ARGUMENTS || c->tool->mode != POLICY_ENFORCE ||
         c->args.unreadable || c->args.perhaps_cut || problems->more || !problems->errors)
@@ -25,7 +67,7 @@ static bool is_candidate(const struct call *c)
     if (json_is(c->args.raw, JSON_OBJECT) && !c->args.raw->len)
         return false; /* what arrives empty may have been cut off */
     for (size_t i = 0; i < problems->count; i++)
-        if (!problems->list[i].warning && !STR_IS_ONE_OF(str_of(problems->list[i].code), codes))
+        if (!problems->list[i].warning && !may_be_insisted_on(c, &problems->list[i]))
             return false;
     return true;
 }
@@ -92,7 +134,8 @@ void call_lax_pass(struct call *c)
         buf_text(&what, str_is(code, "missing") ? "is missing"
                         : str_is(code, "unknown_field") || str_is(code, "not_allowed")
                             ? "is not in the schema"
-                            : "has another type");
+                        : str_is(code, "enum") || str_is(code, "const") ? "is not among the listed values"
+                                                                        : "has another type");
     }
     v->warning = ARENA_JOIN(c->arena, STR_LIT("sent although "), buf_view(&what),
                             c->answer->insists ? STR_LIT(", because you insisted; the tool may refuse it.")
@@ -109,55 +152,53 @@ void call_lax_pass(struct call *c)
 
 /* ---- what came of it --------------------------------------------------------------- */
 
-/* The words of common validators. If other errors are taken for one, the session only keeps asking. */
-bool call_lax_refused(const struct call *c)
+/* The problems of a report's arguments, which come without their check's. */
+static void find_problems(struct call *c)
 {
-    static const struct str words[] = {
-        STR("invalid_params"), STR("-32602"),
-        STR("invalid param"),  STR("invalid argument"),
-        STR("invalid input"),  STR("invalid type"),
-        STR("validation"),     STR("required"),
-        STR("missing"),        STR("unexpected keyword"),
-        STR("unknown param"),  STR("unrecognized"),
-        STR("must be"),        STR("not of type"),
-        STR("expected"),       STR("additional propert"),
-        STR("extra inputs"),   STR("not permitted"),
-    };
+    struct arguments args = c->args;
+    struct call_lax *lax = ARENA_NEW(c->arena, struct call_lax);
+    if (!args.now || args.unreadable)
+        return;
+    args.tool = c->tool;
+    problems_init(&args.problems, c->arena);
+    arguments_check_schema(&args);
+    lax->problems = call_list_problems(c->arena, &args.problems, &lax->problem_count);
+    c->lax = lax->problem_count ? lax : NULL;
+}
+
+/* "price" of "items[0].price", "a b" of "labels[\"a b\"]", "items" of "items[3]"; empty: none. */
+static struct str last_name(struct str path)
+{
+    size_t at = last_name_at(path);
+    struct str name = str_from(path, at);
+    if (!at || path.at[at - 1] != '[')
+        return name;
+    if (name.len > 3 && name.at[0] == '"')
+        return (struct str){name.at + 1, name.len - 3};
+    return last_name((struct str){path.at, at - 1});
+}
+
+uint64_t call_lax_refused(struct call *c)
+{
     const struct verdict *v = &c->verdict;
-    if (v->class != CLASS_TOOL_ERROR && v->class != CLASS_INVALID_ARGUMENTS)
-        return false;
-    if (str_is(v->code, "invalid_params"))
-        return true;
-    for (size_t i = 0; i < sizeof(words) / sizeof(*words); i++)
-        if (str_contains_nocase(v->quoted, words[i]))
-            return true;
-    for (size_t i = 0; c->lax && i < c->lax->problem_count; i++) {
-        struct str path = c->lax->problems[i].path;
-        size_t start = path.len; /* of its last name */
-        while (start && path.at[start - 1] != '.' && path.at[start - 1] != ']')
-            start--;
-        struct str name = str_from(path, start);
-        if (name.len && str_contains_nocase(v->quoted, name))
-            return true;
-    }
-    return false;
+    uint64_t refused = 0;
+    if (c->tool->schema_mode != SCHEMA_LEARN ||
+        (v->class != CLASS_TOOL_ERROR && v->class != CLASS_INVALID_ARGUMENTS))
+        return 0;
+    if (!c->lax && !c->admitted)
+        find_problems(c);
+    size_t count = c->lax && c->lax->problem_count < 64 ? c->lax->problem_count : 0;
+    for (size_t i = 0; i < count; i++)
+        refused |= (uint64_t)str_contains_word(v->quoted, last_name(c->lax->problems[i].path)) << i;
+    /* By its own code the server refuses the arguments, and does not say which. */
+    return refused || !str_is(v->code, "invalid_params") ? refused : ((uint64_t)1 << count) - 1;
 }
 
 void call_lax_settled(struct call *c)
 {
-    struct arguments args = c->args;
-    bool is_refused = c->lax && c->lax->known && call_lax_refused(c);
-    if (!c->settled->lax_learnt && !is_refused)
-        return;
-    if (!c->lax && args.now && !args.unreadable) { /* a report comes without its check's problems */
-        struct call_lax *lax = ARENA_NEW(c->arena, struct call_lax);
-        args.tool = c->tool;
-        problems_init(&args.problems, c->arena);
-        arguments_check_schema(&args);
-        lax->problems = call_list_problems(c->arena, &args.problems, &lax->problem_count);
-        c->lax = lax;
-    }
-    if (!c->lax || !c->lax->problem_count)
+    if (!c->lax)
+        find_problems(c);
+    if (!c->lax)
         return;
     const struct ledger_place *place = &c->place;
     struct ledger_lax_finding found = {
@@ -167,7 +208,7 @@ void call_lax_settled(struct call *c)
         .count = c->lax->problem_count,
         .session = place->session.len ? ledger_session_id(place->session) : place->session_id,
         .user = c->request.peer ? c->request.peer->uid : 0,
-        .accepted = !is_refused,
+        .alone = !c->gate->many_users,
     };
     ledger_lax_found(c->gate->ledger, &found);
 }

@@ -66,8 +66,11 @@ const struct ledger_problem *call_list_problems(struct arena *arena, const struc
     struct ledger_problem *list = ARENA_ARRAY(arena, struct ledger_problem, problems->errors);
     for (size_t i = 0; i < problems->count; i++)
         if (!problems->list[i].warning)
-            list[(*count)++] =
-                (struct ledger_problem){problems->list[i].path, str_of(problems->list[i].code)};
+            list[(*count)++] = (struct ledger_problem){
+                .path = problems->list[i].path,
+                .place = problems->list[i].place.len ? problems->list[i].place : problems->list[i].path,
+                .code = str_of(problems->list[i].code),
+            };
     return list;
 }
 

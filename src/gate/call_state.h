@@ -118,9 +118,10 @@ void call_ask_reopen(struct call *call);
 
 /* ---- call_lax.c ---- */
 
-enum step call_lax_ask(struct call *call);      /* 3, of invalid arguments: may the model insist? */
-void call_lax_pass(struct call *call);          /* 4: it does */
-bool call_lax_refused(const struct call *call); /* 8: the server has refused the arguments as such */
+enum step call_lax_ask(struct call *call); /* 3, of invalid arguments: may the model insist? */
+void call_lax_pass(struct call *call);     /* 4: it does */
+/* 8: bit i: the server's error names what lax->problems[i] is about. Of a report, `lax` is found here. */
+uint64_t call_lax_refused(struct call *call);
 
 void call_lax_settled(struct call *call); /* 8: the fleet learns what the session has learnt */
 

@@ -148,7 +148,7 @@ static void put_failure(struct feedback *f)
     put(f, "\n");
     if (v->problems.errors)
         problems_text(&f->out, &v->problems);
-    if (v->quoted.len) {
+    if (v->quoted.len && !v->as_sent) { /* else the model has the result itself */
         /* A JSON object or array is data by itself: it is shown whole and readable, since the error is
          * somewhere in it. */
         struct str trimmed = str_trim(v->quoted);
@@ -302,6 +302,14 @@ static void put_retry(struct feedback *f)
         put(f, "%u attempt%s left this turn.\n", v->attempts_left, plural(v->attempts_left));
 }
 
+/* A published schema may be stricter than its server: without this line a model could find out only by
+ * chance. */
+static void put_insistence(struct feedback *f)
+{
+    if (f->verdict->may_insist)
+        PUT(f, STR_LIT("If the server accepts it, send the same call again: it is let through once.\n"));
+}
+
 static void write_invalid_arguments(struct feedback *f)
 {
     const struct verdict *v = f->verdict;
@@ -319,6 +327,7 @@ static void write_invalid_arguments(struct feedback *f)
         put_next(f,
                  "Ask the user for what is missing, use another tool, or answer with what you have. The tool "
                  "still works with correct arguments.");
+        put_insistence(f);
         return;
     }
     PUT(f, foreign(f, f->name), STR_LIT(" was not run: "));
@@ -363,6 +372,7 @@ static void write_invalid_arguments(struct feedback *f)
         PUT(f, v->attempts_left == 1 ? STR_LIT(" attempt") : STR_LIT(" attempts"),
             STR_LIT(" left this turn.\n"));
     }
+    put_insistence(f);
 }
 
 static void write_unknown_tool(struct feedback *f)

@@ -334,6 +334,7 @@ void verdict_from_ledger(struct verdict *v, const struct ledger_answer *answer)
     v->at_once = answer->at_once;
     v->came_of = answer->came_of;
     v->last_error = answer->last_error;
+    v->may_insist = answer->may_insist;
     v->no_progress = answer->no_progress;
     v->same_calls = answer->spent;
     v->limit_used = answer->used;

@@ -114,6 +114,7 @@ struct verdict {
     struct str compact_note;           /* what was left out of the result; empty: nothing */
     bool blank;                        /* nothing in the result is visible */
     enum ledger_came_of came_of;       /* of the same call before */
+    bool may_insist;                   /* invalid arguments: the same call, made again, is let through once */
     struct str last_error;             /* its text, if it failed; empty: not known */
     bool ran;                          /* the tool ran, with any outcome */
     bool session_limit;                /* `code` names a limit of the whole session, not of the tool */

@@ -199,6 +199,28 @@ static enum scan scan_string(struct scanner *s, struct str *inside)
     return SCAN_CUT;
 }
 
+/* \"…\" behind a string whose quotes stand plain: the quotes of a part of the text were escaped once more.
+ * Inside, only text without quotes and backslashes has one reading. */
+static enum scan scan_escaped_string(struct scanner *s, struct str *inside)
+{
+    size_t start = s->at + 2, at = start;
+    if (rest(s) < 2 || s->text.at[s->at + 1] != '"')
+        return SCAN_BAD;
+    while (at < s->text.len && !memchr("\"\\", s->text.at[at], 2) && (unsigned char)s->text.at[at] >= ' ')
+        at++;
+    *inside = (struct str){s->text.at + start, at - start};
+    if (at + 1 >= s->text.len)
+        return SCAN_CUT;
+    if (s->text.at[at] != '\\' || s->text.at[at + 1] != '"')
+        return SCAN_BAD;
+    put_comma(s);
+    buf_byte(&s->out, '"');
+    buf_str(&s->out, *inside);
+    buf_byte(&s->out, '"');
+    s->at = at + 2;
+    return SCAN_ON;
+}
+
 /* A number is copied as it is; json_parse checks it. */
 static enum scan scan_number(struct scanner *s)
 {
@@ -263,6 +285,7 @@ static enum scan scan_value(struct scanner *s, char c)
         return SCAN_ON;
     }
     enum scan scalar = c == '"' || c == '\''           ? scan_string(s, &inside)
+                       : c == '\\'                     ? scan_escaped_string(s, &inside)
                        : c == '-' || ascii_is_digit(c) ? scan_number(s)
                                                        : scan_word(s);
     s->in_value = scalar == SCAN_CUT;
@@ -273,7 +296,10 @@ static enum scan scan_key(struct scanner *s, char c)
 {
     if (c == '}')
         return scan_close(s, c);
-    enum scan key = c == '"' || c == '\'' ? scan_string(s, &s->levels[s->depth - 1].key) : SCAN_BAD;
+    struct str *name = &s->levels[s->depth - 1].key;
+    enum scan key = c == '"' || c == '\'' ? scan_string(s, name)
+                    : c == '\\'           ? scan_escaped_string(s, name)
+                                          : SCAN_BAD;
     if (key == SCAN_CUT)
         s->levels[s->depth - 1].key = STR_NONE; /* it may be the beginning of another name */
     s->want = WANT_COLON;
@@ -288,8 +314,8 @@ static enum scan scan_token(struct scanner *s)
     struct level *level = &s->levels[s->depth ? s->depth - 1 : 0]; /* the innermost, if there is one */
     size_t fence = rest(s) < FENCE_BYTES ? rest(s) : FENCE_BYTES;
     char c = s->text.at[s->at];
-    if (c == '\\')
-        return s->strings ? SCAN_BAD : SCAN_ESCAPED;
+    if (c == '\\' && !s->strings)
+        return SCAN_ESCAPED;
     switch (s->want) {
     case WANT_ITEM:
         return c == ']' ? scan_close(s, c) : scan_value(s, c);

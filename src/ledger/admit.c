@@ -339,6 +339,7 @@ static void fill_answer(const struct admission *a, const struct verdict *verdict
     answer->turn = session->turn;
     answer->lax = a->lax && verdict->says == LEDGER_RUN;
     answer->insists = answer->lax && a->lax == LAX_INSISTS;
+    answer->may_insist = a->request->lax && !a->lax && lax_may_insist(&a->ctx, a->request);
     answer->attempt = verdict->chain.attempt;
     answer->attempts_left = verdict->chain.left;
     answer->repeats = a->past.run;

@@ -11,31 +11,24 @@
 #include "ledger/ledger_internal.h"
 #include "ledger/rules_internal.h"
 
-/* The path without array indexes: items[3].x and items[7].x are one problem. Returns its length, and writes
- * what fits into `out`. */
-static size_t general_path(struct str path, char *out, size_t size, uint32_t *hash)
-{
-    bool in_index = false;
-    size_t len = 0;
-    for (size_t i = 0; i < path.len; i++) {
-        in_index = in_index && ascii_is_digit(path.at[i]);
-        if (!in_index) {
-            *hash = rules_hash_more(*hash, path.at[i]);
-            if (len < size)
-                out[len] = path.at[i];
-            len++;
-        }
-        in_index |= path.at[i] == '[';
-    }
-    return len;
-}
-
 /* ---- a session ---- */
 
 struct lax_problem {
     uint32_t hash;
     bool known; /* to the fleet */
 };
+
+static uint32_t hash_of(const struct ledger_problem *problem)
+{
+    const struct str parts[] = {problem->place, problem->code};
+    uint32_t hash = RULES_HASH_EMPTY;
+    for (size_t i = 0; i < 2; i++) {
+        for (size_t k = 0; k < parts[i].len; k++)
+            hash = rules_hash_more(hash, parts[i].at[k]);
+        hash = rules_hash_more(hash, '\0');
+    }
+    return hash;
+}
 
 /* The problems of a call, each once. 0: it has none, or too many to remember. */
 static unsigned list_problems(const struct rules_ctx *ctx, const struct ledger_call *request,
@@ -45,12 +38,7 @@ static unsigned list_problems(const struct rules_ctx *ctx, const struct ledger_c
     if (!request->lax || ctx->limits->effects == LEDGER_EFFECTS_DESTRUCTIVE)
         return 0;
     for (size_t i = 0; i < request->problem_count; i++) {
-        struct str code = request->problems[i].code;
-        uint32_t hash = RULES_HASH_EMPTY;
-        general_path(request->problems[i].path, NULL, 0, &hash);
-        hash = rules_hash_more(hash, '\0');
-        for (size_t k = 0; k < code.len; k++)
-            hash = rules_hash_more(hash, code.at[k]);
+        uint32_t hash = hash_of(&request->problems[i]);
         unsigned at = 0;
         while (at < count && out[at].hash != hash)
             at++;
@@ -76,7 +64,6 @@ enum lax_kind lax_judge(const struct rules_ctx *ctx, const struct ledger_call *r
     struct lax_problem problems[SESSION_LAX_MAX];
     unsigned count = list_problems(ctx, request, problems);
     uint32_t tool = session_tool(request->tool);
-    struct chain_key key = chain_key_of(tool, request->call, request->place.agent);
     enum lax_kind kind = LAX_AT_ONCE;
     for (unsigned i = 0; i < count; i++) {
         const struct session_lax *asked = find(ctx->session, tool, problems[i].hash);
@@ -88,8 +75,19 @@ enum lax_kind lax_judge(const struct rules_ctx *ctx, const struct ledger_call *r
             return LAX_NONE;
         kind = LAX_INSISTS;
     }
-    bool is_over = kind == LAX_INSISTS && chain_look(ctx, key, step, true).exhausted;
-    return count && !is_over ? kind : LAX_NONE;
+    return count ? kind : LAX_NONE;
+}
+
+bool lax_may_insist(const struct rules_ctx *ctx, const struct ledger_call *request)
+{
+    struct lax_problem problems[SESSION_LAX_MAX];
+    unsigned count = list_problems(ctx, request, problems);
+    for (unsigned i = 0; i < count; i++) {
+        const struct session_lax *asked = find(ctx->session, session_tool(request->tool), problems[i].hash);
+        if (asked && asked->state == LAX_REFUSED)
+            return false;
+    }
+    return count;
 }
 
 static void drop_asked(struct session *session, unsigned at)
@@ -121,7 +119,16 @@ void lax_remember(struct rules_ctx *ctx, const struct ledger_call *request, uint
     }
 }
 
-bool lax_settle(struct session *session, const struct session_call *call, bool arguments_refused)
+static bool is_refused(const struct ledger_call *request, uint32_t problem)
+{
+    for (size_t i = 0; i < request->problem_count && i < 64; i++)
+        if (request->refused >> i & 1 && hash_of(&request->problems[i]) == problem)
+            return true;
+    return false;
+}
+
+/* What the server has accepted once it accepts: its error is about something else. */
+bool lax_settle(struct session *session, const struct session_call *call, const struct ledger_call *request)
 {
     bool learnt = false;
     for (unsigned i = 0; i < session->lax_count; i++) {
@@ -132,7 +139,7 @@ bool lax_settle(struct session *session, const struct session_call *call, bool a
         if (call->class == CALL_OK || call->class == CALL_PARTIAL) {
             learnt |= asked->state != LAX_ACCEPTED;
             asked->state = LAX_ACCEPTED;
-        } else if (arguments_refused) {
+        } else if (asked->state == LAX_ASKED && is_refused(request, asked->problem)) {
             asked->state = LAX_REFUSED;
         }
     }
@@ -173,21 +180,25 @@ static bool has_two_users(const struct lax_entry *e)
     return false;
 }
 
+/* An operator has said so: whatever the fleet has learnt of the tool, or of one place in it. */
+static bool forget(struct lax_table *t, const struct lax_finding *f)
+{
+    unsigned before = t->count;
+    for (unsigned i = t->count; i-- > 0;)
+        if (str_eq(t->list[i].tool, f->tool) && (!f->path.len || str_eq(t->list[i].path, f->path)))
+            drop(t, i);
+    return t->count != before;
+}
+
 bool lax_table_apply(struct lax_table *t, const struct lax_finding *f, uint32_t now_s, struct arena *arena)
 {
     struct lax_entry e = {.schema = f->schema};
     unsigned at = 0;
+    if (f->forgets)
+        return forget(t, f);
     while (at < t->count && !is_of(&t->list[at], f->schema, f->path, f->code))
         at++;
     bool is_there = at < t->count;
-    if (!f->accepted) {
-        if (is_there)
-            drop(t, at);
-        return is_there;
-    }
-    bool is_new_user = t->users[0] != f->user && t->users[1] != f->user && !(t->users[0] && t->users[1]);
-    if (is_new_user)
-        t->users[t->users[0] ? 1 : 0] = f->user;
     if (is_there)
         e = t->list[at];
     bool changes = !e.known_s;
@@ -195,13 +206,13 @@ bool lax_table_apply(struct lax_table *t, const struct lax_finding *f, uint32_t 
         changes = changes && e.sessions[i] != f->session;
     /* When all places are taken by sessions of one user, the last gives way to one of another. */
     bool is_full = e.session_count == LAX_SESSIONS;
-    if (!changes || (is_full && (has_two_users(&e) || e.users[0] == f->user)))
-        return is_new_user;
+    if (!changes || (is_full && !f->alone && (has_two_users(&e) || e.users[0] == f->user)))
+        return false;
     e.session_count += !is_full;
     e.sessions[e.session_count - 1] = f->session;
     e.users[e.session_count - 1] = f->user;
     e.touched_s = now_s;
-    bool is_enough = e.session_count == LAX_SESSIONS && (has_two_users(&e) || !t->users[1]);
+    bool is_enough = e.session_count == LAX_SESSIONS && (f->alone || has_two_users(&e));
     e.known_s = is_enough ? now_s : 0;
     if (is_there) {
         drop(t, at);
@@ -218,8 +229,8 @@ bool lax_table_apply(struct lax_table *t, const struct lax_finding *f, uint32_t 
 
 void lax_table_code(struct record_coder *c, struct lax_table *t)
 {
-    RECORD_NUMBER(c, t->users[0], 8);
-    RECORD_NUMBER(c, t->users[1], 8);
+    RECORD_NUMBER(c, t->spare[0], 8);
+    RECORD_NUMBER(c, t->spare[1], 8);
     RECORD_NUMBER(c, t->count, 2);
     c->bad |= t->count > LAX_ENTRIES_MAX;
     for (unsigned i = 0; !c->bad && i < t->count; i++) {
@@ -322,14 +333,34 @@ uint64_t ledger_lax_look(struct ledger *l, uint64_t schema, const struct ledger_
     const struct lax_table *t = table_of(&l->lax);
     uint64_t known = 0;
     for (size_t i = 0; i < count && i < 64; i++) {
-        char path[LAX_PATH_BYTES];
-        uint32_t hash = 0;
-        size_t len = general_path(problems[i].path, path, sizeof(path), &hash);
-        for (unsigned k = 0; len <= sizeof(path) && k < t->count; k++)
-            if (is_of(&t->list[k], schema, (struct str){path, len}, problems[i].code))
+        for (unsigned k = 0; k < t->count; k++)
+            if (is_of(&t->list[k], schema, problems[i].place, problems[i].code))
                 known |= (uint64_t)(t->list[k].known_s && !has_expired(&t->list[k], now_s(&l->lax))) << i;
     }
     return known;
+}
+
+/* The next change to the record; NULL: too many wait for it. */
+static struct lax_finding *add_pending(struct lax_fleet *f)
+{
+    if (f->pending_count < LAX_PENDING_MAX)
+        return &f->pending[f->pending_count++];
+    if (!f->has_dropped)
+        log_event(
+            LOG_WARN, "schema_lax_dropped", LOG_NUM("pending", LAX_PENDING_MAX),
+            LOG_TEXT("why", "Redis is away: what more is learnt of schemas meanwhile, it does not learn"));
+    f->has_dropped = true;
+    return NULL;
+}
+
+void ledger_lax_forget(struct ledger *l, struct str tool, struct str path)
+{
+    struct lax_fleet *f = &l->lax;
+    struct lax_finding *pending = add_pending(f);
+    if (pending)
+        *pending = (struct lax_finding){
+            .tool = arena_dup(f->arena, tool), .path = arena_dup(f->arena, path), .forgets = true};
+    record_run(&f->record);
 }
 
 void ledger_lax_found(struct ledger *l, const struct ledger_lax_finding *found)
@@ -337,27 +368,19 @@ void ledger_lax_found(struct ledger *l, const struct ledger_lax_finding *found)
     struct lax_fleet *f = &l->lax;
     for (size_t i = 0; i < found->count; i++) {
         const struct ledger_problem *problem = &found->problems[i];
-        char path[LAX_PATH_BYTES];
-        uint32_t hash = 0;
-        size_t len = general_path(problem->path, path, sizeof(path), &hash);
-        if (problem->code.len > LAX_CODE_BYTES || len > sizeof(path))
+        if (problem->code.len > LAX_CODE_BYTES || problem->place.len > LAX_PATH_BYTES)
             continue;
-        if (f->pending_count < LAX_PENDING_MAX) {
-            f->pending[f->pending_count++] = (struct lax_finding){
+        struct lax_finding *pending = add_pending(f);
+        if (pending)
+            *pending = (struct lax_finding){
                 .schema = found->schema,
                 .session = found->session.low ^ found->session.high,
                 .user = ((uint64_t)found->user << 1) | 1,
+                .alone = found->alone,
                 .tool = arena_dup(f->arena, str_cut(found->tool, LAX_NAME_BYTES)),
-                .path = arena_dup(f->arena, (struct str){path, len}),
+                .path = arena_dup(f->arena, problem->place),
                 .code = arena_dup(f->arena, problem->code),
-                .accepted = found->accepted,
             };
-        } else if (!f->has_dropped) {
-            f->has_dropped = true;
-            log_event(LOG_WARN, "schema_lax_dropped", LOG_NUM("pending", LAX_PENDING_MAX),
-                      LOG_TEXT("why",
-                               "Redis is away: what more is learnt of schemas meanwhile, it does not learn"));
-        }
     }
     record_run(&f->record);
 }
@@ -372,7 +395,7 @@ size_t ledger_lax_list(struct ledger *l, struct arena *arena, struct ledger_lax_
         if (e->known_s && !has_expired(e, now_s(&l->lax)))
             (*out)[count++] = (struct ledger_lax_known){
                 .tool = arena_dup(arena, e->tool),
-                .problem = {arena_dup(arena, e->path), arena_dup(arena, e->code)},
+                .problem = {.place = arena_dup(arena, e->path), .code = arena_dup(arena, e->code)},
                 .until_s = e->known_s + LAX_KNOWN_S,
             };
     }

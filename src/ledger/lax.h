@@ -1,9 +1,9 @@
 /*
  * What is known of schemas that their servers do not keep. A session remembers the problems that it was asked
  * about, and what the server has said to them (rules_internal.h). The fleet shares one record: three
- * sessions, of two users if there are two, make a problem known for 30 days. The record is small, and read
- * only for calls with such problems; all changes are idempotent, so they are applied again after a conflict
- * or an outage.
+ * sessions of two users make a problem known for 30 days, three of one user where the daemon serves no other.
+ * The record is small, and read only for calls with such problems; all changes are idempotent, so they are
+ * applied again after a conflict or an outage.
  */
 #ifndef TOOLGATE_LEDGER_LAX_H
 #define TOOLGATE_LEDGER_LAX_H
@@ -24,12 +24,13 @@
 struct lax_finding {
     uint64_t schema; /* digest */
     uint64_t session, user;
-    struct str tool, path, code;
-    bool accepted; /* false: the server has refused it, and the fleet forgets what it knew */
+    struct str tool, path, code; /* the path is a place in the schema */
+    bool alone;                  /* the daemon serves one user only: three sessions are enough */
+    bool forgets; /* an operator's word about the tool, and the path if there is one: nothing else is told */
 };
 
 struct lax_table {
-    uint64_t users[2]; /* two different ones whose sessions have found something; 0: none */
+    uint64_t spare[2]; /* of older versions */
     unsigned count;
     struct lax_entry {
         uint64_t schema;

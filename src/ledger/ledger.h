@@ -214,8 +214,9 @@ enum ledger_so_far {
 
 /* One problem of invalid arguments: an attempt whose problems only shrink is progress. */
 struct ledger_problem {
-    struct str path; /* "items[0].price"; empty: the arguments as a whole */
-    struct str code; /* "missing", "type", … */
+    struct str path;  /* "items[0].price"; empty: the arguments as a whole */
+    struct str code;  /* "missing", "type", … */
+    struct str place; /* in the schema, "items[].price": what a model insists on there is one fact */
 };
 
 #define LEDGER_ERROR_MAX_BYTES 300u /* of the last error, which a refused repetition quotes */
@@ -267,11 +268,11 @@ struct ledger_call {
 
     /* ---- ledger_settle ---- */
     enum ledger_class class;
-    bool arguments_refused; /* it failed because the server has refused the arguments as such */
-    bool uncounted;         /* its admit was answered by "none" */
-    bool under_way;         /* what it asks for goes on, says the result, and the call may be a poll for it */
-    bool not_begun;         /* where what runs it is out of order: no limit and no cost is used up */
-    bool cost_told;         /* `cost` is what it really came to; else it cost what the limits declare */
+    uint64_t refused; /* bit i: it failed because the server has refused problems[i] as such */
+    bool uncounted;   /* its admit was answered by "none" */
+    bool under_way;   /* what it asks for goes on, says the result, and the call may be a poll for it */
+    bool not_begun;   /* where what runs it is out of order: no limit and no cost is used up */
+    bool cost_told;   /* `cost` is what it really came to; else it cost what the limits declare */
     uint64_t cost;
     struct hash128 (*fingerprint)(const void *of); /* makes `arguments` where a session has forgotten the
                                                       call, which no other asks for; NULL: they are told */
@@ -320,6 +321,7 @@ struct ledger_answer {
     uint32_t turn;          /* the turn it was counted in */
     bool lax;               /* it runs with its problems: the model insists, or the server accepts them */
     bool insists;           /* the former */
+    bool may_insist;        /* it does not run, and the same call in a later step would */
     uint32_t attempt;       /* 1 for the first of a repair chain */
     uint32_t attempts_left; /* repairs left after this one */
     uint32_t repeats;       /* identical calls in a row before this one */
@@ -469,7 +471,7 @@ enum ledger_state ledger_peek(struct ledger *ledger, const struct ledger_look *r
 uint64_t ledger_lax_look(struct ledger *ledger, uint64_t schema, const struct ledger_problem *problems,
                          size_t count);
 
-/* A session has found out that the server accepts these problems, or that it refuses them all the same. */
+/* A session has found out that the server accepts these problems. */
 struct ledger_lax_finding {
     uint64_t schema;
     struct str tool; /* for ledger_lax_list */
@@ -477,9 +479,12 @@ struct ledger_lax_finding {
     size_t count;
     struct hash128 session; /* ledger_session_id */
     uint32_t user;
-    bool accepted;
+    bool alone; /* the daemon has no other user */
 };
 void ledger_lax_found(struct ledger *ledger, const struct ledger_lax_finding *found);
+
+/* Forgets what the fleet has learnt of the tool, at this place of its schema; empty: at any. */
+void ledger_lax_forget(struct ledger *ledger, struct str tool, struct str path);
 
 /* All that is known, as this daemon has read it last. */
 struct ledger_lax_known {

@@ -33,9 +33,10 @@ static const struct ledger_problem *put_problems(struct layout *block, const str
 {
     struct ledger_problem *copy = put(block, list, count * sizeof(*list));
     for (size_t i = 0; i < count; i++) {
-        struct str path = put_str(block, list[i].path), code = put_str(block, list[i].code);
+        struct str path = put_str(block, list[i].path), code = put_str(block, list[i].code),
+                   place = put_str(block, list[i].place);
         if (copy)
-            copy[i] = (struct ledger_problem){path, code};
+            copy[i] = (struct ledger_problem){path, code, place};
     }
     return copy;
 }

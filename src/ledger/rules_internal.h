@@ -207,10 +207,12 @@ enum lax_kind {
     LAX_INSISTS  /* the session has asked about the others in an earlier step */
 };
 enum lax_kind lax_judge(const struct rules_ctx *ctx, const struct ledger_call *request, uint8_t step);
+/* Of a call that is asked about now: the server has refused none of its problems. */
+bool lax_may_insist(const struct rules_ctx *ctx, const struct ledger_call *request);
 /* Its problems were asked about in `step`, or (admission) it is let run with them. */
 void lax_remember(struct rules_ctx *ctx, const struct ledger_call *request, uint8_t step, uint64_t admission);
 /* True: the session has learnt from this call that the server accepts a problem. */
-bool lax_settle(struct session *session, const struct session_call *call, bool arguments_refused);
+bool lax_settle(struct session *session, const struct session_call *call, const struct ledger_call *request);
 void lax_drop_tool(struct session *session, uint32_t tool);
 
 /* ---- limits.c ---- */

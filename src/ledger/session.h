@@ -193,7 +193,7 @@ struct SESSION_STORED session_paced {
 /* A problem that a model may insist on, and what the server has said to it. */
 enum session_lax_state { LAX_ASKED, LAX_ACCEPTED, LAX_REFUSED, LAX_STATE_COUNT };
 struct SESSION_STORED session_lax {
-    uint32_t tool, problem;  /* hashes; the path's array indexes are left out */
+    uint32_t tool, problem;  /* hashes; the problem's of its place in the schema */
     uint8_t state;           /* enum session_lax_state */
     uint8_t step;            /* that it was asked about in */
     uint64_t admission : 40; /* of the last call that was let run with it, until it is settled; 0: none */

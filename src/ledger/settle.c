@@ -123,7 +123,7 @@ static void count_settled(struct settlement *s)
     session->last_ms = (uint64_t)s->ctx.now_ms;
     settle_chain(s);
     if (session->lax_count && !s->is_orphan)
-        s->lax_learnt = lax_settle(session, &s->came, s->request->arguments_refused);
+        s->lax_learnt = lax_settle(session, &s->came, s->request);
     rules_end_step(session, s->came.step);
     rules_end_silence(&s->ctx);
     enum session_call_class class = s->came.class;

@@ -538,6 +538,15 @@ void policy_rules_explain(const struct policy *policy, const struct json *args, 
     rule_explain_all(&policy->code->rules, args, problems);
 }
 
+bool policy_names_argument(const struct policy *policy, struct str path)
+{
+    struct str argument = str_first_name(path);
+    for (size_t i = 0; i < policy->id_count; i++)
+        if (str_eq(str_first_name(policy->ids[i].path), argument))
+            return true;
+    return rule_any_names(&policy->code->rules, argument);
+}
+
 void policy_check(const struct policy *policy, const struct policy_call *call, const struct json *args,
                   struct arena *arena, struct policy_outcome *outcome)
 {

@@ -85,6 +85,9 @@ void policy_set_prepare_tools(struct policy_set *set, const struct policy_call *
  * problems at once. Rules with predicates are left out; nothing is counted. */
 void policy_rules_explain(const struct policy *policy, const struct json *args, struct problems *problems);
 
+/* Whether the policy's rules or ids are about the argument that the path begins with. */
+bool policy_names_argument(const struct policy *policy, struct str path);
+
 /* The rules or normalise made valid arguments invalid. Adds a failure, and returns its text:
  * "policies/x.lua:12: the rule 'when …' changed the arguments against the schema: …". */
 typedef bool policy_schema_accepts(void *owner, const struct json *args);

@@ -5,6 +5,7 @@
  * one unused declared name only in case and separators, or else in a final s.
  */
 #include "schema/coerce.h"
+#include "schema/format.h"
 #include "schema/schema_node.h"
 
 #include "base/arena.h"
@@ -20,6 +21,7 @@
 #define STEPS_OF_CONTAINER 60u
 #define STEPS_OF_SCALAR    20u
 #define SPLIT_MAX_PARTS    256u /* a text of more is not split */
+#define TIME_MAX_BYTES     40u  /* a longer text is no date and no time */
 
 struct coercer {
     struct pass pass;
@@ -317,14 +319,17 @@ static const struct json *read_number(struct coercer *c, const struct node *node
     return respell(c, node, json_keep(c->arena, parsed));
 }
 
-/* The one string among the choices that differs in outer space alone, or else in case too. `cased`: the case
- * that was sent means something. */
+/* How a word is like one of the choices, the closest first. */
+enum { CHOICE_EXACT, CHOICE_FOLDED, CHOICE_SPELLED, LIKENESSES_OF_CHOICE };
+
+/* The one string among the choices that differs in outer space alone, or else in case too, or else in
+ * separators (in-progress, "In Progress"). `cased`: the case that was sent means something. */
 static const struct json *read_choice(struct coercer *c, const struct node *node, struct str word, bool cased)
 {
     struct {
-        const struct json *exact, *folded; /* equal but for outer space, or for that and case */
-        bool exact_ambiguous, folded_ambiguous;
-    } found = {.exact = NULL};
+        const struct json *one; /* NULL: none */
+        bool ambiguous;
+    } found[LIKENESSES_OF_CHOICE] = {{NULL}};
     struct in_place_nodes all;
     in_place_collect(&all, node, NULL, NULL);
     for (uint32_t i = 0; i < all.count; i++)
@@ -335,20 +340,20 @@ static const struct json *read_choice(struct coercer *c, const struct node *node
             for (uint32_t n = 0; n < choices->count; n++) {
                 const struct json *choice = choices->at[n];
                 struct str text = str_trim(json_str(choice));
-                if (choice->type != JSON_STRING || !same_word(text, word))
+                if (choice->type != JSON_STRING ||
+                    (!same_word(text, word) && compare(word, text) != BUT_FOR_CASE))
                     continue;
-                found.folded_ambiguous |= found.folded && !json_equal(found.folded, choice);
-                found.folded = choice;
-                if (!str_eq(text, word))
-                    continue;
-                found.exact_ambiguous |= found.exact && !json_equal(found.exact, choice);
-                found.exact = choice;
+                unsigned alike = !same_word(text, word)        ? CHOICE_SPELLED
+                                 : cased && str_eq(text, word) ? CHOICE_EXACT
+                                                               : CHOICE_FOLDED;
+                found[alike].ambiguous |= found[alike].one && !json_equal(found[alike].one, choice);
+                found[alike].one = choice;
             }
         }
-    bool exact = cased && found.exact;
-    const struct json *one = exact ? found.exact : found.folded;
-    bool ambiguous = exact ? found.exact_ambiguous : found.folded_ambiguous;
-    return ambiguous ? NULL : if_accepted(c, node, one);
+    for (unsigned i = 0; i < LIKENESSES_OF_CHOICE; i++)
+        if (found[i].one)
+            return found[i].ambiguous ? NULL : if_accepted(c, node, found[i].one);
+    return NULL;
 }
 
 /* "yes" and "1" mean true only where nothing but a boolean fits: beside a number, "1" is the number. */
@@ -365,6 +370,23 @@ static const struct json *read_boolean(struct coercer *c, const struct node *nod
             return may ? json_keep(c->arena, json_bool(words[i].truth)) : NULL;
         }
     return NULL;
+}
+
+/* A date or time with a space for the T, without seconds, or with an offset without its colon. */
+static const struct json *read_time(struct coercer *c, const struct node *node, struct str text)
+{
+    struct in_place_nodes all;
+    const struct json *read = NULL;
+    if (text.len > TIME_MAX_BYTES)
+        return NULL;
+    in_place_collect(&all, node, NULL, NULL);
+    for (uint32_t i = 0; i < all.count && !read; i++)
+        for (uint16_t k = 0; k < all.nodes[i]->op_count && !read; k++) {
+            const struct op *op = &all.nodes[i]->ops[k];
+            struct str said = op->code == OP_FORMAT ? format_respell(c->arena, op->format, text) : STR_NONE;
+            read = said.len ? if_accepted(c, node, json_keep(c->arena, json_string(said))) : NULL;
+        }
+    return read;
 }
 
 /* An object or a list that the text spells, however oddly, or the one object where a list of objects is
@@ -388,6 +410,8 @@ static const struct json *coerce_string(struct coercer *c, const struct node *no
     const struct json *read = NULL;
     if (node->types & STRING) {
         read = c->options->enums ? read_choice(c, node, text, true) : NULL;
+        if (!read && c->options->strings)
+            read = read_time(c, node, text);
         return read ? read : v;
     }
     read = read_container(c, node, text);
@@ -409,9 +433,12 @@ static const struct json *coerce_plain(struct coercer *c, const struct node *nod
 {
     struct str digits = {v->text, v->len};
     const struct json *read = NULL;
-    if (v->type == JSON_BOOL && c->options->words && takes_only(node, STRING))
-        read = read_choice(c, node, v->truth ? STR_LIT("true") : STR_LIT("false"), false);
-    else if (v->type == JSON_NUMBER && c->options->strings && takes_only(node, STRING))
+    if (v->type == JSON_BOOL && takes_only(node, STRING)) {
+        struct str word = v->truth ? STR_LIT("true") : STR_LIT("false");
+        read = c->options->words ? read_choice(c, node, word, false) : NULL;
+        if (!read && c->options->strings)
+            read = if_accepted(c, node, json_keep(c->arena, json_string(word)));
+    } else if (v->type == JSON_NUMBER && c->options->strings && takes_only(node, STRING))
         read = if_accepted(c, node, json_keep(c->arena, json_string(digits)));
     else if (v->type == JSON_NUMBER && v->integral && takes_only(node, BOOLEAN))
         read = if_accepted(c, node, read_boolean(c, node, digits));

@@ -11,10 +11,11 @@ struct time_zone;
 
 struct coerce_options {
     bool json; /* "{\"a\":1}" -> {"a":1}, "[1]" -> [1], where an object or array fits and a string does not */
-    bool strings; /* "5" -> 5, "true" -> true, where only a number or boolean fits; 5 -> "5" for a string */
+    bool strings; /* "5" -> 5, "true" -> true, where only a number or boolean fits; 5, true -> "5", "true" for
+                     a string */
     bool lists;   /* "a" -> ["a"], where only a list fits; ["a"] -> "a" where only a string fits */
     bool nulls;   /* null -> absent, for an optional property that does not allow null */
-    bool enums;   /* case and outer space of an enum value */
+    bool enums;   /* case, separators and outer space of an enum value */
     bool floats;  /* 5.0 -> 5 for an integer: valid already, but some tools reject the spelling */
     bool names;   /* "filePath" -> "file_path": case, separators and a final s of a declared name */
     bool wrapped; /* {"arguments": {…}} -> {…}; done by the caller */

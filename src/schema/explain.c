@@ -252,6 +252,7 @@ static void explain_properties(struct explain_ctx *e, const struct op *op, const
         struct location at = location_of_member(location, m->key);
         struct props_cursor cursor = {0};
         const struct node *next;
+        at.index = props_find(props, m->key) ? 0 : LOCATION_FREE;
         while ((next = props_next_node(&e->pass, props, m->key, &cursor)))
             if (next == props->rest)
                 explain_leftover(e, next, m->key, &m->value, &at);
@@ -339,6 +340,7 @@ static void explain_unevaluated(struct explain_ctx *e, const struct node *node, 
             continue;
         }
         struct location here = location_of_member(location, v->members[i].key);
+        here.index = LOCATION_FREE;
         explain_leftover(e, leftover, v->members[i].key, &v->members[i].value, &here);
     }
     evaluated_set_clear(&evaluated);

@@ -17,8 +17,10 @@ struct json_out;
 struct location {
     const struct location *up;
     struct str key; /* at NULL: an index */
-    uint32_t index;
+    uint32_t index; /* of a key: LOCATION_FREE or 0 */
 };
+
+#define LOCATION_FREE 1u /* no schema declares the key: it is the user's */
 
 struct name_matches;
 

@@ -74,6 +74,12 @@ static bool is_date_time(struct str s)
            is_time(str_from(s, 11));
 }
 
+static bool is_local_time(struct str s)
+{
+    int minutes, second;
+    return s.len && read_clock(s, &minutes, &second) == s.len && second < 60;
+}
+
 bool format_is_local_date_time(struct str s)
 {
     int minutes, second;
@@ -502,12 +508,74 @@ struct str uri_decode(struct arena *arena, struct str s)
     return buf_view(&out);
 }
 
+/* ---- dates and times that are spelled otherwise ---- */
+
+/* "9:00", "09:00:00.5" at the beginning of the text, with two digits of the hour and with seconds. Returns
+ * the bytes read. */
+static size_t respell_clock(struct buf *out, struct str s)
+{
+    size_t hour = s.len > 1 && s.at[1] == ':' ? 1 : 2, end = hour + 3;
+    int minutes, second;
+    if (s.len < end || s.at[hour] != ':')
+        return 0;
+    bool seconds = s.len > end && s.at[end] == ':';
+    if (seconds)
+        for (end++; end < s.len && (ascii_is_digit(s.at[end]) || s.at[end] == '.');)
+            end++;
+    size_t from = out->len;
+    buf_text(out, hour == 1 ? "0" : "");
+    buf_str(out, (struct str){s.at, end});
+    buf_text(out, seconds ? "" : ":00");
+    struct str clock = {out->at + from, out->len - from};
+    return read_clock(clock, &minutes, &second) == clock.len ? end : 0;
+}
+
+/* "", "Z", "+0200", "+02", "+02:00"; false for anything else. */
+static bool respell_zone(struct buf *out, struct str s)
+{
+    int minutes;
+    bool digits = s.len == 3 || s.len == 5; /* +02, +0200 */
+    for (size_t i = 1; i < s.len && digits; i++)
+        digits = ascii_is_digit(s.at[i]);
+    size_t from = out->len;
+    buf_str(out, digits ? (struct str){s.at, 3} : s);
+    if (digits) {
+        buf_byte(out, ':');
+        buf_str(out, s.len == 5 ? str_from(s, 3) : STR_LIT("00"));
+    }
+    return !s.len || read_zone((struct str){out->at + from, out->len - from}, &minutes);
+}
+
+struct str format_respell(struct arena *arena, const struct format *format, struct str text)
+{
+    struct buf out = buf_in(arena);
+    struct str rest = str_trim(text);
+    bool is_time_alone = format->check == is_time;
+    if (format->check != is_date_time && format->check != is_date && !is_time_alone)
+        return STR_NONE;
+    if (!is_time_alone) {
+        if (rest.len < 12 || !memchr("Tt ", rest.at[10], 3) || !is_date((struct str){rest.at, 10}))
+            return STR_NONE;
+        buf_str(&out, (struct str){rest.at, 10});
+        buf_byte(&out, 'T');
+        rest = str_from(rest, 11);
+    }
+    size_t clock = respell_clock(&out, rest);
+    if (!clock || !respell_zone(&out, str_trim(str_from(rest, clock))))
+        return STR_NONE;
+    struct str said = buf_view(&out);
+    bool is_midnight = said.len >= 19 && memcmp(said.at + 11, "00:00:00", 8) == 0;
+    if (format->check == is_date)
+        return is_midnight ? (struct str){said.at, 10} : STR_NONE;
+    return said;
+}
+
 /* ---- the table ---- */
 
 static const struct format formats[] = {
     {"date-time", "ISO datetime", "2026-05-03T00:00:00Z", is_date_time, format_is_local_date_time, 0},
     {"date", "ISO date", "2026-05-03", is_date, NULL, 0},
-    {"time", "ISO time with its zone", "09:30:00Z", is_time, NULL, 0},
+    {"time", "ISO time with its zone", "09:30:00Z", is_time, is_local_time, 0},
     {"duration", "ISO duration", "P1DT12H", is_duration, NULL, 0},
     {"uuid", "UUID", "123e4567-e89b-12d3-a456-426614174000", is_uuid, NULL, 0},
     {"email", "email address", "ada@example.com", is_email, NULL, 0},

@@ -30,15 +30,20 @@ static bool is_plain_name(struct str key)
     return key.len > 0;
 }
 
-static void put_path(struct buf *out, const struct location *location)
+/* `of_schema`: the place in the schema, which all items of a list share, and all names that no schema
+ * declares. */
+static void put_path(struct buf *out, const struct location *location, bool of_schema)
 {
     if (!location)
         return;
-    put_path(out, location->up); /* as deep as the instance, which the parser bounds */
+    put_path(out, location->up, of_schema); /* as deep as the instance, which the parser bounds */
     if (!location->key.at) {
         buf_byte(out, '[');
-        buf_int(out, location->index);
+        if (!of_schema)
+            buf_int(out, location->index);
         buf_byte(out, ']');
+    } else if (of_schema && location->index == LOCATION_FREE) {
+        buf_text(out, out->len ? ".*" : "*");
     } else if (is_plain_name(location->key)) {
         if (out->len)
             buf_byte(out, '.');
@@ -53,8 +58,18 @@ static void put_path(struct buf *out, const struct location *location)
 struct str message_path(struct arena *arena, const struct location *location)
 {
     struct buf path = buf_in(arena);
-    put_path(&path, location);
+    put_path(&path, location, false);
     return buf_view(&path);
+}
+
+/* A name that is meant to be another one is a fact of its own: "limti" says nothing about "offset". */
+static struct str place_of(struct arena *arena, const struct location *location, bool is_misspelled)
+{
+    struct buf place = buf_in(arena);
+    struct location last = *location;
+    last.index = last.key.at && is_misspelled ? 0 : last.index;
+    put_path(&place, &last, true);
+    return buf_view(&place);
 }
 
 static struct str json_text(struct arena *arena, const struct json *v)
@@ -114,15 +129,19 @@ struct str message_got(struct arena *arena, const struct json *v)
 
 void message_add(struct explain_ctx *e, const struct location *location, struct problem problem)
 {
-    bool in_list = false;
+    bool in_list = false, has_place = false;
     if (!pass_spend(&e->pass, MESSAGE_STEPS + PROBLEM_STEPS * e->problems->count))
         return;
-    for (const struct location *l = location; l && !in_list; l = l->up)
-        in_list = !l->key.at;
+    for (const struct location *l = location; l; l = l->up) {
+        in_list |= !l->key.at;
+        has_place |= !l->key.at || l->index == LOCATION_FREE;
+    }
     if (location && !location->up && location->key.at && is_plain_name(location->key))
         problem.path = location->key; /* most problems are in a field at the top */
     else
         problem.path = message_path(e->arena, location);
+    if (has_place)
+        problem.place = place_of(e->arena, location, problem.suggestion.len > 0);
     if (!problem.description.len && e->node && location == e->location)
         problem.description = e->node->description;
     problem_clean(e->arena, &problem);
@@ -410,7 +429,8 @@ void message_choices(struct explain_ctx *e, const struct choices *const *lists, 
         buf_text(&out, string ? " (did you mean '" : " (did you mean the string ");
         buf_str(&out, string ? close : buf_view(&suggestion));
         buf_text(&out, string ? "'?)" : "?)");
-    } else if (!constant && is_optional(e, location)) {
+    } else if (!constant && is_optional(e, location) && !json_get(e->object->v, json_str(v))) {
+        /* A value that names a member beside it says what that is: without it, the member is no clearer. */
         buf_text(&out, OR_LEAVE_OUT);
     }
     message_add(e, location,

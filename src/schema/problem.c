@@ -103,6 +103,16 @@ static bool problem_groups(struct arena *scratch, const struct problem *a, const
     return !a->count || (find_index(a->path, a->last_path, &first) && first.from == next.from);
 }
 
+/* Another value than the group has shown so far; with many, the first ones. */
+static void add_got(struct arena *arena, struct problem *group, struct str got)
+{
+    struct str shown = group->also_got;
+    if (!got.len || shown.len + got.len > PROBLEM_GOT_MAX_BYTES || str_eq(got, group->got) ||
+        memmem(shown.at, shown.len, got.at, got.len))
+        return;
+    group->also_got = shown.len ? ARENA_JOIN(arena, shown, STR_LIT(", "), got) : got;
+}
+
 void problems_add_once(struct problems *problems, const struct problem *problem, bool in_list)
 {
     for (size_t i = 0; i < problems->count; i++) {
@@ -118,6 +128,7 @@ void problems_add_once(struct problems *problems, const struct problem *problem,
             continue;
         first->count = first->count ? first->count + 1 : 2;
         first->last_path = problem->path;
+        add_got(problems->arena, first, problem->got);
         return;
     }
     problems_add_clean(problems, problem);
@@ -183,6 +194,10 @@ void problem_line(struct buf *out, const struct problem *problem)
     bool is_predicate = str_starts(problem->message, "is "); /* "is missing": the path is its subject */
     buf_text(out, is_predicate ? " " : problem->count ? ": each " : ": ");
     buf_str(out, problem->message);
+    if (problem->also_got.len) {
+        buf_text(out, "; of the others ");
+        printable_write(out, problem->also_got);
+    }
     buf_byte(out, '\n');
 }
 

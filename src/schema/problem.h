@@ -20,7 +20,9 @@ struct node;
 #define PROBLEM_CHOICES_MAX           30u   /* allowed values in a message; of more, the closest ones */
 
 struct problem {
-    struct str path; /* "items[0].price"; empty: the arguments as a whole */
+    struct str path;  /* "items[0].price"; empty: the arguments as a whole */
+    struct str place; /* in the schema: "items[].price", "labels.*" of a name that only the user knows; empty:
+                         `path` */
     /* static: "missing", "type", "format", "list", "unknown_field", "enum", or the keyword */
     const char *code;
     struct str message;       /* "is missing: string" */
@@ -30,6 +32,7 @@ struct problem {
     struct str suggestion;    /* JSON: a value, or of an unknown field its right name; empty: none */
     struct str last_path;     /* of a group: that of its last problem; empty: none */
     uint32_t count;           /* of a group: how many problems; 0: it is one */
+    struct str also_got;      /* of a group: values beside `got`, as JSON between commas; empty: none */
     bool renames;             /* `suggestion` is the field's right name, and its value fits there */
     struct str description;   /* first line of the schema's own at that place, cut; empty: none */
     bool warning;             /* no reason to refuse */

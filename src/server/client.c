@@ -158,6 +158,8 @@ static void on_accepted(void *owner, int fd)
         close(fd);
         return;
     }
+    server->gate.many_users |= peer.uid && server->first_uid && server->first_uid != peer.uid;
+    server->first_uid = server->first_uid ? server->first_uid : peer.uid;
     struct user_calls *user;
     LIST_FOREACH (user, &server->users, link)
         if (user->uid == peer.uid)

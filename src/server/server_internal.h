@@ -55,6 +55,7 @@ struct server {
     struct loop *loop;
     struct listener *listener;
     struct gate gate;
+    uid_t first_uid; /* of those that connected, root aside; 0: none has */
     struct metrics metrics;
     struct busy busy;
     struct span_exporter *spans;         /* NULL: never configured */

@@ -177,11 +177,27 @@ static enum err read_owner(struct request *r, struct peer *owner)
     return OK;
 }
 
+/* {"forget_lax": "find_rows"}, or {…, "path": "rows[].id"}: the fleet asks about it again. */
+static enum request_status forget_lax(struct request *r, struct str tool)
+{
+    struct str path;
+    if (param_require_operator(r, "params.forget_lax") || param_string(r, r->params, "path", &path))
+        return REQUEST_DONE;
+    ledger_lax_forget(r->client->server->gate.ledger, tool, path);
+    struct json_out *out = reply_open(r);
+    json_field_str(out, "forgotten_lax", tool);
+    return reply_close(r);
+}
+
 enum request_status session_methods_session(struct request *r)
 {
-    struct str session, given, tool;
+    struct str session, given, tool, lax;
     struct peer owner;
     bool forget;
+    if (param_string(r, r->params, "forget_lax", &lax))
+        return REQUEST_DONE;
+    if (lax.len)
+        return forget_lax(r, lax);
     if (param_session(r, &session) || param_string(r, r->params, "session", &given) ||
         param_string(r, r->params, "reset", &tool) || param_flag(r, "forget", &forget) ||
         read_owner(r, &owner) || check_tool(r, tool))

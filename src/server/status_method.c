@@ -185,7 +185,7 @@ static void put_schema_lax(struct json_out *out, struct arena *arena, const stru
     json_field_open(out, "schema_lax", '[');
     for (size_t i = 0; i < count; i++)
         if (client_may_call(client, list[i].tool))
-            json_put_object(out, FIELD_STR("tool", list[i].tool), FIELD_STR("path", list[i].problem.path),
+            json_put_object(out, FIELD_STR("tool", list[i].tool), FIELD_STR("path", list[i].problem.place),
                             FIELD_STR("code", list[i].problem.code),
                             FIELD_NUM("until_ms", (int64_t)list[i].until_s * 1000),
                             FIELD_TEXT("permanent", "schema = \"advise\""),

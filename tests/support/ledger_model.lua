@@ -561,7 +561,7 @@ function M.settle(model, request)
   -- Only a success brings something new: another error text does not.
   local success = request.class == "ok" or request.class == "partial"
   call.changed = last and not unchanged and success and rules.is_excused(call) or false
-  local learnt = rules.lax_settle(session, call, request.class, request.arguments_refused)
+  local learnt = rules.lax_settle(session, call, request)
   local answer = { lax_learnt = learnt, unchanged = unchanged, chain = "", chain_retries = 0,
                    same_failure = rules.failures_with(session, call), asked = call.asked }
   local free

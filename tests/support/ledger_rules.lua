@@ -763,9 +763,6 @@ end
 -- state: "asked", then "accepted" or "refused" by the server. admission: of the last call that was let run with it.
 local LAX_MAX = 16
 
--- "Array indexes in paths generalise": items[3].x is items[].x.
-local function general(path) return (path:gsub("%[%d+%]", "[]")) end
-
 local function lax_entry(session, tool, problem)
   for i, entry in ipairs(session.lax) do
     if entry.tool == tool and entry.problem == problem then return entry, i end
@@ -778,7 +775,7 @@ local function lax_problems(ask)
   local out = {}
   if not ask.lax or ask.effects == "destructive" then return nil end
   for _, problem in ipairs(ask.problems) do
-    local name, again = general(problem.path) .. "\0" .. problem.code, false
+    local name, again = problem.path .. "\0" .. problem.code, false
     for _, other in ipairs(out) do
       if other.name == name then other.known, again = other.known or problem.known, true end
     end
@@ -789,7 +786,7 @@ local function lax_problems(ask)
 end
 
 -- "at once": the server has accepted all of them, in this session or in others. "insists": the rest was asked about in an
--- earlier step, and the chain has not ended. nil: the call is refused.
+-- earlier step, whatever became of the chain. nil: the call is refused.
 local function lax_kind(session, ask)
   local problems, insists = lax_problems(ask), false
   if not problems then return nil end
@@ -801,10 +798,7 @@ local function lax_kind(session, ask)
       insists = true
     end
   end
-  if not insists then return "at once" end
-  local chain = chain_of(session, ask)
-  if chain and chain.over then return nil end
-  return "insists"
+  return insists and "insists" or "at once"
 end
 
 -- The call is refused for them, or (admission) let run with them. The entry touched last is the last one.
@@ -831,16 +825,20 @@ local function lax_spend(session, ask)
 end
 
 -- "If the result's class is ok, the session stops asking. If a passed call then fails with the server's argument error, the
--- session does not learn and the next is refused again." True if the session has learnt it now.
-local function lax_settle(session, call, class, arguments_refused)
-  local learnt = false
+-- session does not learn and the next is refused again": of the problems that its error names. "What was accepted is never
+-- demoted." True if the session has learnt it now.
+local function lax_settle(session, call, request)
+  local learnt, class, refused = false, request.class, {}
+  for i, problem in ipairs(request.problems or {}) do
+    if math.floor((request.refused or 0) / 2 ^ (i - 1)) % 2 == 1 then refused[problem.path .. "\0" .. problem.code] = true end
+  end
   for _, entry in ipairs(session.lax) do
     if entry.admission == call.admission then
       entry.admission = nil
       if class == "ok" or class == "partial" then
         learnt = learnt or entry.state ~= "accepted"
         entry.state = "accepted"
-      elseif arguments_refused then
+      elseif entry.state == "asked" and refused[entry.problem] then
         entry.state = "refused"
         meet "insisted in vain"
       end

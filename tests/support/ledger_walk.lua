@@ -265,7 +265,7 @@ function MAKE.settle(session, admitted)
                 refused = "policy_error", garbage = "semantic_garbage", partial = "partial_data" })[op.class] or op.class
   op.result = op.wish == "fresh" and "r" .. op.admission or op.wish or one_of { "r", "r", "r", "q" }
   if op.class == "tool_error" and now_and_then(20) then op.result = "" end
-  op.arguments_refused = (op.class == "tool_error" or op.class == "invalid") and now_and_then(2)
+  op.refused = op.class == "tool_error" and now_and_then(2) and chance(8) - 1 or 0
   op.fact = now_and_then(6) and "fact" .. chance(5) or ""
   op.cost_told, op.cost = now_and_then(3), chance(4)
   if now_and_then(4) then

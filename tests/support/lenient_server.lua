@@ -1,4 +1,4 @@
--- A small MCP server whose schemas are stricter than the server is: every tool declares the same arguments and appends
+-- A small MCP server whose schemas are stricter than the server is: every tool but one declares the same arguments and appends
 -- the arguments of each call to the file $NOTES, one line of JSON each. What it refuses, it refuses by its own words.
 local json = require("cjson").new()
 
@@ -12,6 +12,13 @@ local SCHEMA = [[{"type":"object","properties":{
   "page":{"type":"integer","description":"Optional. Which page"}},
   "required":["query","limit","zone","page"],"additionalProperties":false}]]
 
+-- Of a union the schema lists only some branches, and of an object whose keys are the user's only one.
+local BLOCKS = [[{"type":"object","properties":{
+  "blocks":{"type":"array","items":{"type":"object","properties":{
+    "type":{"enum":["paragraph","quote"]},"paragraph":{"type":"object"},"quote":{"type":"object"}},"additionalProperties":false}},
+  "properties":{"type":"object","properties":{"title":{"type":"string"}},"additionalProperties":false}},
+  "additionalProperties":false}]]
+
 -- By name: annotations, and what it refuses (nil: nothing).
 local TOOLS = {
   find_rows = { hints = "{}" },
@@ -19,7 +26,11 @@ local TOOLS = {
   picky_rows = { hints = "{}", refuses = function(args)
     if not args.limit then return "Error: missing required argument 'limit'" end
   end },
+  moody_rows = { hints = "{}", refuses = function(args)
+    if args.query == "fail" then return "Error: limit of requests reached" end
+  end },
   broken_rows = { hints = "{}", refuses = function() return "the table does not exist" end },
+  post_blocks = { hints = "{}", schema = BLOCKS },
   delete_rows = { hints = '{"destructiveHint":true}' },
 }
 
@@ -32,7 +43,7 @@ end
 local function definitions()
   local list = {}
   for name, tool in pairs(TOOLS) do
-    list[#list + 1] = { name = name, description = name .. ".", inputSchema = json.decode(SCHEMA),
+    list[#list + 1] = { name = name, description = name .. ".", inputSchema = json.decode(tool.schema or SCHEMA),
                         annotations = json.decode(tool.hints) }
   end
   table.sort(list, function(a, b) return a.name < b.name end)

@@ -122,6 +122,79 @@ describe("a schema that its server does not keep", function()
       assert.same(PASSED, calls(client, "find_rows", other(FULL, { rows = { { x = 1 } } })))
     end)
 
+    it("reads in the refusal that the same call is let through", function()
+      local client = serve()
+      local _, v, result = calls(client, "find_rows", LACKS_LIMIT)
+      assert.equal("repair", v.verdict)
+      assert.truthy(text(result):find("If the server accepts it, send the same call again", 1, true), text(result))
+      _, _, result = calls(client, "find_rows", other(FULL, { limit = 1000 }))
+      assert.is_nil(text(result):find("send the same call again", 1, true))
+      _, _, result = calls(client, "delete_rows", LACKS_LIMIT)
+      assert.is_nil(text(result):find("send the same call again", 1, true))
+    end)
+
+    it("is heard for all names of an object whose keys are the user's", function()
+      local client = serve()
+      assert.same(REFUSED, calls(client, "post_blocks", { properties = { Packed = { checkbox = true } } }))
+      assert.same(PASSED, calls(client, "post_blocks", { properties = { Department = { select = "x" } } }))
+      assert.same(PASSED, calls(client, "post_blocks", { properties = { ["Start Date"] = "x", Owner = "y" } }))
+      -- a misspelled name is meant to be another one: it is asked about by itself
+      assert.same(REFUSED, calls(client, "post_blocks", { properties = { titel = "x" } }))
+    end)
+
+    it("is heard for a branch of a union that the schema does not list", function()
+      local client = serve()
+      local function block(kind) return { blocks = { { type = kind, [kind] = { text = "x" } } } } end
+      assert.same(REFUSED, calls(client, "post_blocks", block "callout"))
+      assert.same(PASSED, calls(client, "post_blocks", block "heading_2"))
+      assert.same(PASSED, calls(client, "post_blocks", block "toggle"))
+      for _ = 1, 2 do assert.same(REFUSED, calls(client, "post_blocks", { blocks = { { type = "callout" } } })) end
+    end)
+
+    it("is heard when other problems have used up the attempts", function()
+      local client = serve()
+      local function at(step, args)
+        return client:calls("find_rows", args, session("s", { turn = 1, step = "m" .. step }))
+      end
+      for i = 1, 3 do at(i, other(FULL, { limit = 1000 + i })) end
+      local result = at(4, LACKS_LIMIT)
+      assert.equal("refuse", verdict(result).verdict)
+      assert.truthy(text(result):find("send the same call again", 1, true), text(result))
+      assert.equal("schema_lax", verdict(at(5, LACKS_LIMIT)).code)
+    end)
+
+    it("is not heard for parameters that a policy is about", function()
+      local client = serve { policies = { ["find_rows.lua"] = [[
+return tool "find_rows" { ids = { zone = seen {} }, rules = { when { kind = "b" } : needs "rows" } }]] } }
+      for _, more in ipairs { { zone = { x = 1 } }, { kind = { "b" } }, { rows = "all" } } do
+        for _ = 1, 2 do assert.not_equal("pass", calls(client, "find_rows", other(FULL, more))[1]) end
+      end
+      assert.same({}, received())
+    end)
+
+    it("keeps what was accepted, whatever fails later", function()
+      local client = serve()
+      assert.same(REFUSED, calls(client, "moody_rows", LACKS_LIMIT))
+      assert.same(PASSED, calls(client, "moody_rows", other(LACKS_LIMIT, { query = "y" })))
+      local _, v = calls(client, "moody_rows", other(LACKS_LIMIT, { query = "fail" }))
+      assert.equal("tool_error", v.error_class)
+      assert.same(PASSED, calls(client, "moody_rows", other(LACKS_LIMIT, { query = "z" })))
+    end)
+
+    it("is heard by the tools that an agent registers, too", function()
+      local gate = daemon.start { tools = [[ [{"name":"note","inputSchema":{"type":"object",
+        "properties":{"text":{"type":"string"}},"required":["text"],"additionalProperties":false}}] ]] }
+      local client = gate:connect()
+      local function checks(step, args)
+        return client:checks("note", args, session("r", { turn = 1, step = "m" .. step }))
+      end
+      local refused = checks(1, { text = "a", flags = "gi" })
+      assert.equal("repair", refused.verdict)
+      golden.check("feedback", "schema_lax: offered", refused.text)
+      local passed = checks(2, { text = "b", flags = "gi" })
+      assert.same({ "pass", "schema_lax" }, { passed.verdict, passed.code })
+    end)
+
     it("is not heard for bounds, enums and values that are too large", function()
       local client = serve()
       for _, more in ipairs { { limit = 1000 }, { kind = "c" } } do

@@ -7,10 +7,11 @@
 
 #define SCHEMA 77
 
-static const struct ledger_problem limit = {STR("limit"), STR("missing")};
+static const struct ledger_problem limit = {.place = STR("limit"), .code = STR("missing")};
 
-static void finds(struct ledger_case *t, const char *session, uint32_t user, struct ledger_problem problem,
-                  bool accepted)
+static bool alone; /* no other user */
+
+static void finds(struct ledger_case *t, const char *session, uint32_t user, struct ledger_problem problem)
 {
     struct ledger_lax_finding found = {
         .schema = SCHEMA,
@@ -19,7 +20,7 @@ static void finds(struct ledger_case *t, const char *session, uint32_t user, str
         .count = 1,
         .session = ledger_session_id(str_of(session)),
         .user = user,
-        .accepted = accepted,
+        .alone = alone,
     };
     ledger_lax_found(t->ledger, &found);
 }
@@ -29,25 +30,28 @@ static bool knows(struct ledger_case *t, uint64_t schema, struct ledger_problem 
     return ledger_lax_look(t->ledger, schema, &problem, 1);
 }
 
-static void two_users_are_needed_where_there_are_two(void **state)
+static void two_users_are_needed_unless_there_is_one(void **state)
 {
     struct ledger_case *t = *state;
-    finds(t, "v/x", 2, (struct ledger_problem){STR("other"), STR("type")}, true);
-    for (int i = 0; i < 5; i++) {
-        char session[16];
-        snprintf(session, sizeof(session), "u/%d", i);
-        finds(t, session, 1, limit, true);
-    }
+    const char *const sessions[] = {"u/0", "u/1", "u/2", "u/3"};
+    alone = false;
+    for (int i = 0; i < 4; i++)
+        finds(t, sessions[i], 1, limit);
     assert_false(knows(t, SCHEMA, limit));
-    finds(t, "v/y", 2, limit, true);
+    finds(t, "v/y", 2, limit);
     assert_true(knows(t, SCHEMA, limit));
+    alone = true;
+    struct ledger_problem other = {.place = STR("other"), .code = STR("type")};
+    for (int i = 0; i < 3; i++)
+        finds(t, sessions[i], 1, other);
+    assert_true(knows(t, SCHEMA, other));
 }
 
 static void learn(struct ledger_case *t)
 {
-    finds(t, "u/a", 1, limit, true);
-    finds(t, "u/b", 1, limit, true);
-    finds(t, "u/c", 1, limit, true);
+    finds(t, "u/a", 1, limit);
+    finds(t, "u/b", 1, limit);
+    finds(t, "u/c", 1, limit);
     assert_true(knows(t, SCHEMA, limit));
 }
 
@@ -55,12 +59,13 @@ static void it_is_known_for_thirty_days(void **state)
 {
     struct ledger_case *t = *state;
     struct ledger_lax_known *list;
+    alone = true;
     learn(t);
     assert_int_equal(ledger_lax_list(t->ledger, t->arena, &list), 1);
     assert_true(str_is(list[0].tool, "find_rows"));
-    assert_true(str_is(list[0].problem.path, "limit"));
+    assert_true(str_is(list[0].problem.place, "limit"));
     case_now += (int64_t)LAX_KNOWN_S * 1000 - 1000;
-    finds(t, "u/d", 1, limit, true); /* does not lengthen it */
+    finds(t, "u/d", 1, limit); /* does not lengthen it */
     assert_true(knows(t, SCHEMA, limit));
     case_now += 1000;
     assert_false(knows(t, SCHEMA, limit));
@@ -68,13 +73,17 @@ static void it_is_known_for_thirty_days(void **state)
     learn(t);
 }
 
-static void it_is_forgotten_when_the_server_refuses(void **state)
+static void an_operator_makes_it_forgotten(void **state)
 {
     struct ledger_case *t = *state;
     learn(t);
-    finds(t, "u/d", 1, limit, false);
+    ledger_lax_forget(t->ledger, STR_LIT("find_rows"), STR_LIT("other"));
+    assert_true(knows(t, SCHEMA, limit));
+    ledger_lax_forget(t->ledger, STR_LIT("find_rows"), STR_LIT("limit"));
     assert_false(knows(t, SCHEMA, limit));
-    finds(t, "u/d", 1, limit, false); /* nothing to forget */
+    learn(t);
+    ledger_lax_forget(t->ledger, STR_LIT("find_rows"), STR_NONE);
+    assert_false(knows(t, SCHEMA, limit));
 }
 
 static void a_path_that_is_too_long_is_not_learnt(void **state)
@@ -82,9 +91,9 @@ static void a_path_that_is_too_long_is_not_learnt(void **state)
     struct ledger_case *t = *state;
     char path[LAX_PATH_BYTES + 2];
     memset(path, 'a', sizeof(path));
-    struct ledger_problem problem = {{path, sizeof(path)}, STR("missing")};
+    struct ledger_problem problem = {.place = {path, sizeof(path)}, .code = STR("missing")};
     for (int i = 0; i < 3; i++)
-        finds(t, i == 0 ? "u/a" : i == 1 ? "u/b" : "u/c", 1, problem, true);
+        finds(t, i == 0 ? "u/a" : i == 1 ? "u/b" : "u/c", 1, problem);
     assert_false(knows(t, SCHEMA, problem));
 }
 
@@ -103,13 +112,8 @@ static void the_record_is_bounded_and_decodes_to_itself(void **state)
     struct buf bytes = {0}, again = {0};
     struct record_coder to = {.out = &bytes}, back_to = {.out = &again};
     for (unsigned i = 1; i <= LAX_ENTRIES_MAX + 5; i++) {
-        struct lax_finding f = {.schema = i,
-                                .session = i,
-                                .user = 1,
-                                .tool = STR("t"),
-                                .path = STR("pp"),
-                                .code = STR("ccc"),
-                                .accepted = true};
+        struct lax_finding f = {
+            .schema = i, .session = i, .user = 1, .tool = STR("t"), .path = STR("pp"), .code = STR("ccc")};
         assert_true(lax_table_apply(&table, &f, 1000 + i, arena));
         assert_false(lax_table_apply(&table, &f, 2000 + i, arena));
     }
@@ -139,9 +143,9 @@ static void the_record_is_bounded_and_decodes_to_itself(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST_CASE(two_users_are_needed_where_there_are_two),
+        TEST_CASE(two_users_are_needed_unless_there_is_one),
         TEST_CASE(it_is_known_for_thirty_days),
-        TEST_CASE(it_is_forgotten_when_the_server_refuses),
+        TEST_CASE(an_operator_makes_it_forgotten),
         TEST_CASE(a_path_that_is_too_long_is_not_learnt),
         cmocka_unit_test(the_record_is_bounded_and_decodes_to_itself),
     };

@@ -102,6 +102,7 @@ static size_t problems_field(lua_State *L, int at, struct ledger_problem *out)
             lua_rawgeti(L, list, (int)count + 1);
             out[count] = (struct ledger_problem){.path = text_field(L, list + 1, "path"),
                                                  .code = text_field(L, list + 1, "code")};
+            out[count].place = out[count].path;
             lua_pop(L, 1);
         }
     }
@@ -399,7 +400,7 @@ static int bridge_settle(lua_State *L)
         .gives_ids = ids,
         .gives_id_count = hashes_field(L, 1, "gives_ids", ids),
         .facts = fact.len ? &facts : NULL,
-        .arguments_refused = flag_field(L, 1, "arguments_refused"),
+        .refused = number_field(L, 1, "refused"),
         .under_way = flag_field(L, 1, "under_way"),
         .cost_told = flag_field(L, 1, "cost_told"),
         .cost = number_field(L, 1, "cost"),

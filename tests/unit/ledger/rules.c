@@ -349,7 +349,7 @@ static void more_problems_than_are_kept_are_never_progress(void **state)
     char paths[SESSION_PROBLEMS_MAX + 1][24];
     for (size_t i = 0; i <= SESSION_PROBLEMS_MAX; i++) {
         snprintf(paths[i], sizeof(paths[i]), "p%zu", i);
-        many[i] = (struct ledger_problem){str_of(paths[i]), STR("type")};
+        many[i] = (struct ledger_problem){.path = str_of(paths[i]), .code = STR("type")};
     }
     invalid_for(t, "{1}", many, SESSION_PROBLEMS_MAX + 1);
     invalid_for(t, "{2}", many, 2);

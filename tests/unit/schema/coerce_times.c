@@ -64,7 +64,7 @@ static const struct {
     {TIME, "`2026-02-29T10:00:00`", "UTC", "invalid", 0},
     {TIME, "`2026-05-03 10:00:00`", "UTC", "invalid", 0},
     {TIME, "`2026-05-03`", "UTC", "invalid", 0},
-    {"{`type`:`string`,`format`:`time`}", "`10:00:00`", "UTC", "invalid", 0},
+    {"{`type`:`string`,`format`:`time`}", "`10:00:00`", "UTC", "`10:00:00`", 0}, /* no zone is made up */
     /* through references, lists, patterns and branches */
     {"{`properties`:{`a`:{`$ref`:`#/$defs/t`}},`$defs`:{`t`:" TIME "}}", "{`b`:1.0,`a`:" LOCAL "}", "UTC",
      "{`b`:1.0,`a`:`2026-05-03T10:00:00Z`}", 0},
