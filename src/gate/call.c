@@ -588,7 +588,6 @@ static struct ledger_call *settle_request(struct call *c, enum ledger_class clas
         /* what a refusal of the same call will quote */
         .error = failed ? str_cut(said, LEDGER_ERROR_MAX_BYTES) : STR_NONE,
         .label = str_of(error_class_info(v->class)->name),
-        .result = compared ? call_result_hash(c, compared) : hash_stable(v->quoted),
         .limits = &c->tool->limits,
         .gives_ids = ids,
         .gives_id_count = id_count,
@@ -602,8 +601,7 @@ static struct ledger_call *settle_request(struct call *c, enum ledger_class clas
     if (class == LEDGER_CLASS_OK || class == LEDGER_CLASS_PARTIAL)
         request->under_way = c->under_way =
             call_under_way(c->arena, &c->tool->limits, c->args.now, &c->result);
-    if (class == LEDGER_CLASS_TOOL_ERROR)
-        request->masked = result_mask_error(c->arena, compared, v->quoted);
+    call_compare(c, c->arena, compared, v->quoted, request);
     return request;
 }
 

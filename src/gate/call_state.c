@@ -321,6 +321,27 @@ struct hash128 call_result_hash(struct call *c, const struct json *value)
     return c->result_hash;
 }
 
+/* Times and the like make no result a new one; numbers are data of a read alone. What a write returns is not
+ * compared in runs, nor is what a poll does. */
+void call_compare(struct call *c, struct arena *arena, const struct json *value, struct str text,
+                  struct ledger_call *settle)
+{
+    const struct ledger_limits *limits = settle->limits;
+    bool failed = settle->class == LEDGER_CLASS_TOOL_ERROR;
+    bool reads = limits->effects == LEDGER_EFFECTS_READ && !failed;
+    bool compares = reads || limits->effects == LEDGER_EFFECTS_UNKNOWN;
+    bool masks = failed || (compares && !limits->polls && !limits->compare_arguments &&
+                            (!value || result_is_maskable(value)));
+    if (masks)
+        settle->masked = result_masked(arena, value, text, !reads);
+    if (masks && !reads)
+        settle->result = result_masked(arena, value, text, false);
+    else if (value)
+        settle->result = c ? call_result_hash(c, value) : json_fingerprint(arena, value, NULL, 0);
+    else
+        settle->result = hash_stable(text);
+}
+
 /* ---- replies ---- */
 
 void call_reply_check(struct json_out *out, struct call *call)

@@ -156,8 +156,7 @@ static void count_past_call(const struct past_call *past)
     };
     if (result.value) {
         const struct json *compared = result_compared(past->arena, policy, admit.limits, result.value);
-        settle.result = json_fingerprint(past->arena, compared, NULL, 0);
-        settle.masked = result_mask_error(past->arena, compared, STR_NONE);
+        call_compare(NULL, past->arena, compared, STR_NONE, &settle);
         settle.under_way =
             call_under_way(past->arena, admit.limits, json_get_text(past->entry, "args"), &result);
     }

@@ -40,7 +40,7 @@ static bool over_polls(const struct admission *a, unsigned polls)
 static unsigned judge_loop(const struct admission *a, struct verdict *verdict)
 {
     const struct ledger_limits *limits = a->ctx.limits;
-    unsigned times = a->past.run + 1, repeats = limit_count(limits->repeats);
+    unsigned times = window_times(&a->past.run), repeats = limit_count(limits->repeats);
     if (limits->polls || a->past.under_way) { /* it is meant to be asked again, with any results, and what it
                                                  asks for goes on, so that it never ends the run */
         if (over_polls(a, a->past.asked)) {
@@ -49,7 +49,7 @@ static unsigned judge_loop(const struct admission *a, struct verdict *verdict)
         }
         return times;
     }
-    if (times >= repeats || a->past.across + 1 >= limit_count(limits->across_turns))
+    if (times >= repeats || window_times(&a->past.across) >= limit_count(limits->across_turns))
         verdict->code = CODE_LOOP;
     if (a->past.held >= 2) {
         unsigned rounds = window_rounds(a->ctx.session, &a->query);
@@ -347,7 +347,7 @@ static void fill_answer(const struct admission *a, const struct verdict *verdict
     answer->may_insist = a->request->lax && !a->lax && lax_may_insist(&a->ctx, a->request);
     answer->attempt = verdict->chain.attempt;
     answer->attempts_left = verdict->chain.left;
-    answer->repeats = a->past.run;
+    answer->repeats = a->past.run.steps;
     answer->at_once = a->past.at_once;
     answer->came_of = a->past.came_of;
     answer->no_progress = session_idle_calls(session, a->request->place.agent);

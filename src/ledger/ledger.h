@@ -279,8 +279,8 @@ struct ledger_call {
     const void *of;
     struct str error;      /* of a call that failed: its text, cut at LEDGER_ERROR_MAX_BYTES; empty: none */
     struct str label;      /* the wire name for the history: "ok", "tool_error", "ask", "cancelled", … */
-    struct hash128 result; /* json_fingerprint of what came back */
-    struct hash128 masked; /* of a tool_error: of the same without times and numbers */
+    struct hash128 result; /* of what came back: what counts as the same result */
+    struct hash128 masked; /* of what counts as nearly the same, half; of a tool_error without all numbers */
     const struct hash128 *gives_ids;
     size_t gives_id_count;
     const struct json *facts; /* object, merged into the session's; NULL: none */

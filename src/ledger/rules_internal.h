@@ -105,10 +105,21 @@ struct window_query {
     bool spent_forever;          /* `spent` counts calls of earlier turns, too */
 };
 
+/* Steps in a row with one outcome. */
+struct window_run {
+    unsigned steps;
+    unsigned
+        alike; /* of these, with exactly the outcome of the newest whose outcome is known, that included */
+    unsigned nearly; /* of these, with one that differs in what is masked */
+};
+/* The length of the run if the call is made now: what differs in what is masked counts half, and the call and
+ * those of unknown outcome as well unless two were exactly alike. */
+unsigned window_times(const struct window_run *run);
+
 /* What the window says of a call. Counts are of steps, but for `held` and `transients`. */
 struct window_past {
-    enum ledger_came_of came_of; /* of the newest that was judged, in any turn */
-    unsigned run, across;        /* in a row with one outcome: in this turn; in any */
+    enum ledger_came_of came_of;   /* of the newest that was judged, in any turn */
+    struct window_run run, across; /* in this turn; in any */
     unsigned asked, polls; /* in a row with any outcome, in this turn; of these, with a changed result */
     unsigned asked_ever;   /* the same as `asked`, beyond the window and whatever time lay between */
     bool paced;     /* LEDGER_POLL_PACE_S lie between the last of them and now: then it does not count */

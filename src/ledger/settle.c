@@ -57,7 +57,8 @@ static void find_call(struct settlement *s)
     s->came = *call;
     s->came.class = settled_classes[s->request->class];
     s->came.result = call_ran(&s->came) ? rules_cut_result(s->request->result) : 0;
-    s->came.masked = s->came.class == CALL_TOOL_ERROR ? rules_cut_masked(s->request->masked) : 0;
+    s->came.masked =
+        call_ran(&s->came) && s->came.class != CALL_MISMATCH ? rules_cut_masked(s->request->masked) : 0;
     s->came.may_settle = s->came.changed = false;
 }
 
@@ -156,12 +157,13 @@ bool session_settle(struct session *session, const struct ledger_call *request, 
         if (s.came.class == CALL_INVALID)
             s.says = s.chain.exhausted ? LEDGER_REFUSE : LEDGER_REPAIR;
     }
-    unsigned row = s.came.masked ? 1 + window_same_failure(s.ctx.session, &s.query, s.came.masked) : 0;
+    bool failed = s.came.class == CALL_TOOL_ERROR && s.came.masked;
+    unsigned row = failed ? 1 + window_same_failure(s.ctx.session, &s.query, s.came.masked) : 0;
     settled->error = OK;
     settled->says = s.says;
     settled->unchanged = s.unchanged;
     settled->lax_learnt = s.lax_learnt;
-    settled->repeats = s.past.run + 1;
+    settled->repeats = s.past.run.steps + 1;
     settled->asked = s.past.asked_ever + 1;
     settled->no_progress = session_idle_calls(s.ctx.session, s.came.agent);
     settled->same_failure = row;

@@ -23,6 +23,13 @@ static uint64_t outcome_of(const struct session_call *call)
     return 0;
 }
 
+/* The same without what is masked; 0: not known. */
+static uint64_t nearly_of(const struct session_call *call)
+{
+    return call_ran(call) && call->masked ? (uint64_t)call->masked << 1 | (call->class == CALL_TOOL_ERROR)
+                                          : 0;
+}
+
 static bool is_same_call(const struct session_call *call, const struct window_query *query)
 {
     return call->tool == query->call->tool && call->arguments == query->call->arguments;
@@ -189,20 +196,21 @@ struct row {
     struct window_past *past;
     struct session_spent call; /* what is known of it: what re-arms it depends on that */
     bool goes_on;
-    bool armed;      /* nothing re-armed the call since */
-    bool same;       /* all outcomes so far are alike */
-    bool failing;    /* only transient failures so far */
-    bool last_known; /* what came of it last, in this turn */
-    uint64_t outcome, failure;
-    int step;         /* last one that was counted in the row */
-    uint32_t newer_s; /* when that was */
-    bool lately;      /* no pause of LEDGER_ACROSS_WITHIN_MS so far */
-    bool alike;       /* it failed with one error, and no write succeeded between */
-    bool apart;       /* another call of the step came since */
-    int own_step;     /* last one that holds the call */
-    int spent_step;   /* last one that was counted as spent */
-    int other_step;   /* of another call that was let run since; STEP_NONE */
-    int refused_step; /* of another call that was not; STEP_NONE, STEP_MIXED: several */
+    bool armed;                        /* nothing re-armed the call since */
+    bool same;                         /* all outcomes so far are alike */
+    bool nearly;                       /* the last one is but for what is masked */
+    bool failing;                      /* only transient failures so far */
+    bool last_known;                   /* what came of it last, in this turn */
+    uint64_t outcome, masked, failure; /* of the newest whose outcome is known */
+    int step;                          /* last one that was counted in the row */
+    uint32_t newer_s;                  /* when that was */
+    bool lately;                       /* no pause of LEDGER_ACROSS_WITHIN_MS so far */
+    bool alike;                        /* it failed with one error, and no write succeeded between */
+    bool apart;                        /* another call of the step came since */
+    int own_step;                      /* last one that holds the call */
+    int spent_step;                    /* last one that was counted as spent */
+    int other_step;                    /* of another call that was let run since; STEP_NONE */
+    int refused_step;                  /* of another call that was not; STEP_NONE, STEP_MIXED: several */
 };
 
 /* Whether any other call is alike, wherever it stands: mostly none is. */
@@ -327,6 +335,20 @@ static void see_budget(struct row *row, const struct session_call *call, bool th
                    (call->class == CALL_UNKNOWN && call->effects == LEDGER_EFFECTS_DESTRUCTIVE));
 }
 
+static void count_in_run(struct window_run *run, const struct row *row, bool known)
+{
+    run->steps++;
+    run->nearly += row->nearly;
+    run->alike += known && !row->nearly;
+}
+
+unsigned window_times(const struct window_run *run)
+{
+    if (!run->nearly)
+        return run->steps + 1;
+    return run->alike <= 1 ? (run->steps + 1) / 2 : run->steps + 1 - (run->nearly + 1) / 2;
+}
+
 static void count_step(struct row *row, const struct session_call *call, bool this_turn)
 {
     struct window_past *past = row->past;
@@ -336,10 +358,13 @@ static void count_step(struct row *row, const struct session_call *call, bool th
     bool paced = row->newer_s >= call->second + LEDGER_POLL_PACE_S; /* the call after this one */
     row->lately = row->lately && row->newer_s <= call->second + LEDGER_ACROSS_WITHIN_MS / 1000;
     row->newer_s = call->second;
-    past->across += row->same && row->lately;
+    bool known = outcome_of(call) && !row->query->any_outcome;
+    if (row->same && row->lately)
+        count_in_run(&past->across, row, known);
     if (!this_turn)
         return;
-    past->run += row->same;
+    if (row->same)
+        count_in_run(&past->run, row, known);
     past->polls += call->changed && call->class <= CALL_PARTIAL;
     if (!past->asked)
         past->paced = paced;
@@ -377,8 +402,13 @@ static void see_same(struct row *row, const struct session_call *call, bool this
     uint64_t outcome = row->query->any_outcome ? 0 : outcome_of(call);
     if (this_turn && !row->past->asked_ever)
         row->past->asked_ever = call_asked(call);
-    row->same = row->same && (!outcome || !row->outcome || row->outcome == outcome);
-    row->outcome = row->outcome ? row->outcome : outcome;
+    bool alike = !outcome || !row->outcome || row->outcome == outcome;
+    row->nearly = !alike && row->masked && nearly_of(call) == row->masked;
+    row->same = row->same && (alike || row->nearly);
+    if (!row->outcome) {
+        row->outcome = outcome;
+        row->masked = nearly_of(call);
+    }
     if (call->class == CALL_DENIED && call->code == CODE_POLL_BUDGET && !row->query->any_outcome)
         row->same = false; /* what was under way then may have ended since */
     if (call->class != CALL_DENIED || call->code != CODE_TOO_SOON) /* that counts nowhere */
@@ -425,7 +455,8 @@ void window_look(const struct session *session, const struct window_query *query
         .failing = true,
         .alike = true,
         .outcome = outcome_of(query->call),
-        .failure = query->call->masked,
+        .masked = nearly_of(query->call),
+        .failure = query->call->class == CALL_TOOL_ERROR ? query->call->masked : 0,
         .step = query->call->step,
         .newer_s = query->now_s,
         .lately = true,
@@ -452,7 +483,7 @@ void window_look(const struct session *session, const struct window_query *query
 struct lap {
     struct {
         uint32_t tool;
-        uint64_t arguments, outcome;
+        uint64_t arguments, outcome, masked;
     } calls[CYCLE_MAX];
     unsigned last; /* index of the oldest */
 };
@@ -467,7 +498,7 @@ static void read_lap(const struct session *session, const struct window_query *q
     lap->last = 0;
     lap->calls[0].tool = tool;
     lap->calls[0].arguments = arguments;
-    lap->calls[0].outcome = 0;
+    lap->calls[0].outcome = lap->calls[0].masked = 0;
     for (unsigned i = query->older; i-- > 0 && lap->last < CYCLE_MAX - 1;) {
         const struct session_call *call = call_at(session, i);
         if (call->turn != query->call->turn || call->class == CALL_BOUNDARY)
@@ -480,6 +511,7 @@ static void read_lap(const struct session *session, const struct window_query *q
             lap->calls[lap->last].tool = call->tool;
             lap->calls[lap->last].arguments = call->arguments;
             lap->calls[lap->last].outcome = effects_change(call->effects) ? 0 : outcome_of(call);
+            lap->calls[lap->last].masked = nearly_of(call);
         }
         tool = call->tool;
         arguments = call->arguments;
@@ -498,6 +530,11 @@ static bool lap_alike(const struct lap *lap, unsigned a, unsigned b)
     return lap_same_call(lap, a, b) && (x == y || !x || !y);
 }
 
+static bool lap_nearly(const struct lap *lap, unsigned a, unsigned b)
+{
+    return lap_same_call(lap, a, b) && lap->calls[a].masked && lap->calls[a].masked == lap->calls[b].masked;
+}
+
 unsigned window_rounds(const struct session *session, const struct window_query *query)
 {
     struct lap lap;
@@ -505,10 +542,18 @@ unsigned window_rounds(const struct session *session, const struct window_query 
     read_lap(session, query, &lap);
     for (unsigned period = 2; period <= PERIOD_MAX; period++) {
         bool is_mixed = false; /* else it is a run */
-        unsigned i = 0;
-        for (; i + period <= lap.last && lap_alike(&lap, i, i + period); i++)
+        unsigned alike = 0, i = 0;
+        for (; i + period <= lap.last; i++) {
+            bool same = lap_alike(&lap, i, i + period);
+            if (!same && !lap_nearly(&lap, i, i + period))
+                break;
+            alike += same && alike == i;
             is_mixed |= !lap_same_call(&lap, i, 0);
-        unsigned rounds = (i + period) / period;
+        }
+        /* rounds that are only nearly alike count half */
+        unsigned rounds = (alike + period) / period, nearly = (i + period) / period / 2;
+        if (alike < i && nearly > rounds)
+            rounds = nearly;
         if (is_mixed && rounds >= 3 && rounds > most)
             most = rounds;
     }
@@ -533,7 +578,7 @@ bool session_find_loop(const struct session *session, struct session_loop *loop)
     bool denied =
         last->class == CALL_DENIED && (code == CODE_LOOP || code == CODE_CYCLE || code == CODE_SAME_CALL ||
                                        code == CODE_SAME_FAILURE || code == CODE_POLL_BUDGET);
-    *loop = (struct session_loop){last->tool, past.run + 1, denied ? last->code : CODE_NONE};
+    *loop = (struct session_loop){last->tool, past.run.steps + 1, denied ? last->code : CODE_NONE};
     if (loop->code == CODE_CYCLE)
         loop->times = window_rounds(session, &query);
     bool is_poll = call_ran(last) && last->under_way;

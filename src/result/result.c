@@ -502,6 +502,13 @@ static void put_token(struct buf *out, struct str token, bool digits)
 
 void result_mask_text(struct buf *out, struct str text, bool digits)
 {
+    size_t first = 0; /* most texts have no digit, and then nothing to mask */
+    while (first < text.len && (text.at[first] < '0' || text.at[first] > '9'))
+        first++;
+    if (first == text.len) {
+        buf_str(out, text);
+        return;
+    }
     for (size_t i = 0; i < text.len;) {
         size_t end = i;
         while (end < text.len &&
@@ -526,10 +533,12 @@ static bool names_time(struct str name)
     /* "createdAt", "created_at" and "at"; "flat" does not name a time */
     bool found = str_is(name, "at") || str_is(name, "ts") || ends_ignoring_case(name, STR_LIT("_at")) ||
                  (name.len > 2 && name.at[name.len - 2] == 'A' && name.at[name.len - 1] == 't');
-    for (size_t i = 0; i < sizeof(beginnings) / sizeof(beginnings[0]); i++)
+    bool may_begin = name.len && strchr("tTeEdDnN", name.at[0]);
+    bool may_end = name.len && strchr("sSdDpP", name.at[name.len - 1]);
+    for (size_t i = 0; may_begin && i < sizeof(beginnings) / sizeof(beginnings[0]); i++)
         found |=
             name.len >= beginnings[i].len && strncasecmp(name.at, beginnings[i].at, beginnings[i].len) == 0;
-    for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++)
+    for (size_t i = 0; may_end && i < sizeof(ends) / sizeof(ends[0]); i++)
         found |= ends_ignoring_case(name, ends[i]);
     return found;
 }
@@ -580,13 +589,28 @@ void result_mask_write(struct buf *out, struct arena *scratch, const struct json
     }
 }
 
-struct hash128 result_mask_error(struct arena *arena, const struct json *result, struct str text)
+/* Of its strings, or of the text that it was parsed from. */
+static size_t bytes_of(const struct json *value)
+{
+    bool holds = value->type == JSON_ARRAY || value->type == JSON_OBJECT;
+    size_t bytes = value->raw_len ? value->raw_len : holds ? 0 : value->len;
+    for (uint32_t i = 0; holds && !value->raw_len && i < value->len && bytes <= RESULT_MASK_MAX_BYTES; i++)
+        bytes += 1 + bytes_of(json_child(value, i));
+    return bytes;
+}
+
+bool result_is_maskable(const struct json *value)
+{
+    return bytes_of(value) <= RESULT_MASK_MAX_BYTES;
+}
+
+struct hash128 result_masked(struct arena *arena, const struct json *value, struct str text, bool digits)
 {
     struct buf masked = buf_in(arena);
-    if (result)
-        result_mask_write(&masked, arena, result, true);
+    if (value)
+        result_mask_write(&masked, arena, value, digits);
     else
-        result_mask_text(&masked, text, true);
+        result_mask_text(&masked, text, digits);
     return masked.len ? hash_stable(buf_view(&masked)) : (struct hash128){0};
 }
 

@@ -107,9 +107,12 @@ void result_mask_text(struct buf *out, struct str text, bool digits);
  * JSON. `scratch` is for that. */
 void result_mask_write(struct buf *out, struct arena *scratch, const struct json *result, bool digits);
 
-/* The hash that two errors share if they say the same: of the result, or without one (NULL) of the text.
+/* The hash that two results share if they say the same: of the value, or without one (NULL) of the text.
  * {0, 0}: there is neither. */
-struct hash128 result_mask_error(struct arena *arena, const struct json *result, struct str text);
+struct hash128 result_masked(struct arena *arena, const struct json *value, struct str text, bool digits);
+
+#define RESULT_MASK_MAX_BYTES 65536u /* a larger result is compared as it is */
+bool result_is_maskable(const struct json *value);
 
 /* The value without members that hold an id or a time, and with those in texts replaced by "#"; the value
  * itself if it has none. A tool of unknown effects may write, and a repeated write makes the same thing again

@@ -361,6 +361,13 @@ local function outcome(call)
   return nil
 end
 
+-- "Same but for the first list: reads at half weight. Same but for other digits: unknown tools at half weight": the gate says
+-- what is left of a result without them. nil: nothing is known.
+local function nearly(call)
+  if not ran(call) or call.class == "schema_mismatch" or call.masked == "" then return nil end
+  return (call.class == "tool_error" and "failed " or "") .. call.masked
+end
+
 -- "Results of writes are not compared": nothing of such a call is but its arguments.
 local function outcome_in_cycle(call)
   if writes(call) then return nil end
@@ -397,9 +404,9 @@ end
 -- "Identical (tool, canonical arguments) in a row with an identical result", in steps: a step without this call ends the
 -- row. "Any other admitted call ends the run of refusals": calls that were not admitted do not. `any`: with any results.
 local function run_steps(ask, calls, from, any)
-  local row, known, gap = {}, nil, false
+  local row, how, known, gap = {}, {}, nil, false -- how: by step, whether its outcome is that of the newest known
   any = any or ignores_results(ask)
-  if ask.class then known = outcome(ask) end
+  if ask.class and outcome(ask) then known = ask end
   local counted = {}
   for _, call in ipairs(calls) do
     -- The call's own transient failures do not count; another call's transient failure still interrupts the row.
@@ -413,15 +420,17 @@ local function run_steps(ask, calls, from, any)
       local call = step[n]
       if same_call(call, ask) then
         -- "Only a row of refusals": the last one before the other call was refused.
-        if not newest and gap and not call.denied then return row end
-        if call.code == "poll_budget" and not any then return row end -- what was under way then may have ended since
-        local result = outcome(call)
-        if result and known and result ~= known then
-          if not any then return row end
-          if ignores_results(ask) then meet "results ignored" end
+        if not newest and gap and not call.denied then return row, how end
+        if call.code == "poll_budget" and not any then return row, how end -- what was under way then may have ended since
+        local result, like = outcome(call), nil
+        if result and not any then
+          like = (not known or result == outcome(known)) and "same" or nearly(call) and nearly(call) == nearly(known) and "nearly"
+          if not like then return row, how end
+        elseif result and known and result ~= outcome(known) and ignores_results(ask) then
+          meet "results ignored"
         end
-        known, newest = known or result, call
-        if call.code ~= "too_soon" then row[step.name] = row[step.name] or call.at end -- "that uses nothing up"
+        known, newest = known or result and call, call
+        if call.code ~= "too_soon" and not row[step.name] then row[step.name], how[step.name] = call.at, like end
       elseif admitted(call) then
         other = true
       end
@@ -433,7 +442,19 @@ local function run_steps(ask, calls, from, any)
       gap = true
     end
   end
-  return row
+  return row, how
+end
+
+-- How often the call would be made in a row: nearly the same counts half, and so does everything else unless two were the same.
+local function weighed(row, how)
+  local steps, alike, half = 0, 0, 0
+  for name in pairs(row) do
+    steps = steps + 1
+    if how[name] == "same" then alike = alike + 1 elseif how[name] == "nearly" then half = half + 1 end
+  end
+  if half == 0 then return steps + 1 end
+  meet "results nearly alike"
+  return math.floor(alike <= 1 and (steps + 1) / 2 or steps + 1 - half / 2)
 end
 
 local function repeats(session, ask)
@@ -444,7 +465,9 @@ end
 
 -- "The 2nd passes, the 3rd and 4th are refused before they run, the 5th and later are halt."
 local function loop_run(session, ask)
-  local length = repeats(session, ask) + 1
+  local row, how = run_steps(ask, of_turn(session), re_armed_at(session, ask))
+  row[session.turn .. "." .. ask.step] = nil
+  local length = weighed(row, how)
   if length >= ask.limits.halt + (ask.patience or 0) then return "halt", "loop" end
   if length >= ask.limits.repeats then return "refuse", "loop" end
 end
@@ -454,16 +477,16 @@ local function second_of(ms) return math.floor(ms / 1000) end
 -- "A new user turn starts the run anew, but loop.across_turns (5) still ends what goes on turn after turn." "Between other
 -- turns calls count only within loop.across_within (10 minutes, by the ledger's clock)."
 local function loop_across_turns(session, ask)
-  local steps = run_steps(ask, session.calls, re_armed_at(session, ask))
+  local steps, how = run_steps(ask, session.calls, re_armed_at(session, ask))
   steps[session.turn .. "." .. ask.step] = nil
-  local times, count = {}, 0
-  for _, at in pairs(steps) do times[#times + 1] = second_of(at) end
-  table.sort(times, function(a, b) return a > b end)
-  for i, at in ipairs(times) do
-    if (times[i - 1] or second_of(ask.at)) - at > 600 then break end
-    count = i
+  local names, lately, newer = {}, {}, second_of(ask.at)
+  for name in pairs(steps) do names[#names + 1] = name end
+  table.sort(names, function(a, b) return steps[a] > steps[b] end)
+  for _, name in ipairs(names) do
+    if newer - second_of(steps[name]) > 600 then break end
+    lately[name], newer = steps[name], second_of(steps[name])
   end
-  if count + 1 >= ask.limits.across_turns then return "refuse", "loop" end
+  if weighed(lately, how) >= ask.limits.across_turns then return "refuse", "loop" end
 end
 
 -- "Cycles of 2-5 calls repeated three times with the same results (A B A B A B) are loops too." Refused calls continue
@@ -480,16 +503,22 @@ local function rounds(session, ask)
   local function alike(a, b)
     local one, other = outcome_in_cycle(a), outcome_in_cycle(b)
     if same_call(a, b) and writes(a) and outcome(a) ~= outcome(b) then meet "results of writes in a cycle" end
-    return same_call(a, b) and (a == ask or not one or not other or one == other)
+    if not same_call(a, b) then return nil end
+    if a == ask or not one or not other or one == other then return "same" end
+    return nearly(a) and nearly(a) == nearly(b) and "nearly"
   end
   local most = 1
   for period = 2, 5 do
-    local length, mixed = period, false
-    while #row - length >= 1 and length < 5 * 5 and alike(row[#row - length + period], row[#row - length]) do
+    local length, same, mixed = period, period, false
+    while #row - length >= 1 and length < 5 * 5 do
+      local like = alike(row[#row - length + period], row[#row - length])
+      if not like then break end
       mixed = mixed or not same_call(row[#row - length], ask)
-      length = length + 1
+      length, same = length + 1, like == "same" and same == length and same + 1 or same
     end
-    if mixed and length >= 3 * period then most = math.max(most, math.floor(length / period)) end
+    local count = math.floor(same / period)
+    if same < length then count = math.max(count, math.floor(math.floor(length / period) / 2)) end -- half, as in a run
+    if mixed and count >= 3 then most = math.max(most, count) end
   end
   return most
 end
@@ -506,7 +535,9 @@ local function loop(session, ask)
   local says, code = loop_run(session, ask)
   if not says then says, code = loop_across_turns(session, ask) end
   local also, cycling, _, _, round = cycle(session, ask)
-  if cycling and round > repeats(session, ask) + 1 then return also, cycling end
+  local row, how = run_steps(ask, of_turn(session), re_armed_at(session, ask))
+  row[session.turn .. "." .. ask.step] = nil
+  if cycling and round > weighed(row, how) then return also, cycling end
   return says, code
 end
 

@@ -145,7 +145,7 @@ local function choose(session)
     local failing = now_and_then(3) and one_of(tools)
     for i = 1, changing and 1 or 1 + chance(6) do
       session.row[i] = { tool = one_of(tools), args = one_of { "a", "b" },
-                         result = changing and "fresh" or one_of { "r", "r", "q", "fresh" }, under_way = now_and_then(4) }
+                         result = changing and "fresh" or one_of { "r", "r", "q", "fresh", "clock" }, under_way = now_and_then(4) }
       if failing and not now_and_then(4) then
         session.row[i] = { tool = failing, args = one_of { "a", "b", "c", "d", "e", "f" }, fails = true }
       end
@@ -263,7 +263,9 @@ function MAKE.settle(session, admitted)
   op.under_way = (op.class == "ok" or op.class == "partial") and op.under_way and not now_and_then(8)
   op.label = ({ released = one_of { "cancelled", "ask" }, invalid = "invalid_arguments", fabricated = "fabricated_id",
                 refused = "policy_error", garbage = "semantic_garbage", partial = "partial_data" })[op.class] or op.class
-  op.result = op.wish == "fresh" and "r" .. op.admission or op.wish or one_of { "r", "r", "r", "q" }
+  op.result = op.wish or one_of { "r", "r", "r", "q", "at 1", "at 2" }
+  if op.wish == "fresh" then op.result = "r" .. tostring(op.admission):gsub("%d", function(d) return string.char(97 + d) end) end
+  if op.wish == "clock" then op.result = "at " .. op.admission end
   if op.class == "tool_error" and now_and_then(20) then op.result = "" end
   op.refused = op.class == "tool_error" and now_and_then(2) and chance(8) - 1 or 0
   op.fact = now_and_then(6) and "fact" .. chance(5) or ""
@@ -599,7 +601,7 @@ local MEETS = {
   { 20, "a shell re-arms no write" }, { 100, "orphan" }, { 100, "admitted again" }, { 100, "settled again" },
   { 100, "peek history" }, { 100, "peek facts" }, { 100, "reset tool" }, { 10, "reset session" }, { 50, "late turn" },
   { 20, "advised loop" }, { 20, "a budget spent at once" }, { 20, "no adjacent duplicate" }, { 20, "a hard budget" },
-  { 2, "the 12th failure alike" }, { 100, "a poll by result" }, { 20, "a poll that has waited" },
+  { 2, "the 12th failure alike" }, { 100, "a poll by result" }, { 100, "results nearly alike" }, { 20, "a poll that has waited" },
   { 20, "progress that counts" }, { 20, "re-arms a hinted tool" }, { 20, "a shell re-arms an edit" },
   { 200, "lax, insists" }, { 100, "lax, at once" }, { 20, "insisted in vain" }, { 50, "learnt" },
   { 5, "17th problem asked about" }, { 5, "halt retry_budget_exceeded" },

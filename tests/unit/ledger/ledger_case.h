@@ -91,7 +91,7 @@ static inline void case_settle_as(struct ledger_case *t, const char *tool, const
         .class = class,
         .label = class == LEDGER_CLASS_OK ? STR_LIT("ok") : STR_LIT("tool_error"),
         .result = result ? case_hash(result) : (struct hash128){0, 0},
-        .masked = result_mask_error(t->arena, NULL, str_of(result ? result : "")),
+        .masked = result_masked(t->arena, NULL, str_of(result ? result : ""), true),
         .limits = &t->limits,
     };
     assert_int_equal(ledger_settle(t->ledger, &request, t->arena, &t->settled, NULL, NULL), LEDGER_DONE);

@@ -395,7 +395,7 @@ static int bridge_settle(lua_State *L)
         .class = (enum ledger_class)option_field(L, 1, "class", class_words, LEDGER_CLASS_COUNT),
         .label = text_field(L, 1, "label"),
         .result = hash_field(L, 1, "result"),
-        .masked = result_mask_error(bridge.arena, NULL, text_field(L, 1, "result")),
+        .masked = result_masked(bridge.arena, NULL, text_field(L, 1, "result"), true),
         .limits = &limits,
         .gives_ids = ids,
         .gives_id_count = hashes_field(L, 1, "gives_ids", ids),

@@ -23,7 +23,8 @@ struct rules_case {
     int64_t now_ms;
     uint64_t admission; /* the last one */
     char tool[32], arguments[32];
-    bool under_way; /* what the next results say */
+    bool under_way;     /* what the next results say */
+    const char *masked; /* what is left of them; NULL: not known */
     struct ledger_answer answer;
     struct ledger_settled settled;
     struct session_changes changes; /* of the last request */
@@ -110,7 +111,7 @@ static bool settle_admission(struct rules_case *t, uint64_t admission, enum ledg
         .class = class,
         .label = class == LEDGER_CLASS_OK ? STR_LIT("ok") : STR_LIT("tool_error"),
         .result = hash(result),
-        .masked = hash(class == LEDGER_CLASS_TOOL_ERROR ? result : ""),
+        .masked = hash(class == LEDGER_CLASS_TOOL_ERROR ? result : t->masked),
         .limits = &t->limits,
         .under_way = t->under_way,
     };
@@ -579,6 +580,44 @@ static void compare_arguments_ignores_results_of_any_tool(void **state)
     runs(t, "get", "{1}", "r");
     runs(t, "get", "{1}", "q");
     assert_string_equal(asks(t, "get", "{1}"), "refuse loop");
+}
+
+/* Results that differ in what is masked count half; two that do not differ at all make the others whole. */
+static void results_nearly_alike_count_half(void **state)
+{
+    struct rules_case *t = *state;
+    char result[24];
+    effects(t, LEDGER_EFFECTS_READ, 5);
+    t->masked = "r at #";
+    for (int i = 0; i < 5; i++) {
+        snprintf(result, sizeof(result), "r at %d", i);
+        runs(t, "get", "{1}", result);
+        assert_false(t->settled.unchanged);
+    }
+    for (int i = 0; i < 4; i++)
+        assert_string_equal(asks(t, "get", "{1}"), "refuse loop");
+    assert_string_equal(asks(t, "get", "{1}"), "halt loop");
+    for (int i = 0; i < 3; i++)
+        runs(t, "get", "{2}", i == 0 ? "r at 1" : "r at 2");
+    assert_string_equal(asks(t, "get", "{2}"), "refuse loop");
+    runs(t, "get", "{3}", "r at 1");
+    t->masked = "s at #"; /* a new one */
+    for (int i = 0; i < 5; i++) {
+        snprintf(result, sizeof(result), "s at %d", i);
+        runs(t, "get", "{3}", result);
+    }
+    assert_string_equal(asks(t, "get", "{3}"), "refuse loop");
+}
+
+static void an_error_and_a_result_are_never_nearly_alike(void **state)
+{
+    struct rules_case *t = *state;
+    effects(t, LEDGER_EFFECTS_READ, LEDGER_UNLIMITED);
+    t->masked = "n";
+    for (int i = 0; i < 8; i++) {
+        runs(t, "get", "{1}", i % 2 ? "k" : "m");
+        runs_as(t, "get", "{1}", LEDGER_CLASS_TOOL_ERROR, "n");
+    }
 }
 
 static void new_results_end_with_the_poll_budget(void **state)
@@ -1386,6 +1425,8 @@ int main(void)
         STORY(a_new_result_excuses_a_read),
         STORY(a_new_result_excuses_no_write),
         STORY(compare_arguments_ignores_results_of_any_tool),
+        STORY(results_nearly_alike_count_half),
+        STORY(an_error_and_a_result_are_never_nearly_alike),
         STORY(new_results_end_with_the_poll_budget),
         STORY(a_schema_mismatch_is_not_repeated_in_its_turn),
         STORY(transient_failures_have_their_own_budget),
