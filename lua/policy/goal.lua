@@ -32,32 +32,70 @@ end
 
 -- ---- wants_all -----------------------------------------------------------------------------------------------
 
-local EVERYTHING = set_of "all every each everyone everybody everything entire entirety whole"
-
--- Phrases with such a word that do not ask for everything. <when>: a time that recurs; <count>: a number.
-local IDIOMS = {
-  "at all", "after all", "above all", "first of all", "best of all", "most of all", "worst of all", "least of all",
-  "last of all", "all right", "all of a sudden", "all in all", "once and for all", "by all means", "all along",
-  "all over again", "all the same", "all the more", "all the better", "all the best", "all the time", "all the way",
-  "all too", "all set", "all good", "all ok", "all okay", "all fine", "all clear", "all done", "all about", "all day",
-  "all night", "all morning", "all afternoon", "all evening", "all day long", "all i need", "all i want", "all i know",
-  "all we need", "all we want", "that's all", "that is all", "that will be all", "this is all", "you all", "we all",
-  "hi all", "hello all", "hey all", "dear all", "thanks all", "morning all", "hi everyone", "hello everyone",
-  "hey everyone", "dear everyone", "thanks everyone", "morning everyone", "hi everybody", "hello everybody",
-  "hey everybody", "each other", "every other", "every so often", "every now and then", "every time", "each time",
-  "every <when>", "each <when>", "every <count>", "as a whole", "on the whole", "whole number", "whole numbers",
-  "whole wheat", "whole grain", "whole milk", "everything ok", "everything okay", "everything fine", "everything good",
-  "everything alright", "thanks for everything", "all together", "all told", "all alone", "is that all",
-  "every once in a while", "a whole lot", "a whole new", "the whole point",
+-- What asks for everything, by language. `whole`: only before one of `sets`, for "the whole document" is about one thing.
+-- `idioms`: phrases with such a word that do not ask for everything. <when>: a time that recurs; <count>: a number.
+local LANGUAGES = {
+  { every = "all every each everyone everybody everything entirety", whole = "whole entire",
+    sets = [[list lists set history team inbox catalog catalogue database collection table archive log backlog group class
+             company family lot folder directory fleet crew staff department board queue portfolio batch series bunch]],
+    nots = "not no never without none nor neither cannot hardly",
+    idioms = {
+      "at all", "after all", "above all", "first of all", "best of all", "most of all", "worst of all", "least of all",
+      "last of all", "all right", "all of a sudden", "all in all", "once and for all", "by all means", "all along",
+      "all over again", "all the same", "all the more", "all the better", "all the best", "all the time", "all the way",
+      "all too", "all set", "all good", "all ok", "all okay", "all fine", "all clear", "all done", "all about", "all day",
+      "all night", "all morning", "all afternoon", "all evening", "all day long", "all i need", "all i want", "all i know",
+      "all we need", "all we want", "that's all", "that is all", "that will be all", "this is all", "you all", "we all",
+      "hi all", "hello all", "hey all", "dear all", "thanks all", "morning all", "hi everyone", "hello everyone",
+      "hey everyone", "dear everyone", "thanks everyone", "morning everyone", "hi everybody", "hello everybody",
+      "hey everybody", "each other", "every other", "every so often", "every now and then", "every time", "each time",
+      "every <when>", "each <when>", "every <count>", "as a whole", "on the whole", "whole number", "whole numbers",
+      "whole wheat", "whole grain", "whole milk", "everything ok", "everything okay", "everything fine", "everything good",
+      "everything alright", "thanks for everything", "all together", "all told", "all alone", "is that all",
+      "every once in a while", "a whole lot", "a whole new", "the whole point",
+    } },
+  { every = "alle alles allen aller jede jeder jedes jeden jedem sämtliche sämtlichen sämtlicher",
+    whole = "ganze ganzen gesamte gesamten",
+    sets = "liste team abteilung sammlung tabelle datenbank gruppe ordner verlauf posteingang",
+    nots = "nicht kein keine keinen keiner ohne nie niemals",
+    idioms = { "vor allem", "alles klar", "alles gut", "alles gute", "alles in ordnung", "alles in allem", "ein für alle mal",
+               "hallo alle", "danke für alles", "danke alle", "das ist alles", "das wäre alles", "alle <count>", "jeden <when>",
+               "jede <when>", "jedes <when>", "jedes mal", "auf jeden fall", "in jedem fall", "aller art", "alle zusammen" } },
+  { every = "todos todas", whole = "toda", sets = "lista base tabla colección carpeta historia",
+    nots = "no sin nunca ningún ninguna tampoco",
+    idioms = { "hola a todos", "gracias a todos", "buenos días a todos", "todos los <when>", "todas las <when>",
+               "de todas formas", "de todos modos", "todas formas" },
+    phrases = { "todo lo", "todo el mundo", "cada uno", "cada una" } },
+  { every = "tous toutes chacun chacune", whole = "toute", sets = "liste équipe base table collection histoire",
+    nots = "ne pas sans jamais aucun aucune",
+    idioms = { "bonjour à tous", "merci à tous", "salut à tous", "tous les <when>", "toutes les <when>", "toutes les <count>",
+               "tous les <count>", "en tous cas" }, phrases = { "tout le monde", "tout ce" } },
 }
+
+-- Chinese has no spaces: looked for as they are. `nots` stand before them, `but` are longer words with other meanings.
+local CHINESE = { every = { "所有", "全部", "每个", "每一个", "一切", "全体" }, nots = { "不", "不是", "不要", "不用", "别", "并非", "没有" },
+                  but = { "所有权", "所有者", "每个月", "每个星期", "每个小时" } }
+
+local EVERYTHING, WHOLE, SETS, IDIOMS, NEGATIONS, PHRASES = {}, {}, {}, {}, {}, {}
+for _, language in ipairs(LANGUAGES) do
+  for into, words in pairs { [EVERYTHING] = language.every, [WHOLE] = language.whole, [SETS] = language.sets,
+                             [NEGATIONS] = language.nots } do
+    for word in words:gmatch "%S+" do into[word] = true end
+  end
+  for _, idiom in ipairs(language.idioms) do IDIOMS[#IDIOMS + 1] = idiom end
+  for _, phrase in ipairs(language.phrases or {}) do PHRASES[#PHRASES + 1] = phrase end
+end
 
 local KINDS = {
   ["<when>"] = set_of [[second minute hour day week weekday weekend fortnight month quarter year morning noon afternoon
-                        evening night monday tuesday wednesday thursday friday saturday sunday third fourth fifth]],
-  ["<count>"] = set_of "two three four five six seven eight nine ten twelve fifteen twenty thirty few couple",
+                        evening night monday tuesday wednesday thursday friday saturday sunday third fourth fifth
+                        tag morgen abend montag dienstag mittwoch donnerstag freitag samstag sonntag woche monat jahr stunde
+                        días noches semanas meses años horas mañanas lunes martes jueves viernes
+                        jours nuits semaines mois ans matins soirs heures]],
+  ["<count>"] = set_of [[two three four five six seven eight nine ten twelve fifteen twenty thirty few couple zwei drei vier
+                         fünf deux trois quatre cinq]],
 }
 
-local NEGATIONS = set_of "not no never without none nor neither cannot hardly"
 local INSTEAD = { instead = "of", rather = "than" }
 -- "don't forget anyone", "not only", "no limit": these cancel the negation before them.
 local OMISSIONS = set_of "forget miss skip omit leave lose drop exclude ignore overlook stop limit only just merely"
@@ -110,15 +148,43 @@ local function is_negated(words, at)
   return false
 end
 
+-- "the whole list" is all of it, "the whole document" one thing.
+local function is_whole_set(words, at)
+  return WHOLE[words[at]] and (SETS[words[at + 1] or ","] or SETS[words[at + 2] or ","] and words[at + 1] ~= ",")
+end
+
+local phrases = {}
+for i, phrase in ipairs(PHRASES) do phrases[i] = words_of(phrase) end
+
+local function begins_phrase(words, at)
+  for _, phrase in ipairs(phrases) do
+    if begins(words, at, phrase) then return true end
+  end
+  return false
+end
+
+local function asks_in_chinese(text)
+  for _, word in ipairs(CHINESE.but) do text = text:gsub(word, "") end
+  for _, no in ipairs(CHINESE.nots) do
+    for _, word in ipairs(CHINESE.every) do text = text:gsub(no .. word, "") end
+  end
+  for _, word in ipairs(CHINESE.every) do
+    if text:find(word, 1, true) then return true end
+  end
+  return false
+end
+
 function M.wants_all(goal)
   if type(goal) ~= "string" then return false end
   local words = words_of(goal)
   local used = idiomatic(words)
   for at, word in ipairs(words) do
     local price = word == "each" and (words[at + 1] or ",") == "," -- "for 5 each"
-    if EVERYTHING[word] and not used[at] and not price and not is_negated(words, at) then return true end
+    local owner = word:match "^(.*)'s?$" or "" -- "everyone's"
+    local asks = EVERYTHING[word] or EVERYTHING[owner] or is_whole_set(words, at) or begins_phrase(words, at)
+    if asks and not used[at] and not price and not is_negated(words, at) then return true end
   end
-  return false
+  return asks_in_chinese(goal:sub(1, TEXT_MAX_BYTES))
 end
 
 -- ---- newest --------------------------------------------------------------------------------------------------

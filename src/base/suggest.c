@@ -231,6 +231,145 @@ struct str suggest_closest(struct str word, const struct str *candidates, size_t
     return found && scores[0] >= SUGGEST_CLOSE && !tied ? candidates[best[0]] : STR_NONE;
 }
 
+/* ---- tools that do not exist ---- */
+
+#define LIKE_SYNONYM 650u /* of 1000 */
+
+/* Words that tools are called by in place of each other. */
+static const char *const synonyms[] = {
+    "get read fetch retrieve show view load open look lookup list search find query browse display describe "
+    "check see inspect "
+    "info details ls cat",
+    "create add new make insert generate init register write save put store append upload",
+    "update edit modify change set patch replace rewrite write put adjust configure",
+    "delete remove drop destroy erase clear discard rm cancel close",
+    "send post publish submit notify share reply",
+    "run execute exec call invoke start launch trigger evaluate eval perform do",
+    "stop end terminate halt kill finish abort close",
+    "move rename mv transfer relocate",
+    "copy duplicate clone cp",
+    "goto navigate open visit go browse",
+    "click press tap push select",
+    "type fill enter input write",
+    "book reserve order buy purchase",
+    "pay charge bill checkout",
+    "summarize summarise summary digest extract",
+    "compute calculate calc solve sum",
+    "file document doc text page",
+    "folder directory dir path",
+    "mail email message msg",
+    "user customer account person profile member client",
+    "image picture photo screenshot png capture snapshot",
+    "shell bash terminal command cmd console",
+    "weather forecast",
+    "web internet website site url webpage page",
+    "ticket issue bug task todo",
+    "repo repository project",
+    "pr pull merge",
+    "js javascript code script",
+    "history log logs commits",
+    "price quote cost rate",
+};
+
+static bool is_word_of(const char *group, struct word word)
+{
+    for (const char *at = group; *at;) {
+        size_t len = strcspn(at, " ");
+        if (len == word.len && memcmp(at, word.at, len) == 0)
+            return true;
+        at += len + (at[len] == ' ');
+    }
+    return false;
+}
+
+/* Its plural, too. */
+static bool is_in_group(const char *group, struct word word)
+{
+    bool plural = word.len > 3 && word.at[word.len - 1] == 's';
+    return is_word_of(group, word) || (plural && is_word_of(group, (struct word){word.at, word.len - 1}));
+}
+
+/* A name, and the groups of each of its words, a bit each. */
+struct meaning {
+    struct words words;
+    uint32_t groups[WORDS_MAX];
+};
+
+static void read_meaning(struct str name, struct meaning *out)
+{
+    split(name, &out->words);
+    for (size_t i = 0; i < out->words.count; i++) {
+        out->groups[i] = 0;
+        for (size_t g = 0; g < sizeof(synonyms) / sizeof(*synonyms); g++)
+            out->groups[i] |= (uint32_t)is_in_group(synonyms[g], out->words.at[i]) << g;
+    }
+}
+
+static unsigned likeness_or_synonym(struct word a, uint32_t groups, struct word b)
+{
+    unsigned like = likeness(a, b);
+    for (; groups && like < LIKE_SYNONYM; groups &= groups - 1)
+        if (is_in_group(synonyms[__builtin_ctz(groups)], b))
+            return LIKE_SYNONYM;
+    return like;
+}
+
+/* How much of both names' letters the other one has, by words: at most 3000, what was sent counts double. */
+static unsigned coverage(const struct meaning *sent, const struct words *other)
+{
+    unsigned best_of_other[WORDS_MAX] = {0};
+    size_t of_sent = 0, of_other = 0;
+    for (size_t i = 0; i < sent->words.count; i++) {
+        unsigned best = 0;
+        for (size_t k = 0; k < other->count; k++) {
+            unsigned here = likeness_or_synonym(sent->words.at[i], sent->groups[i], other->at[k]);
+            best = here > best ? here : best;
+            best_of_other[k] = here > best_of_other[k] ? here : best_of_other[k];
+        }
+        of_sent += best * sent->words.at[i].len;
+    }
+    for (size_t k = 0; k < other->count; k++)
+        of_other += best_of_other[k] * other->at[k].len;
+    return (unsigned)((sent->words.len ? 2 * of_sent / sent->words.len : 0) +
+                      (other->len ? of_other / other->len : 0));
+}
+
+/* Pairs of letters of the shorter name that the other has, of 100: for names that share no word. */
+static unsigned shared_pairs(struct word a, struct word b)
+{
+    size_t shared = 0;
+    for (size_t i = 0; i + 1 < a.len; i++)
+        shared += memmem(b.at, b.len, a.at + i, 2) != NULL;
+    return a.len > 1 ? (unsigned)(100 * shared / (a.len - 1)) : 0;
+}
+
+size_t suggest_meant(struct str word, const struct str *candidates, size_t count, size_t out[SUGGEST_MEANT])
+{
+    struct meaning sent;
+    struct words other __attribute__((uninitialized)); /* `count` and `len` say how much is written */
+    unsigned scores[SUGGEST_MEANT] = {0};
+    size_t found = 0;
+    read_meaning(word, &sent);
+    for (size_t i = 0; i < count; i++) {
+        split(candidates[i], &other);
+        struct word a = {sent.words.text, sent.words.len}, b = {other.text, other.len};
+        unsigned score = 1 + coverage(&sent, &other) + shared_pairs(a, b);
+        size_t place = found;
+        while (place > 0 && scores[place - 1] < score)
+            place--;
+        if (place == SUGGEST_MEANT)
+            continue;
+        found += found < SUGGEST_MEANT;
+        for (size_t k = found - 1; k > place; k--) {
+            out[k] = out[k - 1];
+            scores[k] = scores[k - 1];
+        }
+        out[place] = i;
+        scores[place] = score;
+    }
+    return found;
+}
+
 /* ---- misspellings ---- */
 
 #define SLIPS_ONE_MIN_BYTES 4u  /* shorter names differ in one letter by intention */

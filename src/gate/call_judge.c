@@ -188,8 +188,11 @@ static void judge_by_schema(struct call *c, const struct result *given)
     if (found.count && found.list[0].path.len)
         detail =
             arena_printf(c->arena, STR_FMT " at '" STR_FMT "'", STR_ARG(detail), STR_ARG(found.list[0].path));
-    if (c->result.value == given->value)
+    if (c->result.value == given->value) { /* else a message may quote what is redacted */
         v->problems = found;
+        if (found.count)
+            detail = ARENA_JOIN(c->arena, detail, STR_LIT(": "), found.list[0].message);
+    }
     for (size_t i = 0; i < v->problems.count; i++)
         v->problems.list[i].in_result = true;
     verdict_set(v, CLASS_SCHEMA_MISMATCH, str_of(code ? code : "schema_violation"),

@@ -469,13 +469,13 @@ size_t tool_lookup_suggest(const struct call *c, const struct call_request *r,
         if (!duplicate && (r->mode != CALL_RUN || tool_is_listed(tool)) && is_granted(c, r, tool))
             names[count++] = tool->name;
     }
-    /* The closest names go first. Among few names, a shared word is no likeness. */
+    /* The closest names go first. Few names are all listed: then only what is alike was perhaps meant. */
     bool few = count <= TOOL_LOOKUP_ALL_MAX;
-    size_t order[SUGGEST_MAX + TOOL_LOOKUP_ALL_MAX], ranked = suggest_ranked(r->tool, names, count, order);
+    size_t order[SUGGEST_MEANT + TOOL_LOOKUP_ALL_MAX], meant = suggest_meant(r->tool, names, count, order);
     size_t like = 0;
-    while (like < ranked && like < TOOL_LOOKUP_CLOSE_MAX &&
-           !(few && suggest_score(r->tool, names[order[like]]) < SUGGEST_CLOSE))
-        like++;
+    for (size_t i = 0; i < meant; i++)
+        if (!few || suggest_score(r->tool, names[order[i]]) >= SUGGEST_CLOSE)
+            order[like++] = order[i];
     size_t listed = like;
     for (size_t i = 0; few && i < count; i++) {
         bool is_close = false;

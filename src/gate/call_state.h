@@ -175,8 +175,7 @@ bool call_under_way(struct arena *arena, const struct ledger_limits *limits, con
 /* NULL: no such tool. Client tools come first; stage 1 refuses to run them (agent_runs_this). */
 const struct tool *tool_lookup_find(const struct call *call, const struct call_request *request);
 
-#define TOOL_LOOKUP_CLOSE_MAX 3u  /* names that an unknown one may have been meant for */
-#define TOOL_LOOKUP_ALL_MAX   12u /* names that are listed if there are no more */
+#define TOOL_LOOKUP_ALL_MAX 12u /* names that are listed if there are no more */
 
 /* Existing names close to request->tool, best first (*close of them), and if there are at most
  * TOOL_LOOKUP_ALL_MAX in all, the others, too. Returns how many. */

@@ -146,8 +146,11 @@ static void put_failure(struct feedback *f)
         put(f, v->detail.len ? ": " STR_FMT : "." STR_FMT, STR_ARG(foreign(f, v->detail)));
     }
     put(f, "\n");
-    if (v->problems.errors)
-        problems_text(&f->out, &v->problems);
+    const struct problems *problems = &v->problems;
+    bool told = problems->count == 1 && memmem(v->detail.at, v->detail.len, problems->list[0].message.at,
+                                               problems->list[0].message.len);
+    if (problems->errors && !told)
+        problems_text(&f->out, problems);
     if (v->quoted.len && !v->as_sent) { /* else the model has the result itself */
         /* A JSON object or array is data by itself: it is shown whole and readable, since the error is
          * somewhere in it. */

@@ -345,14 +345,38 @@ struct str partial_result_cut(struct arena *arena, const struct result *result)
                         cut.path.len ? " inside " : "", STR_ARG(cut.path));
 }
 
+/* What a command itself has cut, `cat orders.json | head -5`, is what was asked for. */
+static bool is_cut_by_command(const struct json *args)
+{
+    static const char *const names[] = {"command", "cmd", "script", "code"};
+    static const char *const cutters[] = {"head", "tail", "sed",  "cut",  "awk",
+                                          "dd",   "grep", "less", "more", "rg"};
+    for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
+        const struct json *command = json_get_text(args, names[i]);
+        struct str text = json_is(command, JSON_ARRAY) && command->len
+                              ? json_str(&command->items[command->len - 1])
+                              : json_str(command);
+        for (size_t k = 0; k < sizeof(cutters) / sizeof(*cutters); k++)
+            if (str_contains_word(text, str_of(cutters[k])))
+                return true;
+    }
+    return false;
+}
+
+static bool may_be_cut_off(const struct result *result, const struct json *args)
+{
+    struct str text = str_trim(result->error_text);
+    size_t least = text.len && text.at[0] == '{' ? PARTIAL_CUT_OBJECT_BYTES : PARTIAL_CUT_LIST_BYTES;
+    return result->as_text && text.len >= least && !is_cut_by_command(args);
+}
+
 struct partial_result partial_result_detect(struct arena *arena, const struct result *result,
                                             const struct json *input, const struct json *args)
 {
     struct partial_result partial = {NULL};
     struct rest rest = {.arena = arena, .input = input, .args = args};
     rest.page = rest.offset = rest.from = rest.to = rest.total = rest.items = -1;
-    if (result->as_text && result->error_text.len >= PARTIAL_CUT_MIN_BYTES &&
-        (partial.detail = partial_result_cut(arena, result)).len) {
+    if (may_be_cut_off(result, args) && (partial.detail = partial_result_cut(arena, result)).len) {
         partial.code = "truncated_response";
         return partial;
     }

@@ -7,10 +7,11 @@
 
 #include "result/result.h"
 
-#define PARTIAL_SCAN_BYTES    300u  /* of a text that are searched: its beginning, and its end */
-#define PARTIAL_MEMBERS_MAX   24u   /* of an object that are looked at */
-#define PARTIAL_CURSOR_BYTES  2048u /* a longer cursor is not suggested */
-#define PARTIAL_CUT_MIN_BYTES 64u   /* a shorter text that begins like JSON is not taken for cut-off JSON */
+#define PARTIAL_SCAN_BYTES       300u  /* of a text that are searched: its beginning, and its end */
+#define PARTIAL_MEMBERS_MAX      24u   /* of an object that are looked at */
+#define PARTIAL_CURSOR_BYTES     2048u /* a longer cursor is not suggested */
+#define PARTIAL_CUT_OBJECT_BYTES 16u   /* a shorter text that begins like an object is no cut-off JSON */
+#define PARTIAL_CUT_LIST_BYTES   64u   /* the same like a list: lines of logs do, too */
 
 struct schema;
 

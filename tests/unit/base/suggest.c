@@ -107,9 +107,86 @@ static void a_long_name_is_compared_by_its_beginning(void **state)
     suggest_score((struct str){a, 200}, (struct str){b, 200});
 }
 
+static void a_tool_that_does_not_exist_was_meant_for_another(void **state)
+{
+    (void)state;
+    static const char *const tools[] = {"search_web",
+                                        "get_file_contents",
+                                        "list_directory",
+                                        "create_directory",
+                                        "write_file",
+                                        "move_file",
+                                        "delete_note",
+                                        "edit_note",
+                                        "search_notes",
+                                        "create_pull_request",
+                                        "list_pull_requests",
+                                        "delete_repository",
+                                        "search_repositories",
+                                        "create_branch",
+                                        "browser_navigate",
+                                        "browser_click",
+                                        "browser_take_screenshot",
+                                        "browser_evaluate",
+                                        "find_user_id_by_email",
+                                        "get_order_details",
+                                        "book_reservation",
+                                        "send_message",
+                                        "run_shell",
+                                        "get_weather",
+                                        "git__git_log",
+                                        "git__git_commit"};
+    static const struct {
+        const char *sent, *meant;
+    } rows[] = {{"web_search", "search_web"},
+                {"google_internet", "search_web"},
+                {"read_file", "get_file_contents"},
+                {"show_folder", "list_directory"},
+                {"make_dir", "create_directory"},
+                {"save_file", "write_file"},
+                {"rename_document", "move_file"},
+                {"remove_note", "delete_note"},
+                {"updateNote", "edit_note"},
+                {"find_notes", "search_notes"},
+                {"open_pull_request", "create_pull_request"},
+                {"show_pull_requests", "list_pull_requests"},
+                {"drop_repo", "delete_repository"},
+                {"findRepos", "search_repositories"},
+                {"new-branch", "create_branch"},
+                {"goto", "browser_navigate"},
+                {"press_button", "browser_click"},
+                {"capture_screen", "browser_take_screenshot"},
+                {"execute_js", "browser_evaluate"},
+                {"find_customer_by_mail", "find_user_id_by_email"},
+                {"lookup_order", "get_order_details"},
+                {"cancel_booking", "book_reservation"},
+                {"mail", "send_message"},
+                {"bash", "run_shell"},
+                {"forecast", "get_weather"},
+                {"git_history", "git__git_log"},
+                {"commit_changes", "git__git_commit"}};
+    struct str names[sizeof(tools) / sizeof(*tools)];
+    size_t count = sizeof(tools) / sizeof(*tools), found = 0, best[SUGGEST_MEANT];
+    for (size_t i = 0; i < count; i++)
+        names[i] = str_of(tools[i]);
+    for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+        bool is_there = false;
+        assert_int_equal(suggest_meant(str_of(rows[i].sent), names, count, best), SUGGEST_MEANT);
+        for (size_t k = 0; k < SUGGEST_MEANT; k++)
+            is_there |= str_is(names[best[k]], rows[i].meant);
+        if (!is_there)
+            fail_msg("%s: %s, %s, %s", rows[i].sent, tools[best[0]], tools[best[1]], tools[best[2]]);
+        found += is_there;
+    }
+    assert_int_equal(found, sizeof(rows) / sizeof(*rows));
+    assert_int_equal(suggest_meant(STR_LIT("x"), names, 1, best), 1); /* however little it is like it */
+    assert_int_equal(suggest_meant(STR_LIT("x"), names, 0, best), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_tool_that_does_not_exist_was_meant_for_another),
         cmocka_unit_test(alike_names_are_guessed),
         cmocka_unit_test(different_names_are_not_guessed),
         cmocka_unit_test(the_closest_is_the_only_one_that_is_as_close),

@@ -57,6 +57,8 @@ static void an_answer_that_says_so_is_partial(void **state)
         {"{\"message\":\"Showing 10 of 250 results\",\"rows\":[1]}", "n_of_m"},
         {"{\"orders\":[{\"id\":\"o1\",\"total\":10,\"name\":\"a long name of it\"},{\"id\":\"o2\",\"tot",
          "truncated_response"},
+        {"{\"id\":7,\"name\":\"b", "truncated_response"},
+        {"{\"orders\":[{\"id\":\"o1\",\"tot", "truncated_response"},
     };
     for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
         struct partial_result partial = partial_of(cases[i][0], "{}", "{}");
@@ -94,6 +96,8 @@ static void a_complete_answer_is_not(void **state)
         "The 5 of 12 Main Street",
         "{\"message\":\"3 of 10 done\"}",
         "[1, 2, 3]",
+        "{\"id\":7,\"na", /* too short to tell */
+        "[\"a\", \"b\", \"c",
         "[INFO] starting the server on port 80, with 3 workers, and a queue of 12 jobs that wait",
         "{x} is a template that begins with a brace but is not JSON at all, whatever it looks like",
         "",
@@ -103,6 +107,17 @@ static void a_complete_answer_is_not(void **state)
         if (partial.code)
             fail_msg("%s: %s, expected a complete answer", cases[i], partial.code);
     }
+}
+
+static void what_a_command_has_cut_is_complete(void **state)
+{
+    (void)state;
+    const char *cut = "{\"orders\":[{\"id\":\"o1\",\"total\":10},";
+    assert_string_equal("truncated_response",
+                        partial_of(cut, "{}", "{\"command\":\"cat orders.json\"}").code);
+    assert_null(partial_of(cut, "{}", "{\"command\":\"head -5 orders.json\"}").code);
+    assert_null(partial_of(cut, "{}", "{\"command\":[\"bash\",\"-c\",\"cat a | head -n 1\"]}").code);
+    assert_string_equal("truncated_response", partial_of(cut, "{}", "{\"path\":\"head\"}").code);
 }
 
 static void only_the_ends_of_a_long_text_are_searched(void **state)
