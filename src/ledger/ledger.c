@@ -126,6 +126,8 @@ static void on_up(void *owner)
     struct ledger *l = owner;
     outage_log_back(&l->outage_log, l->kept.count);
     record_run(&l->lax.record);
+    if (l->fleet.self.policies)
+        record_run(&l->fleet.record);
     timer_set(&l->replay, l->loop, 0, outage_replay, l);
 }
 
@@ -198,6 +200,7 @@ enum err ledger_new_redis(const struct ledger_options *options, const struct led
     l->kept_bytes_max = options && options->memory_bytes ? options->memory_bytes : LEDGER_MEMORY_BYTES;
     l->redis = store_redis_new(&o, &hooks, l);
     lax_fleet_init(&l->lax, l->redis);
+    fleet_init(&l->fleet, l->loop, l->redis);
     watch_lapsed(l);
     *out = l;
     return OK;
@@ -220,13 +223,21 @@ void ledger_free(struct ledger *l)
     outage_drop(l);
     l->memory->kind->free(l->memory);
     lax_fleet_clear(&l->lax);
+    if (l->redis)
+        fleet_clear(&l->fleet);
     arena_free(l->arena);
     free(l);
 }
 
 bool ledger_is_settled(const struct ledger *l)
 {
-    return !l->redis || (store_redis_is_settled(l->redis) && !l->lax.record.busy);
+    return !l->redis || (store_redis_is_settled(l->redis) && !l->lax.record.busy && !l->fleet.record.busy);
+}
+
+void ledger_tell_policies(struct ledger *l, uint64_t hash)
+{
+    if (l->redis)
+        fleet_tell(&l->fleet, hash | 1);
 }
 
 struct str ledger_address(const struct ledger *l, struct arena *arena)
@@ -249,6 +260,8 @@ void ledger_status(const struct ledger *l, struct ledger_status *out)
     if (!l->redis)
         return;
     store_redis_status(l->redis, out);
+    if (l->fleet.warning[0] && out->warning_count < LEDGER_WARNINGS_MAX)
+        out->warnings[out->warning_count++] = l->fleet.warning;
     out->on_outage = outages[l->on_outage];
     out->outages = l->outage_log.outages;
     out->by_redis = l->by_redis;

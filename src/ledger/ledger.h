@@ -76,7 +76,7 @@ void ledger_free(struct ledger *ledger);
 /* The first attempt to reach Redis has ended, well or not; always true of a local one. */
 bool ledger_is_settled(const struct ledger *ledger);
 
-#define LEDGER_WARNINGS_MAX 4u
+#define LEDGER_WARNINGS_MAX 5u
 
 struct ledger_status {
     const char *engine;         /* "local", "redis": what is configured */
@@ -105,6 +105,9 @@ struct ledger_status {
     size_t warning_count;
 };
 void ledger_status(const struct ledger *ledger, struct ledger_status *out);
+/* By which policies this daemon judges now: daemons of one Redis warn of each other if these differ. */
+void ledger_tell_policies(struct ledger *ledger, uint64_t hash);
+
 /* Where Redis is, without user and password; empty for a local ledger. */
 struct str ledger_address(const struct ledger *ledger, struct arena *arena);
 

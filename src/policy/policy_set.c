@@ -342,7 +342,9 @@ static enum err load_source(struct policy_set *set, struct str file, struct str 
                                    .arena = set->arena,
                                    .scratch = scratch}};
     enum err err = OK;
-    hash_add(&set->hash, hash_stable(file).low);
+    /* Without its folder: daemons on two hosts may have the same policies in different places. */
+    const char *slash = memrchr(file.at, '/', file.len);
+    hash_add(&set->hash, hash_stable(slash ? str_from(file, (size_t)(slash + 1 - file.at)) : file).low);
     hash_add(&set->hash, text);
     if (note_stall(set, file, text)) {
         load.d.policy = quarantine(set, file, tokens, file);

@@ -452,6 +452,7 @@ static void swap(struct server *server, struct generation *next)
     if (!config->state != !before->state || (config->state && strcmp(config->state, before->state) != 0))
         log_event(LOG_WARN, "restart_required", LOG_TEXT("key", "state"));
     server->gate.generation = next;
+    ledger_tell_policies(server->gate.ledger, policy_set_hash(next->policies));
     pins_commit(server->pins, next->pins, old->pins);
     server_apply_records(server, config, NULL);
     generation_unref(old);

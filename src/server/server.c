@@ -233,6 +233,7 @@ static enum err start(struct server *server, struct why *why)
     if (err || server->draining)
         return err;
     ledger_on_gave_up(server->gate.ledger, on_gave_up, server);
+    ledger_tell_policies(server->gate.ledger, policy_set_hash(server->gate.generation->policies));
     shadow_watch_begin(server);
     size_t connections = config->limits.connections;
     struct file_shares wanted = {connections, config_in_flight_all(config)};
