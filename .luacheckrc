@@ -18,6 +18,7 @@ end
 files["lua/cli"] = { globals = { "flag", "text", "number", "choice", "list", "files", "socket", "json", "fail", "command", "rpc", "rpc_json" },
                      read_globals = { "cli" } }
 files["lua/report"] = { read_globals = { "cli" } }
+files["lua/replay"] = { read_globals = { "cli" } }
 files["lua/policy"] = { read_globals = words }
 files["tests/spec"] = { std = "luajit+busted" }
 files["tests/support/helper.lua"] = { std = "luajit+busted" }

@@ -1,6 +1,11 @@
 -- toolgate replay: what the gateway would have said of recorded calls. src/cli/lua_replay.c replays them and makes the
 -- report; lua/report has its views.
 
+local reader = require "replay/reader"
+
+local FORMATS = { "toolgate's decision log", "NDJSON of {session, tool, arguments, result}", "MCP's JSON-RPC" }
+for _, name in ipairs(reader.names) do FORMATS[#FORMATS + 1] = name end
+
 local function write_page(name, report)
   local file, why = io.open(name, "w")
   if file then
@@ -13,9 +18,19 @@ local function write_page(name, report)
   return false
 end
 
+-- What a recording looks like of which nothing was understood.
+local function what_it_is(r)
+  if r.without_arguments > 0 then return "its calls were recorded without their arguments" end
+  if r.lines == 0 then return "no line could be read" end
+  local fault = r.skipped.not_record
+  local first = fault and fault.places[1]
+  if not first then return "none of the lines is a call" end
+  return ("none of the lines is a call; %s:%d: %s"):format(cli.line(first.file, 200), first.line, cli.line(first.why or "", 200))
+end
+
 local function exit_code(o, r)
   if r.calls == 0 then
-    fail("no call could be replayed: %s", r.lines > 0 and "none of the lines is a call" or "no line could be read")
+    fail("no call could be replayed: %s. Read are %s", what_it_is(r), table.concat(FORMATS, ", "))
   end
   if not o["fail-on-new"] then return 0 end
   if r.against.new_refusals > 0 then return 1 end
@@ -32,8 +47,10 @@ return command {
   least = 1, most = 100000,
   about = [[
 Replays recorded sessions with a virtual clock and the recorded results: no tool runs. FILE is a
-decision log, NDJSON of {session, tool, arguments, result}, OpenAI or Anthropic messages, or MCP's
-JSON-RPC; - is stdin. With --against, every call whose verdict changes is listed by tool and code.]],
+transcript of an assistant or SDK (Claude Code, Codex, gemini-cli, opencode, goose, Cline, OpenHands,
+OpenAI, Anthropic, LangChain, OpenTelemetry, …), a decision log, NDJSON of {session, tool, arguments,
+result}, or MCP's JSON-RPC; its format is found out. - is stdin. With --against, every call whose
+verdict changes is listed by tool and code.]],
   exits = [[
   0  replayed
   1  with --fail-on-new: --against refuses a call that --policies passes
@@ -62,6 +79,7 @@ JSON-RPC; - is stdin. With --against, every call whose verdict changes is listed
     if o["fail-on-new"] and not o.against then
       fail "--fail-on-new compares two sets of policies: name the other with --against DIR"
     end
+    o.reader = reader.new(o.format)
     local views, text = cli.replay(o)
     local report = cli.parse(views, true)
     if o.json then

@@ -584,6 +584,7 @@ static const luaL_Reg functions[] = {
     {"bridge", lua_connect},
     {"spawner", lua_spawner},
     {"replay", lua_replay},
+    {"transcript", lua_transcript_functions},
     {"hook", lua_hook},
     {"lint", lua_lint},
     {"test", lua_test},

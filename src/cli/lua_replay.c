@@ -151,6 +151,8 @@ int lua_replay(lua_State *L)
         struct progress progress = {.last_us = clock_mono_us()};
         struct replay_options options = {.recording = c.recording,
                                          .format = format,
+                                         .transcript = lua_transcript_read,
+                                         .transcripts = L,
                                          .policies = c.policies,
                                          .against = c.compared,
                                          .line_read = isatty(STDERR_FILENO) ? show_progress : NULL,

@@ -327,6 +327,8 @@ static struct call_request request_of(struct arena *arena, const struct recorded
         .session = call->session,
         .connection = call->line ? str_of(call->line->file) : STR_NONE,
         .turn = call->turn,
+        .by_person = call->by_person,
+        .agent = call->agent,
         .step = call->step,
         .label = call->label,
         .ext = call->ext,

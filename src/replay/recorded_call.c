@@ -1,6 +1,6 @@
 /*
  * What a recording says of one call, by a table of formats: lines of toolgate's decision log, of other
- * systems and of MCP's JSON-RPC, and the messages of models' APIs.
+ * systems and of MCP's JSON-RPC.
  */
 #include "replay/recorded_call.h"
 
@@ -11,9 +11,10 @@
 
 #include <math.h>
 
-#define MS_FROM                                                                                              \
-    100000000000.0 /* a larger number counts milliseconds: in seconds it would be the year 5138              \
-                    */
+/* A larger number counts milliseconds, and nanoseconds: in seconds it would be the year 5138. */
+#define MS_FROM 1e11
+#define NS_FROM 1e17
+#define NS_MAX  1e19
 
 #define SESSION_KEY "dev.toolgate/session"
 #define TURN_KEY    "dev.toolgate/turn"
@@ -54,9 +55,7 @@ static struct str file_name_of(const char *file)
     return str_of(slash ? slash + 1 : file);
 }
 
-/* APIs carry the arguments as a string that holds an object, which is no fault of the model: the object. A
- * string that holds none, of a call that was cut off, stays one. */
-static const struct json *arguments_of(struct arena *arena, const struct json *value)
+const struct json *recorded_arguments(struct arena *arena, const struct json *value)
 {
     struct json parsed;
     struct json_error fault;
@@ -92,8 +91,7 @@ static struct str error_text(struct arena *arena, const struct json *error)
     return message.len || !error || error->type == JSON_BOOL ? message : json_to_str(arena, error);
 }
 
-/* From what the recording has of the call. `failed` may be NULL. */
-static void set_result(struct recorded_call *call, const struct json *result, const struct json *failed)
+void recorded_set_result(struct recorded_call *call, const struct json *result, const struct json *failed)
 {
     struct arena *arena = call->line->arena;
     bool says_so = failed && failed->type != JSON_NULL && !(failed->type == JSON_BOOL && !failed->truth);
@@ -108,17 +106,20 @@ static void set_result(struct recorded_call *call, const struct json *result, co
         call->error = error_text(arena, result);
 }
 
-/* Milliseconds since 1970 of an RFC 3339 time (UTC if it names no zone), or of seconds or milliseconds. 0: it
- * is no time, or one that the ledger cannot keep, which counts seconds since 1970 in 32 bits. */
-static int64_t time_of(const struct json *value)
+int64_t recorded_time(const struct json *value)
 {
-    struct str text = json_str(value);
+    struct str text = text_of(value);
+    struct json digits = {.type = JSON_NUMBER, .text = text.at, .len = (uint32_t)text.len};
+    bool is_number = json_is(value, JSON_NUMBER);
     double number;
     int64_t us, ms = 0;
-    if (json_is(value, JSON_STRING))
-        ms = timestamp_read(&text, &us) ? us / 1000 : 0;
-    else if (json_double(value, &number) && number > 0 && number <= 1e15)
-        ms = llround(number < MS_FROM ? number * 1000 : number);
+    if (!is_number && timestamp_read(&text, &us))
+        ms = us / 1000;
+    else if (!is_number)
+        for (size_t i = 0; i < text.len && (is_number = ascii_is_digit(text.at[i])); i++)
+            continue;
+    if (is_number && json_double(&digits, &number) && number > 0 && number <= NS_MAX)
+        ms = llround(number >= NS_FROM ? number / 1e6 : number < MS_FROM ? number * 1000 : number);
     return ms > 0 && ms < (int64_t)UINT32_MAX * 1000 ? ms : 0;
 }
 
@@ -193,7 +194,7 @@ static bool read_decision(struct recorded_reader *reader, const struct json *rec
         .arguments = field[FIELD_ARGUMENTS],
         .masked = field[FIELD_MASKED],
         .repeated = number_of(field[FIELD_REPEATS]) > 0,
-        .at_ms = time_of(field[FIELD_TS]),
+        .at_ms = recorded_time(field[FIELD_TS]),
         .line = line,
     };
     if (!call.id.len || !call.tool.len)
@@ -245,17 +246,17 @@ static bool read_plain(struct recorded_reader *reader, const struct json *record
         .turn = number_of(member_of(record, turn_names)),
         .toolset = json_str(json_get_text(record, "toolset")),
         .masked = json_get_text(record, "masked"),
-        .at_ms = time_of(member_of(record, time_names)),
+        .at_ms = recorded_time(member_of(record, time_names)),
         .line = line,
     };
     call.tool = json_str(inner ? member_of(inner, tool_names) : named);
-    call.arguments = arguments_of(line->arena, member_of(inner ? inner : record, argument_names));
+    call.arguments = recorded_arguments(line->arena, member_of(inner ? inner : record, argument_names));
     call.arguments_unknown = !call.arguments;
     if (!call.tool.len)
         return false;
     if (!call.session.len)
         call.session = file_name_of(line->file);
-    set_result(&call, member_of(record, result_names), member_of(record, error_names));
+    recorded_set_result(&call, member_of(record, result_names), member_of(record, error_names));
     reader->seen(reader->owner, &call);
     return true;
 }
@@ -279,7 +280,7 @@ static bool read_mcp(struct recorded_reader *reader, const struct json *value,
         return false;
     struct recorded_call call = {.kind = RECORDED_CHECK,
                                  .session = session.len ? session : file,
-                                 .at_ms = time_of(member_of(value, times)),
+                                 .at_ms = recorded_time(member_of(value, times)),
                                  .tools = reader->tools,
                                  .line = line};
     call.id = arena_printf(line->arena, "%s " STR_FMT " " STR_FMT, json_is(id, JSON_STRING) ? "s" : "n",
@@ -302,235 +303,10 @@ static bool read_mcp(struct recorded_reader *reader, const struct json *value,
     } else if (!method.len && id) {
         call.kind = RECORDED_REPORT;
         call.perhaps = true;
-        set_result(&call, result, json_get_text(message, "error"));
+        recorded_set_result(&call, result, json_get_text(message, "error"));
         call.failed |= json_is_true(json_get_text(result, "isError"));
         reader->seen(reader->owner, &call);
     }
-    return true;
-}
-
-/* ---- conversations, as they are sent to and come from a model's API ----
- * One walk reads what OpenAI's and Anthropic's messages have in common, and each item is read by what it is:
- *
- *   OpenAI chat       {role: assistant, tool_calls: [{id, function: {name, arguments}}]},
- *                     {role: tool, tool_call_id}
- *   OpenAI responses  {type: function_call, call_id, name, arguments},
- *                     {type: function_call_output, call_id, output}
- *   Anthropic         content blocks {type: tool_use, id, name, input}, {type: tool_result, tool_use_id,
- * content}
- *
- * A user's message begins a turn; the calls of one message of the model are one step.
- */
-
-struct conversation {
-    struct recorded_reader *reader;
-    const struct recording_line *line;
-    struct str session;
-    const struct json *tools;
-    uint32_t turn;
-    uint64_t messages; /* so far: names the step */
-    bool in_calls;     /* the last item was a function_call: the next one is in the same step */
-    int64_t at_ms;
-};
-
-static struct recorded_call call_of(const struct conversation *c, enum recorded_kind kind,
-                                    const struct json *id)
-{
-    return (struct recorded_call){
-        .kind = kind,
-        .id = text_of(id),
-        .session = c->session,
-        .turn = c->turn,
-        .step = arena_printf(c->line->arena, "message %llu", (unsigned long long)c->messages),
-        .at_ms = c->at_ms,
-        .tools = c->tools,
-        .line = c->line,
-    };
-}
-
-static void see_call(const struct conversation *c, const struct json *id, const struct json *name,
-                     const struct json *arguments)
-{
-    struct recorded_call call = call_of(c, RECORDED_CHECK, id);
-    call.tool = json_str(name);
-    call.arguments = arguments_of(c->line->arena, arguments);
-    call.arguments_unknown = !arguments;
-    if (call.tool.len)
-        c->reader->seen(c->reader->owner, &call);
-}
-
-static void see_result(const struct conversation *c, const struct json *id, const struct json *result,
-                       const struct json *failed)
-{
-    static const struct json nothing = {.type = JSON_STRING, .text = ""};
-    struct recorded_call call = call_of(c, RECORDED_REPORT, id);
-    set_result(&call, result ? result : &nothing, failed);
-    c->reader->seen(c->reader->owner, &call);
-}
-
-/* An item of the Responses API that is no message; false: it is not one. */
-static bool read_item(struct conversation *c, const struct json *item)
-{
-    struct str type = json_str(json_get_text(item, "type"));
-    const struct json *id = json_get_text(item, "call_id"), *output = json_get_text(item, "output");
-    bool calls = str_is(type, "function_call"), answers = str_is(type, "function_call_output");
-    if (calls && !c->in_calls)
-        c->messages++;
-    c->in_calls = calls;
-    if (calls)
-        see_call(c, id ? id : json_get_text(item, "id"), json_get_text(item, "name"),
-                 json_get_text(item, "arguments"));
-    else if (answers)
-        see_result(c, id, output, NULL);
-    else if (str_is(type, "mcp_call")) { /* the API has run it */
-        struct recorded_call call = call_of(c, RECORDED_CALL, json_get_text(item, "id"));
-        call.tool = json_str(json_get_text(item, "name"));
-        call.arguments = arguments_of(c->line->arena, json_get_text(item, "arguments"));
-        set_result(&call, output && output->type != JSON_NULL ? output : NULL, json_get_text(item, "error"));
-        if (call.tool.len)
-            c->reader->seen(c->reader->owner, &call);
-    } else
-        return !str_is(type, "message") && !json_get_text(item, "role");
-    return true;
-}
-
-/* True: the blocks hold results, so that the message is not one of the user's. */
-static bool read_blocks(const struct conversation *c, const struct json *content)
-{
-    bool answers = false;
-    for (uint32_t i = 0; json_is(content, JSON_ARRAY) && i < content->len; i++) {
-        const struct json *block = &content->items[i];
-        struct str type = json_str(json_get_text(block, "type"));
-        if (str_is(type, "tool_use")) {
-            see_call(c, json_get_text(block, "id"), json_get_text(block, "name"),
-                     json_get_text(block, "input"));
-        } else if (str_is(type, "tool_result")) {
-            see_result(c, json_get_text(block, "tool_use_id"), json_get_text(block, "content"),
-                       json_get_text(block, "is_error"));
-            answers = true;
-        }
-    }
-    return answers;
-}
-
-static void read_message(struct conversation *c, const struct json *message)
-{
-    static const char *const times[] = {"timestamp", "ts", "created_at", NULL};
-    const struct json *content = json_get_text(message, "content");
-    struct str role = json_str(json_get_text(message, "role"));
-    int64_t at_ms = time_of(member_of(message, times));
-    if (at_ms)
-        c->at_ms = at_ms;
-    if (!json_is(message, JSON_OBJECT) || read_item(c, message))
-        return;
-    c->messages++;
-    if (str_is(role, "tool")) {
-        see_result(c, json_get_text(message, "tool_call_id"), content, NULL);
-    } else if (str_is(role, "function")) {
-        see_result(c, json_get_text(message, "name"), content, NULL);
-    } else if (str_is(role, "assistant")) {
-        const struct json *calls = json_get_text(message, "tool_calls");
-        const struct json *older = json_get_text(message, "function_call"),
-                          *name = json_get_text(older, "name");
-        for (uint32_t i = 0; json_is(calls, JSON_ARRAY) && i < calls->len; i++) {
-            const struct json *function = json_get_text(&calls->items[i], "function");
-            see_call(c, json_get_text(&calls->items[i], "id"), json_get_text(function, "name"),
-                     json_get_text(function, "arguments"));
-        }
-        if (json_is(older, JSON_OBJECT)) /* it has no ids: the name joins the call to its result */
-            see_call(c, name, name, json_get_text(older, "arguments"));
-        read_blocks(c, content);
-    } else if (!read_blocks(c, content) && str_is(role, "user")) {
-        c->turn++;
-    }
-}
-
-static void read_messages(struct conversation *c, const struct json *messages)
-{
-    for (uint32_t i = 0; json_is(messages, JSON_ARRAY) && i < messages->len; i++)
-        read_message(c, &messages->items[i]);
-}
-
-/* The first choice of a reply of OpenAI's chat API; NULL: it is not one. */
-static const struct json *first_choice(const struct json *value)
-{
-    const struct json *choices = json_get_text(value, "choices");
-    return json_is(choices, JSON_ARRAY) && choices->len ? &choices->items[0] : NULL;
-}
-
-static struct str session_of(const struct json *conversation, const struct recording_line *line,
-                             const char *part)
-{
-    static const char *const names[] = {"session",  "session_id", "conversation_id", "thread_id", "chat_id",
-                                        "trace_id", "run_id",     "task_id",         "id",        NULL};
-    struct str named = text_of(json_is(conversation, JSON_OBJECT) ? member_of(conversation, names) : NULL);
-    struct str file = file_name_of(line->file);
-    if (named.len)
-        return named;
-    return arena_printf(line->arena, STR_FMT ":%llu%s", STR_ARG(file), (unsigned long long)line->number,
-                        part);
-}
-
-/* A conversation: an object with messages (or input and output), or an array of messages. */
-static bool read_conversation(struct recorded_reader *reader, const struct json *conversation,
-                              const struct recording_line *line)
-{
-    static const char *const times[] = {"ts", "timestamp", "created_at", "created", NULL};
-    static const char *const lists[] = {"messages", "items", "input", "output"};
-    bool is_list = json_is(conversation, JSON_ARRAY);
-    const struct json *request = is_list ? NULL : json_get_text(conversation, "request");
-    const struct json *tools = is_list ? NULL : json_get_text(conversation, "tools");
-    struct conversation c = {
-        .reader = reader,
-        .line = line,
-        .session = session_of(conversation, line, ""),
-        .tools = json_is(tools, JSON_ARRAY) ? tools : reader->tools,
-        .at_ms = is_list ? 0 : time_of(member_of(conversation, times)),
-    };
-    if (json_is(line->value, JSON_ARRAY) && conversation != line->value) /* one of several in the line */
-        c.session = session_of(conversation, line,
-                               arena_printf(line->arena, ".%llu", (unsigned long long)++reader->messages).at);
-    if (is_list) {
-        read_messages(&c, conversation);
-        return true;
-    }
-    if (json_is(request, JSON_OBJECT) && json_is(json_get_text(request, "tools"), JSON_ARRAY))
-        c.tools = json_get_text(request, "tools");
-    read_messages(&c, json_get_text(request, "messages"));
-    read_messages(&c, json_get_text(request, "input"));
-    for (size_t i = 0; i < sizeof(lists) / sizeof(lists[0]); i++)
-        read_messages(&c, json_get_text(conversation, lists[i]));
-    /* The reply beside a request, as proxies record it: a choice, items, or a message. */
-    const struct json *reply =
-        json_get_text(conversation, "choices") ? conversation : json_get_text(conversation, "response");
-    if (first_choice(reply))
-        read_message(&c, json_get_text(first_choice(reply), "message"));
-    else if (json_get_text(reply, "output"))
-        read_messages(&c, json_get_text(reply, "output"));
-    else if (json_get_text(reply, "role"))
-        read_message(&c, reply);
-    return true;
-}
-
-/* A file of messages, one a line, is one conversation unless the messages name theirs. */
-static bool read_message_line(struct recorded_reader *reader, const struct json *message,
-                              const struct recording_line *line)
-{
-    static const char *const names[] = {"session", "session_id", "conversation_id", "thread_id", NULL};
-    struct str named = text_of(member_of(message, names));
-    struct conversation c = {
-        .reader = reader,
-        .line = line,
-        .session = named.len ? named : file_name_of(line->file),
-        .tools = reader->tools,
-        .turn = reader->turn,
-        .messages = reader->messages,
-    };
-    if (!json_get_text(message, "role") && !json_get_text(message, "type"))
-        return false;
-    read_message(&c, message);
-    reader->turn = c.turn;
-    reader->messages = c.messages;
     return true;
 }
 
@@ -541,58 +317,17 @@ static bool has(const struct json *object, const char *name)
     return json_get_text(object, name) != NULL;
 }
 
-static bool has_list(const struct json *object, const char *name)
-{
-    return json_is(json_get_text(object, name), JSON_ARRAY);
-}
-
-static bool is_conversation(const struct json *value)
-{
-    const struct json *request = json_get_text(value, "request");
-    return has_list(value, "messages") || has_list(value, "input") || has_list(value, "output") ||
-           has_list(value, "items") || has_list(request, "messages") || has_list(request, "input") ||
-           has(first_choice(value), "message");
-}
-
-/* Pieces of calls are no calls: nothing says which arguments the model sent in the end. */
-static bool is_piece_of_stream(const struct json *value)
-{
-    static const char *const types[] = {"message_start", "message_delta", "message_stop", "ping"};
-    struct str type = json_str(json_get_text(value, "type"));
-    bool is_piece = has(first_choice(value), "delta") || str_starts(type, "content_block_") ||
-                    str_starts(type, "response.");
-    for (size_t i = 0; i < sizeof(types) / sizeof(*types); i++)
-        is_piece |= str_is(type, types[i]);
-    return is_piece;
-}
-
-static bool is_message(const struct json *value)
-{
-    return json_is(json_get_text(value, "role"), JSON_STRING) ||
-           json_is(json_get_text(value, "type"), JSON_STRING);
-}
-
+/* RECORDED_ANY: perhaps a transcript, else perhaps a line of another system. */
 static enum recorded_format format_of(const struct json *value)
 {
-    static const char *const tools[] = {"tool", "tool_name", "name", "function", NULL};
-    const struct json *inner = json_get_text(value, "message");
+    const struct json *arguments = member_of(value, argument_names);
     if (has(value, "decision_id") && has(value, "verdict"))
         return RECORDED_DECISIONS;
-    if (has(value, "jsonrpc") || has(inner, "jsonrpc"))
+    if (has(value, "jsonrpc") || has(json_get_text(value, "message"), "jsonrpc"))
         return RECORDED_MCP;
-    if (is_conversation(value))
-        return RECORDED_OPENAI;
-    if (has(value, "tool") || has(value, "tool_name") || (member_of(value, tools) && !is_message(value)))
-        return RECORDED_NDJSON;
-    return is_message(value) ? RECORDED_OPENAI : RECORDED_ANY;
-}
-
-/* A conversation, or a message of the one that the file is. */
-static bool read_api(struct recorded_reader *reader, const struct json *value,
-                     const struct recording_line *line)
-{
-    return is_conversation(value) ? read_conversation(reader, value, line)
-                                  : read_message_line(reader, value, line);
+    bool plain =
+        (has(value, "tool") || has(value, "tool_name")) && arguments && arguments->type != JSON_ARRAY;
+    return plain ? RECORDED_NDJSON : RECORDED_ANY;
 }
 
 static const struct {
@@ -600,13 +335,12 @@ static const struct {
     bool (*read)(struct recorded_reader *reader, const struct json *value, const struct recording_line *line);
     const char *expected; /* what a line lacks that is no call */
 } formats[] = {
-    [RECORDED_ANY] = {"", NULL,
-                      "it has none of: decision_id and verdict, tool and arguments, messages, jsonrpc"},
+    [RECORDED_ANY] = {"", read_plain, "it has no call in a format that is known"},
     [RECORDED_DECISIONS] = {"decisions", read_decision, "it has no tool and no decision_id"},
     [RECORDED_NDJSON] = {"ndjson", read_plain, "it has no tool"},
-    [RECORDED_OPENAI] = {"openai", read_api, "it has no messages"},
-    [RECORDED_ANTHROPIC] = {"anthropic", read_api, "it has no messages"},
     [RECORDED_MCP] = {"mcp", read_mcp, "it is no JSON-RPC message"},
+    [RECORDED_OPENAI] = {"openai", NULL, "it has no messages"},
+    [RECORDED_ANTHROPIC] = {"anthropic", NULL, "it has no messages"},
 };
 
 bool recorded_format_named(struct str name, enum recorded_format *out)
@@ -625,54 +359,35 @@ void recorded_reader_clear(struct recorded_reader *reader)
     reader->file_arena = NULL;
     reader->tools = NULL;
     reader->file = NULL;
-    reader->turn = 0;
-    reader->messages = 0;
 }
 
-static bool read_object(struct recorded_reader *reader, const struct json *value,
-                        const struct recording_line *line)
+/* An object, or an array of records. */
+static bool read_records(struct recorded_reader *reader, const struct json *value,
+                         const struct recording_line *line)
 {
-    enum recorded_format format = reader->format ? reader->format : format_of(value);
-    return format && formats[format].read(reader, value, line);
-}
-
-/* Messages of one conversation, or several conversations, or several records. */
-static bool read_array(struct recorded_reader *reader, const struct json *array,
-                       const struct recording_line *line)
-{
-    const struct json *first = array->len ? &array->items[0] : NULL;
-    enum recorded_format format = reader->format;
     bool any = false;
-    if (!format)
-        format = json_is(first, JSON_OBJECT) ? format_of(first) : RECORDED_OPENAI;
-    bool messages = format == RECORDED_OPENAI || format == RECORDED_ANTHROPIC;
-    if (messages && json_is(first, JSON_OBJECT) && !is_conversation(first))
-        return read_conversation(reader, array, line);
-    for (uint32_t i = 0; i < array->len; i++) {
-        const struct json *item = &array->items[i];
-        if (json_is(item, JSON_OBJECT))
-            any |= read_object(reader, item, line);
-        else if (json_is(item, JSON_ARRAY))
-            any |= read_conversation(reader, item, line);
+    if (json_is(value, JSON_OBJECT)) {
+        enum recorded_format format = reader->format ? reader->format : format_of(value);
+        return formats[format].read(reader, value, line);
     }
+    for (uint32_t i = 0; i < value->len; i++)
+        if (json_is(&value->items[i], JSON_OBJECT))
+            any |= read_records(reader, &value->items[i], line);
     return any;
 }
 
 bool recorded_calls_read(struct recorded_reader *reader, const struct recording_line *line, const char **why)
 {
+    const struct json *value = line->value;
+    const struct json *first = json_is(value, JSON_ARRAY) && value->len ? &value->items[0] : value;
+    enum recorded_format format = reader->format ? reader->format : format_of(first);
     if (reader->file != line->file) { /* a new file is a new conversation */
         recorded_reader_clear(reader);
         reader->file = line->file;
     }
     *why = formats[reader->format].expected;
-    bool messages = reader->format == RECORDED_ANY || reader->format == RECORDED_OPENAI ||
-                    reader->format == RECORDED_ANTHROPIC;
-    if (messages && is_piece_of_stream(line->value)) {
-        *why =
-            "it is a piece of a streamed reply: record the whole message, as the SDK returns it at the end";
-        return false;
-    }
-    if (json_is(line->value, JSON_ARRAY))
-        return read_array(reader, line->value, line);
-    return read_object(reader, line->value, line);
+    bool transcript = format == RECORDED_ANY || format >= RECORDED_OPENAI;
+    if (transcript && reader->transcript && reader->transcript(reader->transcripts, reader, line, why))
+        return true;
+    return format < RECORDED_OPENAI && read_records(reader, value, line);
 }

@@ -1,6 +1,7 @@
 /*
  * What a recording says of one call, in any format: the decision log of toolgate, lines of {session,
- * tool, arguments, result}, messages of OpenAI's and Anthropic's APIs, JSON-RPC of MCP.
+ * tool, arguments, result}, JSON-RPC of MCP; and the transcripts of assistants and SDKs, for which the owner
+ * has readers.
  */
 #ifndef TOOLGATE_REPLAY_RECORDED_CALL_H
 #define TOOLGATE_REPLAY_RECORDED_CALL_H
@@ -13,9 +14,9 @@ enum recorded_format {
     RECORDED_ANY, /* found out for each line */
     RECORDED_DECISIONS,
     RECORDED_NDJSON,
-    RECORDED_OPENAI,
-    RECORDED_ANTHROPIC,
-    RECORDED_MCP
+    RECORDED_MCP,
+    RECORDED_OPENAI, /* this and later ones: `transcript` reads them */
+    RECORDED_ANTHROPIC
 };
 
 /* "decisions", "ndjson", …; false: no such format. */
@@ -31,7 +32,9 @@ struct recorded_call {
     enum recorded_kind kind;
     struct str id; /* joins a report to its check, within the session */
     struct str session, user, step, label, ext;
+    struct str agent; /* a sub-agent of the session; empty: its main agent */
     uint32_t turn;
+    bool by_person; /* a person began the turn */
     bool has_uid;
     uint32_t uid;
     struct str tool, toolset;
@@ -57,14 +60,20 @@ struct recorded_call {
 /* Receives each call of a line, in their order. Everything is borrowed until the next line is read. */
 typedef void recorded_call_seen(void *owner, const struct recorded_call *call);
 
+struct recorded_reader;
+
+/* Reads a line of a transcript, and calls `reader->seen`. False: it is none; `why` may say what it is. */
+typedef bool recorded_transcript(void *owner, struct recorded_reader *reader,
+                                 const struct recording_line *line, const char **why);
+
 struct recorded_reader {
     enum recorded_format format;
     recorded_call_seen *seen;
     void *owner;
-    /* Of a file whose lines are messages or JSON-RPC: */
+    recorded_transcript *transcript; /* NULL: transcripts are not read */
+    void *transcripts;               /* its owner */
+    /* Of a file whose lines are JSON-RPC: */
     const char *file;
-    uint32_t turn;
-    uint64_t messages;
     struct arena *file_arena; /* what outlives a line; NULL: nothing yet */
     const struct json *tools;
 };
@@ -76,5 +85,17 @@ void recorded_reader_clear(struct recorded_reader *reader);
 
 /* What a tool returned as a value that toolgate/report takes: a string becomes text content. */
 const struct json *recorded_result(struct arena *arena, const struct json *value);
+
+/* ---- for readers of transcripts ---- */
+
+/* Milliseconds since 1970 of an RFC 3339 time (UTC if it names no zone), or of seconds, milliseconds or
+ * nanoseconds, also as digits. 0: it is no time, or one that the ledger cannot keep, which counts seconds
+ * since 1970 in 32 bits. */
+int64_t recorded_time(const struct json *value);
+/* APIs carry the arguments as a string that holds an object, which is no fault of the model: the object. A
+ * string that holds none, of a call that was cut off, stays one. */
+const struct json *recorded_arguments(struct arena *arena, const struct json *value);
+/* From what the recording has of the call; `failed` true, what it says, or NULL. */
+void recorded_set_result(struct recorded_call *call, const struct json *result, const struct json *failed);
 
 #endif

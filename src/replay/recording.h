@@ -40,6 +40,7 @@ struct recording_line {
     struct str text;          /* the bytes of the line, without its end */
     const char *file;         /* as it was named; "stdin" for "-" */
     uint64_t number;          /* of the line, from 1 */
+    bool is_item;             /* the value is an item of the one array that the file is */
 };
 
 enum recording_fault {

@@ -136,6 +136,8 @@ static struct replay_session *session_of(struct replay *r, const struct recorded
     struct hash128 id = hash_stable(call->session);
     if (call->has_uid)
         id.high ^= (uint64_t)call->uid + 1;
+    if (call->agent.len) /* what a sub-agent has seen, the others have not */
+        id.low ^= hash_stable(call->agent).low;
     struct replay_session *session = (struct replay_session *)lru_find(&r->sessions, id);
     if (session)
         return session;
@@ -144,7 +146,7 @@ static struct replay_session *session_of(struct replay *r, const struct recorded
     session = must_calloc(sizeof(*session));
     session->node.id = id;
     lru_add(&r->sessions, &session->node);
-    r->report->sessions += call->kind != RECORDED_REPORT;
+    r->report->sessions += call->kind != RECORDED_REPORT && !call->agent.len;
     return session;
 }
 
@@ -654,7 +656,11 @@ void replay_run(const struct replay_options *options, struct arena *arena, struc
     struct replay r = {.sides = {options->policies, options->against},
                        .report = report,
                        .peers = must_calloc(REPLAY_PEERS_MAX * sizeof(*r.peers)),
-                       .reader = {.format = options->format, .seen = seen, .owner = &r}};
+                       .reader = {.format = options->format,
+                                  .seen = seen,
+                                  .owner = &r,
+                                  .transcript = options->transcript,
+                                  .transcripts = options->transcripts}};
     replay_report_init(report, arena);
     lru_init(&r.sessions);
     lru_init(&r.open);

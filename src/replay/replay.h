@@ -113,6 +113,8 @@ struct replay_report {
 struct replay_options {
     struct recording *recording;
     enum recorded_format format;
+    recorded_transcript *transcript; /* as in struct recorded_reader */
+    void *transcripts;
     struct judge *policies, *against;                                  /* `against` NULL: none */
     void (*line_read)(void *owner, const struct recording *recording); /* after each; NULL: not wanted */
     void *owner;

@@ -1,0 +1,22 @@
+-- ATIF, the format of agent trajectories that Harbor writes: steps with calls and what was observed. It has no mark of a
+-- failure but in `extra`.
+local conversation = require "replay/conversation"
+local each, is_object, is_array = conversation.each, conversation.is_object, conversation.is_array
+
+local function is(value) return type(value.schema_version) == "string" and is_array(value.steps) end
+
+local function read(value, state)
+  local c = state.session(conversation.text(value, "session_id", "trajectory_id"))
+  for step in each(value.steps) do
+    c:message(step.timestamp)
+    if step.source == "user" then c:begin_turn() end
+    for call in each(step.tool_calls) do c:call(call.tool_call_id, call.function_name, call.arguments) end
+    local seen = is_object(step.observation) and step.observation.results
+    for result in each(seen) do
+      c:result(result.source_call_id, result.content, is_object(result.extra) and result.extra.is_error)
+    end
+  end
+  return true
+end
+
+return { name = "ATIF", is = is, read = read }

@@ -1,0 +1,53 @@
+-- A conversation as it is read: whose turn it is, which message, and when. Its calls go to the replay as they are found.
+local log = require "replay/log"
+
+local Conversation = {}
+Conversation.__index = Conversation
+
+function Conversation:call(id, tool, arguments) log.call(self, id, tool, arguments) end
+function Conversation:result(id, result, failed) log.result(self, id, result, failed) end
+function Conversation:both(id, tool, arguments, result, failed) log.both(self, id, tool, arguments, result, failed) end
+
+-- A person says something.
+function Conversation:begin_turn() self.turn = self.turn + 1 end
+
+-- The model no longer sees what it has read, so that it may read it again.
+function Conversation:compacted() self.turn = self.turn + 1 end
+
+-- A message: the calls in it are one step.
+function Conversation:message(at)
+  self.messages = self.messages + 1
+  self.at = at or self.at
+end
+
+local function new(session, agent)
+  return setmetatable({ session = session, agent = agent, turn = 0, messages = 0 }, Conversation)
+end
+
+-- Each object of a list; nothing of what is none.
+local function each(list)
+  local i, count = 0, log.kind(list) == "array" and #list or 0
+  return function()
+    while i < count do
+      i = i + 1
+      local item = list[i]
+      if log.kind(item) == "object" then return item end
+    end
+  end
+end
+
+-- The first member of these names that is a text or a number, as a text.
+local function text(object, ...)
+  for _, name in ipairs { ... } do
+    local value = object[name]
+    if type(value) == "string" and value ~= "" or type(value) == "number" then return tostring(value) end
+  end
+end
+
+-- A text that holds JSON as its value, else what it is.
+local function parsed(value) return type(value) == "string" and log.parse(value) or value end
+
+local function is_object(value) return log.kind(value) == "object" end
+local function is_array(value) return log.kind(value) == "array" end
+
+return { new = new, each = each, text = text, parsed = parsed, is_object = is_object, is_array = is_array }

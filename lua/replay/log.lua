@@ -1,0 +1,2 @@
+-- What the readers ask of a line's values and tell of its calls: src/cli/lua_transcript.c.
+return cli.transcript()

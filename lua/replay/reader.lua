@@ -1,0 +1,96 @@
+-- Reads a line of a transcript: finds its format by its content, and asks that format's reader. A format is a table:
+--   name    for people
+--   is      (value, state): whether the value, an object, is of it
+--   read    (value, state): reads it; false, or why: it is not understood
+--   lists   members that hold an array of such values, each read by itself
+-- `state` is of one file: `name` the file's, `line`, and session(id, agent), a conversation (lua/replay/conversation.lua).
+local log = require "replay/log"
+local conversation = require "replay/conversation"
+
+local SESSIONS_MAX = 65536 -- of one file; then they are counted anew
+
+local FORMATS = {}
+for _, name in ipairs { "claude_code", "codex", "gemini_cli", "opencode", "goose", "openhands", "swe_agent", "atif",
+                        "cline", "langsmith", "langfuse", "otel", "messages" } do
+  FORMATS[#FORMATS + 1] = require("replay/" .. name)
+end
+local MESSAGES = FORMATS[#FORMATS]
+
+local function new_state(file)
+  local sessions, count = {}, 0
+  local state = { file = file, name = file:match "[^/]*$" }
+  function state.session(id, agent)
+    id = id or state.id or state.name
+    local key = agent and id .. "\0" .. agent or id
+    if not sessions[key] then
+      if count == SESSIONS_MAX then sessions, count = {}, 0 end
+      sessions[key], count = conversation.new(id, agent), count + 1
+    end
+    return sessions[key]
+  end
+  return state
+end
+
+local function format_of(value, state)
+  local last = state.format
+  if last and last.is(value, state) then return last end
+  for _, format in ipairs(FORMATS) do
+    if format.is(value, state) then
+      state.format = format
+      return format
+    end
+  end
+end
+
+local function read_object(value, state)
+  local format = format_of(value, state)
+  return format and format.read(value, state) or false
+end
+
+-- An array is one conversation, or holds records or conversations.
+local function read_array(array, state)
+  local first = array[1]
+  if log.kind(first) == "object" then
+    local format = format_of(first, state)
+    if not format then return false end
+    if format.read_array then return format.read_array(array, state) end
+  end
+  local any = false
+  for i = 1, #array do
+    local item = array[i]
+    local kind = log.kind(item)
+    if kind == "object" then
+      state.item = i
+      local read = read_object(item, state)
+      any = read == true or any or read
+    elseif kind == "array" then
+      state.item = i
+      any = MESSAGES.read_array(item, state) or any
+    end
+  end
+  state.item = nil
+  return any
+end
+
+-- The function that reads a line. `forced`: what --format says.
+local function new(forced)
+  local state
+  local function read(value)
+    if forced == "openai" or forced == "anthropic" then state.format = MESSAGES end
+    if log.kind(value) == "array" then return read_array(value, state) end
+    return read_object(value, state)
+  end
+  return function(value, file, number, is_item)
+    if not state or state.file ~= file then state = new_state(file) end
+    state.line, state.is_item = number, is_item
+    local understood = read(value)
+    if understood then return understood end
+    local keys = log.kind(value) == "object" and log.keys(value, 8) or ""
+    return keys ~= "" and "it is no call in a format that is known: it has " .. keys or false
+  end
+end
+
+local names = {}
+for i, format in ipairs(FORMATS) do names[i] = format.name end
+
+return { new = new, names = names }

@@ -1,0 +1,120 @@
+-- The transcripts of assistants and SDKs, each found out by its content: tests/support/recordings has one file a format, each
+-- with a call that went well and one that failed.
+local recordings = require "recordings"
+local replay = recordings.replay
+
+local FOLDER = "tests/support/recordings/"
+local ARGUMENTS = { get_weather = "city", read_file = "path" }
+
+local function names()
+  local found = {}
+  for name in io.popen("ls " .. FOLDER):lines() do found[#found + 1] = name end
+  return found
+end
+
+-- The lines of equal calls with equal results, by the main agent or by a sub-agent.
+local function claude_lines(calls, agent)
+  local lines = {}
+  for i = 1, calls do
+    lines[#lines + 1] = ([[{"type":"assistant","sessionId":"s","agentId":%s,"isSidechain":%s,"uuid":"a%d","message":{"id":"m%d",]]
+      .. [["role":"assistant","content":[{"type":"tool_use","id":"%s%d","name":"fetch_page","input":{"page":1}}]}}]])
+      :format(agent and '"' .. agent .. '"' or "null", tostring(agent ~= nil), i, i, agent or "t", i)
+    lines[#lines + 1] = ([[{"type":"user","sessionId":"s","agentId":%s,"isSidechain":%s,"uuid":"r%d","message":{"role":"user",]]
+      .. [["content":[{"type":"tool_result","tool_use_id":"%s%d","content":"the same"}]}}]])
+      :format(agent and '"' .. agent .. '"' or "null", tostring(agent ~= nil), i, agent or "t", i)
+  end
+  return lines
+end
+
+describe("toolgate replay reads without a flag", function()
+  local folder
+
+  before_each(function() folder = recordings.new() end)
+  after_each(function() folder:remove() end)
+
+  for _, name in ipairs(names()) do
+    it(name, function()
+      local code, report, err = replay(FOLDER .. name)
+      assert.equal(0, code, err)
+      assert.same({ 2, 1, 0, 0, 0 }, { report.calls, report.sessions, report.without_result, report.without_arguments,
+                                       report.without_check })
+      assert.same({}, report.skipped)
+      assert.equal(1, report.failures + report.failures_unmarked)
+      assert.equal(1, #report.tools.rows)
+      local row = report.tools.rows[1]
+      local argument = assert(ARGUMENTS[row.tool], row.tool)
+      for _, class in ipairs(report.classes.rows) do
+        for _, e in ipairs(class.examples) do
+          if e.arguments then assert.truthy(e.arguments:find('"' .. argument .. '"', 1, true), e.arguments) end
+        end
+      end
+    end)
+  end
+
+  it("a sub-agent apart from its parent", function()
+    local lines = claude_lines(2)
+    for _, line in ipairs(claude_lines(2, "a1")) do lines[#lines + 1] = line end
+    local code, report, err = replay(folder:file("s.jsonl", table.concat(lines, "\n") .. "\n"))
+    assert.equal(0, code, err)
+    assert.same({ 4, 1, 0 }, { report.calls, report.sessions, report.refused })
+    local _, one = replay(folder:file("t.jsonl", table.concat(claude_lines(6), "\n") .. "\n"))
+    assert.truthy(one.refused > 0) -- the same calls by one agent are a loop
+  end)
+
+  it("what a model reads again after its context was compacted", function()
+    local lines = claude_lines(2)
+    lines[#lines + 1] = [[{"type":"system","subtype":"compact_boundary","sessionId":"s","uuid":"c"}]]
+    for _, line in ipairs(claude_lines(2)) do lines[#lines + 1] = (line:gsub('"t(%d)"', '"v%1"')) end
+    local code, report, err = replay(folder:file("s.jsonl", table.concat(lines, "\n") .. "\n"))
+    assert.equal(0, code, err)
+    assert.same({ 4, 0 }, { report.calls, report.refused })
+  end)
+
+  it("a call that the model sent as broken JSON, as it was sent", function()
+    local code, report, err = replay(folder:file("run.json", [=[[{"type":"ai","data":{"type":"ai","content":"","tool_calls":[],
+      "invalid_tool_calls":[{"name":"book_room","args":"{\"room\":","id":"c1","error":"no JSON"}]}}]]=]))
+    assert.equal(0, code, err)
+    assert.equal("{\"room\":", (report.tools.rows[1].examples[1].arguments:gsub('^"(.*)"$', "%1"):gsub('\\"', '"')))
+  end)
+end)
+
+describe("a file that toolgate replay does not understand", function()
+  local folder
+
+  before_each(function() folder = recordings.new() end)
+  after_each(function() folder:remove() end)
+
+  it("is an error that says what it looks like, and what is read", function()
+    local code, report, err = replay(folder:file("beacons.jsonl",
+      '{"kind":"beacon","n":1,"\\u001b[31m":1}\n{"kind":"beacon","n":2}\n'))
+    assert.same({ 2, 0 }, { code, report.calls })
+    assert.equal(2, report.skipped.not_record.count)
+    for _, words in ipairs { "beacons.jsonl:1", "kind, n", "Claude Code", "Codex", "OpenAI", "OpenTelemetry" } do
+      assert.truthy(err:find(words, 1, true), err)
+    end
+    assert.falsy(err:find("\27", 1, true))
+  end)
+
+  it("may be nested as deep as it likes, of wrong types, or of huge lines", function()
+    local hostile = { '{"type":"assistant","sessionId":7,"message":{"content":{"type":[]}}}',
+                      '{"type":"user","sessionId":"s","message":[1,2]}',
+                      '{"type":"response_item","payload":{"type":["function_call"]}}',
+                      '{"resourceSpans":[{"scopeSpans":7}]}', '{"messages":[7,null,"x",[],{"role":{},"content":7}]}',
+                      '{"role":"assistant","tool_calls":{"function":1},"content":[[[]],{"type":{}}]}',
+                      '{"kind":"ActionEvent","tool_name":[],"tool_call":7}', '{"steps":[7],"schema_version":"ATIF-v1"}',
+                      '{"trajectory":[7],"history":[7],"info":{}}', '{"run_type":"tool","inputs":7,"name":{},"trace_id":1}',
+                      '{"type":"gemini","toolCalls":[7,{"status":{}}],"sessionId":"x"}', '{"info":{"role":1},"parts":[7,{}]}',
+                      '{"role":"user","content_json":"[7,[]]"}', '{"parts":[7,{"functionCall":7}],"role":"model"}',
+                      '{"type":"ai","tool_calls":[7],"content":1}',
+                      '{"observations":[{"type":"TOOL","trace_id":1,"start_time":1}]}',
+                      '[[[[7]]]]', '{"lc":1,"kwargs":7}', '{"kind":"request","parts":[7]}' }
+    local code, report, err = replay(folder:file("hostile.jsonl", table.concat(hostile, "\n") .. "\n"))
+    assert.equal(2, code)
+    assert.equal(0, report.calls)
+    for kind, fault in pairs(report.skipped) do
+      assert.equal("not_record", kind)
+      for _, place in ipairs(fault.places) do assert.falsy(place.why:find("attempt to", 1, true), place.why) end
+    end
+    assert.falsy(err:find("attempt to", 1, true), err)
+  end)
+end)
