@@ -1,7 +1,9 @@
 -- toolgate replay: what the gateway would have said of recorded calls. src/cli/lua_replay.c replays them and makes the
 -- report; lua/report has its views.
 
+local mine = require "replay/mine"
 local reader = require "replay/reader"
+local ui = require "ui"
 
 local FORMATS = { "toolgate's decision log", "NDJSON of {session, tool, arguments, result}", "MCP's JSON-RPC" }
 for _, name in ipairs(reader.names) do FORMATS[#FORMATS + 1] = name end
@@ -42,9 +44,44 @@ local function exit_code(o, r)
   return 0
 end
 
+-- What the assistants of this user have, one line each.
+local function print_found(found)
+  local function say(words, ...) io.stderr:write(words:format(...), "\n") end
+  for _, f in ipairs(found) do
+    if f.files + f.older > 0 then
+      say("%-12s %s, %s MB%s%s", f.assistant, ui.count(f.files, "file"), cli.fixed(f.bytes / 1e6, 1),
+          f.newest and ", the latest " .. ui.ago(f.newest) or "", f.older > 0 and ("; %d older"):format(f.older) or "")
+    end
+    if f.unread > 0 then say("%-12s %s not read: %s", f.assistant, ui.count(f.unread, "file"), f.why) end
+  end
+end
+
+-- With --mine the files become those of the user's assistants; returns what was found.
+local function choose_files(o)
+  local days = o.since or "30"
+  if not o.mine and not o[1] then
+    fail "name a FILE, or say --mine for the sessions of your own assistants (Claude Code, Codex, gemini-cli, …)"
+  end
+  if o.since and not o.mine then fail "--since chooses from the sessions that --mine finds" end
+  if not o.mine then return end
+  if o[1] then fail "--mine finds the files: name none" end
+  days = tonumber(days:match "^(%d+)d?$")
+  if not days or days == 0 then fail("--since: expected a number of days, e.g. 30, got '%s'", o.since) end
+  local home = os.getenv "HOME"
+  if not home or home == "" then fail "--mine: HOME is not set" end
+  local files, found, full = mine(home, days)
+  print_found(found)
+  if full then io.stderr:write(("only the first %d files were looked at"):format(full), "\n") end
+  if #files == 0 then
+    fail("no sessions of the last %d days of Claude Code, Codex, gemini-cli, opencode, goose, Cline or Roo below %s", days, home)
+  end
+  for i, file in ipairs(files) do o[i] = file end
+  return found
+end
+
 return command {
-  name = "replay", operands = "FILE...", summary = "say what the gateway would have said of recorded calls",
-  least = 1, most = 100000,
+  name = "replay", operands = "[FILE...]", summary = "say what the gateway would have said of recorded calls",
+  least = 0, most = 100000,
   about = [[
 Replays recorded sessions with a virtual clock and the recorded results: no tool runs. FILE is a
 transcript of an assistant or SDK (Claude Code, Codex, gemini-cli, opencode, goose, Cline, OpenHands,
@@ -57,6 +94,7 @@ verdict changes is listed by tool and code.]],
   2  usage, a file that cannot be read, no call that could be replayed;
      with --fail-on-new: rules for results, and results that were not recorded]],
   example = [[
+  toolgate replay --mine
   toolgate replay --format openai run.json --tools tools.json
   toolgate replay decisions.ndjson --policies policies --against stricter --fail-on-new]],
   options = {
@@ -68,6 +106,8 @@ verdict changes is listed by tool and code.]],
            words = "tool definitions (MCP, OpenAI, Anthropic); TOOLSET=FILE for records of a `toolset`" },
     text { name = "format", letter = "f", argument = "FORMAT",
            words = "decisions, ndjson, openai, anthropic or mcp (default: found out)" },
+    flag { name = "mine", words = "the sessions of your own assistants, wherever they keep them" },
+    text { name = "since", argument = "DAYS", words = "with --mine: what changed in so many days (default 30)" },
     flag { name = "json", letter = "j", words = "print one JSON document" },
     flag { name = "markdown", words = "print Markdown" },
     text { name = "html", argument = "FILE", words = "also write one self-contained page with charts" },
@@ -79,11 +119,12 @@ verdict changes is listed by tool and code.]],
     if o["fail-on-new"] and not o.against then
       fail "--fail-on-new compares two sets of policies: name the other with --against DIR"
     end
+    local found = choose_files(o)
     o.reader = reader.new(o.format)
     local views, text = cli.replay(o)
     local report = cli.parse(views, true)
     if o.json then
-      io.write(text, "\n")
+      io.write(found and '{"found":' .. cli.json(found) .. "," .. text:sub(2) or text, "\n")
     else
       require(o.markdown and "report/markdown" or "report/text")(report)
     end

@@ -82,7 +82,9 @@ local function new(forced)
   end
   return function(value, file, number, is_item)
     if not state or state.file ~= file then state = new_state(file) end
-    state.line, state.is_item = number, is_item
+    state.line = number
+    state.items = is_item and (state.items or 0) + 1 or nil -- of the array that the file is
+    state.item = state.items
     local understood = read(value)
     if understood then return understood end
     local keys = log.kind(value) == "object" and log.keys(value, 8) or ""

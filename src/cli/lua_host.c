@@ -81,6 +81,21 @@ static int list_folder(lua_State *L)
     return 1;
 }
 
+/* cli.look(path): { kind = "file", "folder" or "other", uid, size, at = milliseconds }, of a link itself;
+ * nil: there is nothing. */
+static int look(lua_State *L)
+{
+    struct stat st;
+    if (lstat(luaL_checkstring(L, 1), &st) != 0)
+        return fail(L);
+    lua_newtable(L);
+    lua_cli_set(L, "kind", S_ISREG(st.st_mode) ? "file" : S_ISDIR(st.st_mode) ? "folder" : "other");
+    lua_cli_set_number(L, "uid", st.st_uid);
+    lua_cli_set_number(L, "size", (double)st.st_size);
+    lua_cli_set_number(L, "at", (double)st.st_mtim.tv_sec * 1000);
+    return 1;
+}
+
 /* cli.make_folder(path, mode): true, also if it is there. */
 static int make_folder(lua_State *L)
 {
@@ -243,6 +258,7 @@ const luaL_Reg lua_host_functions[] = {
     {"stat", stat_path},
     {"access", access_path},
     {"list_folder", list_folder},
+    {"look", look},
     {"make_folder", make_folder},
     {"write_file", write_file},
     {"memory_file", memory_file},

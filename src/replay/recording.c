@@ -29,11 +29,13 @@ struct recording {
     uint64_t number;  /* of its line that was returned last */
     bool ended;       /* the open file has no more bytes */
     bool at_start;    /* nothing of the open file was returned yet */
+    bool in_array;    /* within the one array that the open file is: its items are read one by one */
     bool given_up;    /* nothing more of a followed file is wanted */
     char *buffer;
     size_t capacity, from, end; /* buffer[from, end) is not yet returned */
     struct arena *arena;
     struct json value;
+    uint64_t value_lines; /* that the item of an array which was read last spans, less one */
     uint64_t lines, position, total;
     bool total_known;
     struct recording_count faults[RECORDING_FAULTS];
@@ -132,6 +134,7 @@ static void begin_file(struct recording *r, int fd)
     r->from = r->end = 0;
     r->ended = false;
     r->at_start = true;
+    r->in_array = false;
 }
 
 /* False: there are no more files. */
@@ -342,6 +345,96 @@ static enum cut cut_line(struct recording *r, struct str *line)
     }
 }
 
+/* ---- a document that is one array ----
+ * Its items are cut where they lie, as lines are, so that a document of any length takes the memory of its
+ * longest item.
+ */
+
+#define ARRAY_LOOK_BYTES 1048576u /* an array on one line that is not longer is read as a line */
+
+/* Whether the file begins with an array over several lines, or with a long one. */
+static bool begins_array(struct recording *r)
+{
+    size_t from = 0;
+    char *newline = NULL;
+    while (!(newline = r->end > r->from ? memchr(r->buffer + r->from, '\n', r->end - r->from) : NULL) &&
+           r->end - r->from < ARRAY_LOOK_BYTES && !r->ended)
+        read_more(r);
+    struct str text = {r->buffer + r->from,
+                       newline ? (size_t)(newline - r->buffer) - r->from : r->end - r->from};
+    from = str_starts(text, "\xEF\xBB\xBF") ? 3 : 0;
+    text = str_trim(str_from(text, from));
+    if (!text.len || *text.at != '[' || (newline ? text.at[text.len - 1] == ']' : r->ended))
+        return false;
+    r->from += (size_t)(text.at - (r->buffer + r->from)) + 1;
+    r->number = 1;
+    return true;
+}
+
+/* A byte that is not yet read at this place of the buffer; -1: the file has ended. */
+static int byte_at(struct recording *r, size_t at)
+{
+    while (r->from + at >= r->end && !r->ended)
+        read_more(r);
+    return r->from + at < r->end ? (unsigned char)r->buffer[r->from + at] : -1;
+}
+
+/* How many bytes the value has that begins at the place; more than may be, and it is dropped up to there. */
+static size_t value_length(struct recording *r, uint64_t *lines, bool *too_long)
+{
+    size_t at = 0, depth = 0;
+    bool in_string = false;
+    for (int c; (c = byte_at(r, at)) >= 0; at++) {
+        *lines += c == '\n';
+        if (at > RECORDING_LINE_MAX_BYTES) {
+            *too_long = true;
+            r->from += at;
+            at = 0;
+        }
+        if (in_string) {
+            at += c == '\\';
+            in_string = c != '"';
+        } else if (c == '"') {
+            in_string = true;
+        } else if (c == '{' || c == '[') {
+            depth++;
+        } else if (depth && (c == '}' || c == ']')) {
+            if (!--depth)
+                return at + 1;
+        } else if (!depth && (c == ',' || c == ']' || c == '\n')) {
+            *lines -= c == '\n';
+            return at;
+        }
+    }
+    return at;
+}
+
+/* The next item of the array; CUT_END: it has ended, and lines may follow. */
+static enum cut cut_item(struct recording *r, struct str *item)
+{
+    int c;
+    uint64_t lines = 0;
+    bool too_long = false;
+    while ((c = byte_at(r, 0)) >= 0 && strchr(" \t\r\n,", c)) {
+        r->number += c == '\n';
+        r->from++;
+    }
+    if (c < 0 || c == ']') {
+        r->from += c == ']';
+        r->in_array = false;
+        if (c < 0)
+            count_fault(r, RECORDING_CUT, 0, "it is one JSON document, and its end is missing");
+        return CUT_END;
+    }
+    size_t len = value_length(r, &lines, &too_long);
+    *item = (struct str){r->buffer + r->from, len > r->end - r->from ? r->end - r->from : len};
+    r->from += item->len;
+    if (too_long)
+        count_fault(r, RECORDING_TOO_LONG, r->number, NULL);
+    r->value_lines = lines;
+    return too_long ? CUT_SKIPPED : r->ended && r->from == r->end ? CUT_LAST : CUT_LINE;
+}
+
 /* ---- values ---- */
 
 /* Duplicate keys and lone surrogates are no fault of the recording: what a model sent is judged as it is. */
@@ -452,12 +545,46 @@ static bool read_line(struct recording *r, struct str line, bool last, struct re
     return true;
 }
 
+/* The next item of an array as a line. */
+static bool next_item(struct recording *r, struct recording_line *out)
+{
+    struct str item;
+    struct json_error error;
+    enum cut cut = cut_item(r, &item);
+    if (cut == CUT_END || cut == CUT_SKIPPED)
+        return false;
+    uint64_t number = r->number;
+    bool parsed = parse(r, item, RECORDING_LINE_MAX_NODES, &error);
+    r->number += r->value_lines;
+    if (!parsed && cut != CUT_LAST) /* an item that the file's end cuts off is counted with the end */
+        count_fault(r, RECORDING_NOT_JSON, number, error.text);
+    if (!parsed || !is_usable(r, number))
+        return false;
+    *out = (struct recording_line){.value = &r->value,
+                                   .arena = r->arena,
+                                   .text = item,
+                                   .file = r->file,
+                                   .number = number,
+                                   .is_item = true};
+    r->lines++;
+    return true;
+}
+
 bool recording_next(struct recording *r, struct recording_line *out)
 {
     for (;;) {
         struct str line;
         if (r->fd < 0 && !open_next(r))
             return false;
+        if (r->at_start && r->options.documents && !r->options.wait && begins_array(r)) {
+            r->at_start = false;
+            r->in_array = true;
+        }
+        if (r->in_array) {
+            if (next_item(r, out))
+                return true;
+            continue;
+        }
         enum cut cut = cut_line(r, &line);
         if ((cut == CUT_LINE || cut == CUT_LAST) && read_line(r, line, cut == CUT_LAST, out))
             return true;

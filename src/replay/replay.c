@@ -41,7 +41,7 @@ struct replay_seen {
 struct replay_session {
     struct lru_node node; /* first */
     int64_t clock_ms;
-    struct replay_loop loop; /* its session is on the heap, once a call was stopped */
+    struct replay_loop loop; /* its session and arguments are on the heap, once a call was stopped */
     struct replay_seen seen[SEEN_MAX];
     uint32_t next_seen;
     uint32_t next_awaited;
@@ -59,6 +59,7 @@ struct replay_open {
     bool unjudged;   /* as a call whose result was not judged */
     bool stopped;    /* as a call that is saved */
     uint64_t call;   /* its hash */
+    struct str code; /* of a refused one */
 };
 
 struct replay {
@@ -127,6 +128,7 @@ static void forget_session(struct replay *r, struct replay_session *session)
         replay_loop_add(r->report, &session->loop);
     lru_remove(&r->sessions, &session->node);
     free((char *)session->loop.session.at);
+    free((char *)session->loop.arguments.at);
     free(session);
 }
 
@@ -370,25 +372,34 @@ static bool is_stopped(const struct verdict *v)
     return v->kind == VERDICT_HALT || (v->kind != VERDICT_PASS && STR_IS_ONE_OF(v->code, codes));
 }
 
+/* Cut, as an example is; a name may have zero bytes. */
+static struct str heap_copy(struct str text)
+{
+    struct str cut = str_cut(text, REPLAY_EXAMPLE_MAX_BYTES);
+    char *copy = must_calloc(cut.len + 1);
+    if (cut.len)
+        memcpy(copy, cut.at, cut.len);
+    return (struct str){copy, cut.len};
+}
+
 static void count_stopped(const struct pass *p, const struct replay_row *code)
 {
     struct replay_loop *loop = &p->session->loop;
     const struct verdict *v = p->sides[0].verdict;
     loop->halted |= v->kind == VERDICT_HALT;
+    loop->last_ms = p->call->at_ms;
     if (loop->saved++)
         return;
+    loop->first_ms = p->call->at_ms;
     loop->tool = p->tool->tool;
     loop->code = code->code;
     loop->file = p->call->line->file;
     loop->line = p->call->line->number;
-    struct str name = str_cut(p->call->session, REPLAY_EXAMPLE_MAX_BYTES);
-    free((char *)loop->session.at);    /* of one whose result came later, and was new */
-    char *copy = malloc(name.len + 1); /* a name may have zero bytes */
-    if (!copy)
-        abort();
-    if (name.len)
-        memcpy(copy, name.at, name.len);
-    loop->session = (struct str){copy, name.len};
+    /* Those are of one whose result came later, and was new. */
+    free((char *)loop->session.at);
+    free((char *)loop->arguments.at);
+    loop->session = heap_copy(p->call->session);
+    loop->arguments = heap_copy(json_to_str(p->arena, p->call->arguments));
 }
 
 /* ---- the next attempt ---- */
@@ -488,6 +499,17 @@ static void count_reasons(struct replay *r, struct pass *p, bool refused)
     count_problems(r, p, refused);
 }
 
+/* A call that brought something new, and would have been refused. */
+static void count_lost(struct replay *r, const struct pass *p, struct str tool, struct str code)
+{
+    struct replay_row key = {.tool = tool, .code = code};
+    struct replay_row *row = replay_table_row(r->report, REPLAY_LOST, &key);
+    r->report->lost++;
+    row->calls++;
+    row->refused++;
+    replay_example_add(r->report, row, p->call, STR_NONE);
+}
+
 static void count_call(struct replay *r, struct pass *p)
 {
     struct replay_report *report = r->report;
@@ -507,7 +529,8 @@ static void count_call(struct replay *r, struct pass *p)
     settle_awaited(p);
     count_reasons(r, p, refused);
     count_repairs(r, p);
-    report->lost += refused && p->is_news;
+    if (refused && p->is_news)
+        count_lost(r, p, p->tool->tool, reason_code(v));
     report->unjudged += p->unjudged;
     p->stopped = refused && !p->is_news && is_stopped(v);
     if (p->stopped)
@@ -542,7 +565,8 @@ static void keep_open(struct replay *r, const struct pass *p)
                                  .counted = p->waits,
                                  .unjudged = p->unjudged,
                                  .stopped = p->stopped,
-                                 .call = p->key};
+                                 .call = p->key,
+                                 .code = p->row_count > 2 ? p->rows[2]->code : STR_NONE};
     lru_add(&r->open, &open->node);
     for (size_t i = 0; i < p->side_count; i++) {
         open->sides[i] = p->sides[i].open;
@@ -615,7 +639,7 @@ static void see_report(struct replay *r, const struct recorded_call *call)
     r->report->unjudged -= open->unjudged && call->ran && !call->by_class;
     if (brings_news(r, p.session, call, open->call) && open->refused[0]) {
         /* It may have been counted as saved: it brought something after all. */
-        r->report->lost++;
+        count_lost(r, &p, p.tool->tool, open->code);
         p.session->loop.saved -= open->stopped && p.session->loop.saved;
     }
     const struct peer *peer = peer_of(r, call);

@@ -57,6 +57,7 @@ enum replay_table_kind {
     REPLAY_CODES,
     REPLAY_PROBLEMS,      /* by tool, class, code and path; items[3] counts as items[] */
     REPLAY_REPAIRS,       /* by tool and path: repaired (code "repaired") or proposed ("proposed") */
+    REPLAY_LOST,          /* by tool and code: refused, although the recorded result was new */
     REPLAY_UNKNOWN_TOOLS, /* no schema, no policy: only the rules against loops judge them */
     REPLAY_DIFFERENCES,
     REPLAY_TABLES
@@ -72,7 +73,8 @@ struct replay_table {
 
 /* A session in which the ledger stopped calls: loops, cycles, budgets of same calls and of repairs. */
 struct replay_loop {
-    struct str session, tool, code; /* of the first call that was stopped */
+    struct str session, tool, code, arguments; /* of the first call that was stopped; the last as JSON, cut */
+    int64_t first_ms, last_ms;                 /* of the stopped calls; 0: not recorded */
     uint64_t calls, saved;          /* of the session; of these, calls that would not have run */
     bool halted;                    /* a verdict told the agent to end the run */
     const char *file;

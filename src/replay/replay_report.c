@@ -26,6 +26,7 @@ static const struct {
                            [REPLAY_CODES] = {"codes", REPLAY_ROWS_MAX},
                            [REPLAY_PROBLEMS] = {"problems", REPLAY_ROWS_MAX},
                            [REPLAY_REPAIRS] = {"repairs", REPLAY_ROWS_MAX},
+                           [REPLAY_LOST] = {"lost", REPLAY_ROWS_MAX},
                            [REPLAY_UNKNOWN_TOOLS] = {"unknown_tools", REPLAY_TOOLS_MAX},
                            [REPLAY_DIFFERENCES] = {NULL, REPLAY_ROWS_MAX}};
 
@@ -115,6 +116,14 @@ void replay_example_add(struct replay_report *report, struct replay_row *row,
 
 /* ---- loops ---- */
 
+static struct str put_in(char *room, struct str text)
+{
+    struct str cut = str_cut(text, REPLAY_EXAMPLE_MAX_BYTES);
+    if (cut.len)
+        memcpy(room, cut.at, cut.len);
+    return (struct str){room, cut.len};
+}
+
 /* Keeps those that cost most calls; of equal ones the earlier. */
 void replay_loop_add(struct replay_report *report, const struct replay_loop *loop)
 {
@@ -133,13 +142,11 @@ void replay_loop_add(struct replay_report *report, const struct replay_loop *loo
     if (!slot)
         return;
     /* The slot's bytes are used again: a recording may have any number of loops. */
-    char *room =
-        slot->session.at ? (char *)slot->session.at : arena_alloc(report->arena, REPLAY_EXAMPLE_MAX_BYTES);
-    struct str session = str_cut(loop->session, REPLAY_EXAMPLE_MAX_BYTES);
-    if (session.len)
-        memcpy(room, session.at, session.len);
+    char *room = slot->session.at ? (char *)slot->session.at
+                                  : arena_alloc(report->arena, (size_t)2 * REPLAY_EXAMPLE_MAX_BYTES);
     *slot = *loop;
-    slot->session = (struct str){room, session.len};
+    slot->session = put_in(room, loop->session);
+    slot->arguments = put_in(room + REPLAY_EXAMPLE_MAX_BYTES, loop->arguments);
 }
 
 /* ---- the end ---- */
@@ -249,6 +256,9 @@ static void put_loops(struct json_out *out, const struct replay_report *r)
         json_field_str(out, "session", loop->session);
         json_field_str(out, "tool", loop->tool);
         json_field_str(out, "code", loop->code);
+        json_field_str(out, "arguments", loop->arguments);
+        json_field_int(out, "first_ms", loop->first_ms);
+        json_field_int(out, "last_ms", loop->last_ms);
         json_field_int(out, "calls", (int64_t)loop->calls);
         json_field_int(out, "saved", (int64_t)loop->saved);
         json_field_bool(out, "halted", loop->halted);

@@ -1,0 +1,69 @@
+-- Where the assistants of this user keep their sessions, and what is there. Only regular files of this user are named: no
+-- links, pipes or devices. Nothing is opened.
+local FILES_MAX = 100000
+local DEPTH_MAX = 8
+local DAY_MS = 86400000
+
+-- `unread`: files in a form that is not read, and what makes one of it that is.
+local PLACES = {
+  { "Claude Code", ".claude/projects", "%.jsonl$" },
+  { "Codex", ".codex/sessions", "%.jsonl$", unread = { "%.jsonl%.zst$", "compressed: zstd -dc FILE | toolgate replay -" } },
+  { "gemini-cli", ".gemini/tmp", "/chats/.*%.jsonl?$" },
+  { "opencode", ".local/share/opencode", "/storage/part/.*%.json$",
+    unread = { "/opencode%.db$", "SQLite: opencode export ID > FILE" } },
+  { "goose", ".local/share/goose/sessions", "%.jsonl$",
+    unread = { "/sessions%.db$", "SQLite: goose session export --format json > FILE" } },
+  { "Cline", ".cline/data/sessions", "%.messages%.json$" },
+}
+for _, editor in ipairs { "Code", "Code - Insiders", "VSCodium", "Cursor", "Windsurf" } do
+  for name, extension in pairs { Cline = "saoudrizwan.claude-dev", ["Roo Code"] = "rooveterinaryinc.roo-cline" } do
+    PLACES[#PLACES + 1] = { name, (".config/%s/User/globalStorage/%s/tasks"):format(editor, extension),
+                            "/api_conversation_history%.json$" }
+  end
+end
+
+-- Calls visit(path, look) with each regular file of this user below the folder. `left` counts down what may be visited.
+local function walk(folder, visit, left, depth)
+  local names = cli.list_folder(folder)
+  table.sort(names)
+  for _, name in ipairs(names) do
+    local path = folder .. "/" .. name
+    local look = name ~= "." and name ~= ".." and cli.look(path)
+    if left.files == 0 then return end
+    if look and look.uid == cli.user() then
+      if look.kind == "folder" and depth < DEPTH_MAX then
+        walk(path, visit, left, depth + 1)
+      elseif look.kind == "file" then
+        left.files = left.files - 1
+        visit(path, look)
+      end
+    end
+  end
+end
+
+-- What is there of the last days: the files, the oldest first, and { assistant, folder, files, older, bytes, newest, unread,
+-- why } of each place that has any.
+return function(home, days)
+  local since, files, found, left = cli.now() - days * DAY_MS, {}, {}, { files = FILES_MAX }
+  for _, place in ipairs(PLACES) do
+    local folder = home .. "/" .. place[2]
+    local entry = { assistant = place[1], folder = folder, files = 0, older = 0, bytes = 0, unread = 0 }
+    walk(folder, function(path, look)
+      if place.unread and path:find(place.unread[1]) then
+        entry.unread, entry.why = entry.unread + 1, place.unread[2]
+      elseif path:find(place[3]) and look.size > 0 then
+        if look.at < since then
+          entry.older = entry.older + 1
+        else
+          entry.files, entry.bytes = entry.files + 1, entry.bytes + look.size
+          entry.newest = math.max(entry.newest or 0, look.at)
+          files[#files + 1] = { path = path, at = look.at }
+        end
+      end
+    end, left, 1)
+    if entry.files + entry.older + entry.unread > 0 then found[#found + 1] = entry end
+  end
+  table.sort(files, function(a, b) return a.at < b.at or (a.at == b.at and a.path < b.path) end)
+  for i, file in ipairs(files) do files[i] = file.path end
+  return files, found, left.files == 0 and FILES_MAX
+end
