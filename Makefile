@@ -73,7 +73,7 @@ OBJECTS  := $(SOURCES:src/%.c=$(BUILD)/obj/%.o) $(BUILD)/obj/embedded.o
 LIBRARY  := $(BUILD)/libtoolgate.a
 # lua/types is for editors, not for the program.
 LUA      := $(sort $(filter-out lua/types/%,$(wildcard lua/*/*.lua lua/*.lua)))
-EMBEDDED := $(LUA) src/schema/metaschemas.jsonl $(wildcard src/gate/*.schema.json) $(wildcard src/server/page/*)
+EMBEDDED := $(LUA) $(wildcard policies/assistant/*.lua policies/assistant/lib/*.lua) src/schema/metaschemas.jsonl $(wildcard src/gate/*.schema.json) $(wildcard src/server/page/*)
 # require "toolgate" for busted specs; the host that loads it provides LuaJIT.
 MODULE   := $(if $(SAN),,$(BUILD)/toolgate.so)
 MODULE_SOURCES := $(sort $(wildcard src/module/*.c))

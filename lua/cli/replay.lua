@@ -1,6 +1,7 @@
 -- toolgate replay: what the gateway would have said of recorded calls. src/cli/lua_replay.c replays them and makes the
 -- report; lua/report has its views.
 
+local assistant_policies = require "replay/assistant_policies"
 local mine = require "replay/mine"
 local reader = require "replay/reader"
 local ui = require "ui"
@@ -42,6 +43,25 @@ local function exit_code(o, r)
          r.unjudged_results == 1 and "" or "s")
   end
   return 0
+end
+
+-- `--policies assistant` are those of the program, unless a folder of this name is here. Returns what removes them.
+local function builtin_policies(o)
+  local folders = {}
+  local function remove()
+    for _, each in ipairs(folders) do each() end
+  end
+  for _, name in ipairs { "policies", "against" } do
+    if o[name] == "assistant" and not cli.access("assistant", "") then
+      local folder, why = assistant_policies()
+      if not folder then
+        remove()
+        fail("--%s assistant: %s", name, why)
+      end
+      o[name], folders[#folders + 1] = folder, why
+    end
+  end
+  return remove
 end
 
 -- What the assistants of this user have, one line each.
@@ -99,7 +119,7 @@ verdict changes is listed by tool and code.]],
   toolgate replay decisions.ndjson --policies policies --against stricter --fail-on-new]],
   options = {
     text { name = "policies", letter = "p", argument = "DIR",
-           words = "the folder of policies (default: the configuration's, else none)" },
+           words = "the folder of policies (default: the configuration's, else none); `assistant`: the built-in ones" },
     text { name = "against", letter = "a", argument = "DIR", words = "other policies: every call whose verdict they change" },
     require "files"[1],
     list { name = "tools", letter = "t", argument = "FILE",
@@ -121,7 +141,10 @@ verdict changes is listed by tool and code.]],
     end
     local found = choose_files(o)
     o.reader = reader.new(o.format)
-    local views, text = cli.replay(o)
+    local remove = builtin_policies(o)
+    local replayed, views, text = pcall(cli.replay, o)
+    remove()
+    if not replayed then error(views, 0) end
     local report = cli.parse(views, true)
     if o.json then
       io.write(found and '{"found":' .. cli.json(found) .. "," .. text:sub(2) or text, "\n")

@@ -379,19 +379,29 @@ static int byte_at(struct recording *r, size_t at)
     return r->from + at < r->end ? (unsigned char)r->buffer[r->from + at] : -1;
 }
 
+/* From this place of a string to its end, a backslash or the end of the buffer. */
+static size_t skip_plain(const struct recording *r, size_t at)
+{
+    const char *from = r->buffer + r->from + at, *end = r->buffer + r->end, *p = from;
+    while (p < end && *p != '"' && *p != '\\')
+        p++;
+    return at + (size_t)(p - from);
+}
+
 /* How many bytes the value has that begins at the place; more than may be, and it is dropped up to there. */
 static size_t value_length(struct recording *r, uint64_t *lines, bool *too_long)
 {
     size_t at = 0, depth = 0;
     bool in_string = false;
     for (int c; (c = byte_at(r, at)) >= 0; at++) {
-        *lines += c == '\n';
         if (at > RECORDING_LINE_MAX_BYTES) {
             *too_long = true;
             r->from += at;
             at = 0;
         }
         if (in_string) {
+            at = skip_plain(r, at);
+            c = byte_at(r, at);
             at += c == '\\';
             in_string = c != '"';
         } else if (c == '"') {
@@ -402,9 +412,9 @@ static size_t value_length(struct recording *r, uint64_t *lines, bool *too_long)
             if (!--depth)
                 return at + 1;
         } else if (!depth && (c == ',' || c == ']' || c == '\n')) {
-            *lines -= c == '\n';
             return at;
         }
+        *lines += c == '\n';
     }
     return at;
 }
