@@ -59,6 +59,8 @@ local function builtin_policies(o)
         fail("--%s assistant: %s", name, why)
       end
       o[name], folders[#folders + 1] = folder, why
+      o.builtin = o.builtin or {}
+      o.builtin[folder] = true
     end
   end
   return remove
@@ -145,6 +147,9 @@ verdict changes is listed by tool and code.]],
     local replayed, views, text = pcall(cli.replay, o)
     remove()
     if not replayed then error(views, 0) end
+    for folder in pairs(o.builtin or {}) do
+      views, text = views:gsub(folder, "assistant"), text:gsub(folder, "assistant")
+    end
     local report = cli.parse(views, true)
     if o.json then
       io.write(found and '{"found":' .. cli.json(found) .. "," .. text:sub(2) or text, "\n")

@@ -34,20 +34,109 @@ local function print_examples(examples, indent)
   end
 end
 
+-- ---- the first screen: what would have been different ----
+
+local STORIES = 3
+local DAY_MS  = 86400000
+
+-- "12 min", of two times; nil if they were not recorded.
+local function lasted(first, last)
+  local s = math.floor((last - first) / 1000)
+  if first == 0 or s < 1 then return end
+  return s < 120 and ("%d s"):format(s) or s < 7200 and ("%d min"):format(s / 60) or ("%d h"):format(s / 3600)
+end
+
+local function has(n, one, many) return n == 1 and one or many:format(n) end
+
+local function print_circles(r)
+  local loops = r.loops
+  if loops.calls_saved == 0 then return end
+  ui.say("  %s went round in circles; toolgate saves %s that brought nothing new", ui.count(loops.sessions, "session"),
+         ui.count(loops.calls_saved, "call"))
+  for i = 1, math.min(#loops.list, STORIES) do
+    local loop = loops.list[i]
+    local time = lasted(loop.first_ms, loop.last_ms)
+    io.write("    ", ui.bold(cli.line(loop.tool, NAME_WIDTH)), "  ", cli.line(loop.arguments, 90), "\n      ",
+             has(loop.saved, "once", "%d times"), time and " in " .. time or "", " for nothing, of ",
+             ui.count(loop.calls, "call"), " in its session", loop.halted and "; toolgate tells the agent to end" or "",
+             "\n      ",
+             dim(where(loop.file, loop.line, loop.session, 60)), "\n")
+  end
+end
+
+-- Rows of problems whose calls would not have run: those that a person is asked about, or the others.
+local function rows_of(r, asked)
+  local rows, calls = {}, 0
+  for _, row in ipairs(r.problems.rows) do
+    local asks = (row.verdicts.ask or 0) > 0
+    local wrong = row.class == "invalid_arguments"
+    if row.refused > 0 and (asked and asks or not asked and wrong and not asks) then
+      rows[#rows + 1], calls = row, calls + row.refused
+    end
+  end
+  return rows, calls
+end
+
+local function print_rows(rows)
+  for i = 1, math.min(#rows, STORIES) do
+    local first = rows[i].examples[1]
+    ui.say("    %s  %s", ui.bold(cli.line(rows[i].tool, NAME_WIDTH)), cli.line(first and first.arguments or "", 90))
+    if first and first.detail then ui.say("      %s", cli.line(first.detail, 140)) end
+    if first then ui.say("      %s", dim(where(first.file, first.line, first.session, 60))) end
+  end
+end
+
+-- What speaks against toolgate: calls that it would have kept from something new.
+local function print_lost(r)
+  local rows, lost = {}, 0
+  for _, row in ipairs(r.lost.rows) do
+    if row.code ~= "need_user_input" then rows[#rows + 1], lost = row, lost + row.calls end
+  end
+  if r.refused > 0 or lost > 0 then
+    ui.say("  %s refused that had brought something new",
+           has(lost, "1 call would have been", lost == 0 and "no call would have been" or "%d calls would have been"))
+  end
+  for i = 1, math.min(#rows, STORIES) do
+    local first = rows[i].examples[1]
+    if first then
+      ui.say("    %s  %s  %s\n      %s", ui.bold(cli.line(rows[i].tool, NAME_WIDTH)), cli.line(rows[i].code or "", 40),
+             cli.line(first.arguments or "", 80), dim(where(first.file, first.line, first.session, 60)))
+    end
+  end
+end
+
 local function print_summary(r)
-  local seconds = r.us / 1000000
+  local seconds, days = r.us / 1000000, math.floor((r.last_ms - r.first_ms) / DAY_MS) + 1
+  local failed = r.calls - r.refused - (r.verdicts.pass or 0)
   io.write(ui.bold(ui.count(r.calls, "call")), " of ", ui.count(r.sessions, "session"),
+           r.first_ms > 0 and " in " .. ui.count(days, "day") or "",
            seconds > 0 and ui.format("  %s(%s s, %s calls/s)%s", cli.dim, cli.fixed(seconds, 1),
                                                                  cli.fixed(r.calls / seconds, 0), cli.plain) or "", "\n")
-  for _, verdict in ipairs(cli.keys(r.verdicts)) do
-    ui.say("  %-8s %8d  %s", verdict, r.verdicts[verdict], view.share(r.verdicts[verdict], r.calls))
+  ui.say("  %-20s %8d  %s", "ran well", r.verdicts.pass or 0, view.share(r.verdicts.pass or 0, r.calls))
+  if failed > 0 then ui.say("  %-20s %8d  %s", "ran and failed", failed, view.share(failed, r.calls)) end
+  if r.refused > 0 then ui.say("  %-20s %8d  %s", "would not have run", r.refused, view.share(r.refused, r.calls)) end
+  heading "What would have been different"
+  local wrong, wrong_calls = rows_of(r, false)
+  local asked, asked_calls = rows_of(r, true)
+  print_circles(r)
+  if r.failures_unmarked > 0 then
+    ui.say("  %s recorded as success: toolgate tells the model that the call failed",
+           has(r.failures_unmarked, "1 failure was", "%d failures were"))
   end
-  if r.refused > 0 then
-    ui.say("%d would not have run (%s)", r.refused, view.share(r.refused, r.calls))
-    ui.say("  %d saved: repetitions that brought nothing new\n  %d would have lost a new result", r.loops.calls_saved,
-           r.lost_results)
+  if wrong_calls > 0 then
+    ui.say("  %s wrong arguments, and the model would have read what to change",
+           has(wrong_calls, "1 call had", "%d calls had"))
+    print_rows(wrong)
   end
-  if r.repaired > 0 then ui.say("the arguments of %s would have been repaired", ui.count(r.repaired, "call")) end
+  if r.repaired > 0 then ui.say("  the arguments of %s would have been repaired", ui.count(r.repaired, "call")) end
+  if asked_calls > 0 then
+    ui.say("  you would have been asked about %s", has(asked_calls, "1 call before it ran", "%d calls before they ran"))
+    print_rows(asked)
+  end
+  if r.refused == 0 and r.repaired == 0 and r.failures_unmarked == 0 then
+    ui.say "  nothing: every call would have run as it did"
+  end
+  print_lost(r)
 end
 
 local function print_row(row, whole, has_examples)

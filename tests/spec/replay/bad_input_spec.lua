@@ -122,4 +122,21 @@ describe("toolgate replay, given bad input,", function()
     local code, out = process.run { daemon.binary, "replay", folder:file("a", "") }
     assert.same({ 2, "" }, { code, out })
   end)
+
+  it("streams a document that is one array, up to where it is cut off", function()
+    local items = {}
+    for i = 1, 3000 do
+      items[i] = ('{"tool":"t","session":"s","arguments":{"q":"]},\\"[ %d"},\n "result":"%s"}'):format(i, ("x"):rep(500))
+    end
+    local whole = "[\n" .. table.concat(items, ",\n") .. "\n]\n"
+    local code, report, err = replay(folder:file("whole.json", whole))
+    assert.equal(0, code, err)
+    assert.same({ 3000, {} }, { report.calls, report.skipped })
+    local _, one = replay(folder:file("one.json", (whole:gsub("\n", ""))))
+    assert.same({ 3000, {} }, { one.calls, one.skipped })
+    local _, cut = replay(folder:file("cut.json", whole:sub(1, #whole - 300)))
+    assert.same({ 2999, 1 }, { cut.calls, cut.skipped.cut_off.count })
+    local _, more = replay(folder:file("more.json", whole .. '{"tool":"t","session":"s","arguments":{}}\n[1]]\n'))
+    assert.equal(3001, more.calls)
+  end)
 end)

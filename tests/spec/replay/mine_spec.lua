@@ -1,0 +1,104 @@
+-- toolgate replay --mine: the sessions that this user's assistants keep below HOME.
+local daemon = require "daemon"
+local json = require("client").json
+local process = require "process"
+
+local SAMPLES = "tests/support/recordings/"
+
+describe("toolgate replay --mine", function()
+  local home
+
+  before_each(function() home = process.directory() end)
+  after_each(function() process.remove(home) end)
+
+  local function put(sample, path)
+    os.execute(("mkdir -p '%s/%s'"):format(home, path:match "^(.*)/"))
+    return process.write(home .. "/" .. path, process.read(SAMPLES .. sample))
+  end
+
+  local function mine(...)
+    local argv = { "env", "HOME=" .. home, daemon.binary, "replay", "--mine", "--json", ... }
+    local code, out, err = process.run(argv)
+    return code, out ~= "" and json.decode(out) or nil, err
+  end
+
+  it("finds the sessions of each assistant, and says what it found", function()
+    put("claude_code.jsonl", ".claude/projects/-home-ada/s-1.jsonl")
+    put("codex.jsonl", ".codex/sessions/2026/11/02/rollout-1.jsonl")
+    put("gemini_cli.jsonl", ".gemini/tmp/p/chats/session-1.jsonl")
+    put("cline.api_conversation_history.json",
+        ".config/Code/User/globalStorage/saoudrizwan.claude-dev/tasks/1/api_conversation_history.json")
+    put("goose.jsonl", ".local/share/goose/sessions/old.jsonl")
+    local code, report, err = mine()
+    assert.equal(0, code, err)
+    assert.same({ 10, {} }, { report.calls, report.skipped })
+    local found = {}
+    for _, entry in ipairs(report.found) do found[entry.assistant] = entry.files end
+    assert.same({ ["Claude Code"] = 1, Codex = 1, ["gemini-cli"] = 1, Cline = 1, goose = 1 }, found)
+    for assistant in pairs(found) do assert.truthy(err:find(assistant, 1, true), err) end
+  end)
+
+  it("reads no links, pipes or older sessions, and names what it cannot read", function()
+    put("claude_code.jsonl", ".claude/projects/p/new.jsonl")
+    put("claude_code.jsonl", ".claude/projects/p/old.jsonl")
+    put("claude_code.jsonl", ".local/share/goose/sessions/sessions.db")
+    os.execute(("cd '%s/.claude/projects/p' && touch -d '60 days ago' old.jsonl && mkfifo pipe.jsonl && "
+                .. "ln -s /etc/passwd link.jsonl && ln -s . loop"):format(home))
+    local code, report, err = mine()
+    assert.equal(0, code, err)
+    assert.same({ 2, {} }, { report.calls, report.skipped })
+    assert.same({ 1, 1 }, { report.found[1].files, report.found[1].older })
+    assert.same({ "goose", 1 }, { report.found[2].assistant, report.found[2].unread })
+    assert.equal(4, select(2, mine("--since", "90")).calls)
+  end)
+
+  it("says where it looked if there is nothing", function()
+    local code, report, err = mine()
+    assert.equal(2, code)
+    assert.is_nil(report)
+    for _, words in ipairs { "Claude Code", "Codex", home } do assert.truthy(err:find(words, 1, true), err) end
+  end)
+
+  it("asks by the built-in policies, and leaves nothing behind", function()
+    os.execute("mkdir -p " .. home .. "/.claude/projects/p " .. home .. "/tmp")
+    process.write(home .. "/.claude/projects/p/s.jsonl", json.encode {
+      type = "assistant", sessionId = "s", message = { id = "m", role = "assistant", content = {
+        { type = "tool_use", id = "t", name = "Bash", input = { command = "rm -rf /" } } } } } .. "\n")
+    local code, report, err = mine("--policies", "assistant")
+    assert.equal(0, code, err)
+    assert.same({ 1, "assistant" }, { report.verdicts.ask, report.policies })
+    for name in io.popen("ls policies/assistant policies/assistant/lib"):lines() do
+      local module = name:match "^(.*)%.lua$"
+      if module then
+        assert.truthy(process.read("lua/replay/assistant_policies.lua"):find(module .. '"', 1, true), module)
+      end
+    end
+  end)
+
+  it("refuses nothing of 375 sessions of ordinary work", function()
+    local id = 0
+    local function call(lines, session, name, arguments, result, failed)
+      id = id + 1
+      lines[#lines + 1] = json.encode { type = "assistant", sessionId = session, message = { id = "m" .. id, role = "assistant",
+        content = { { type = "tool_use", id = "t" .. id, name = name, input = arguments } } } }
+      lines[#lines + 1] = json.encode { type = "user", sessionId = session, toolUseResult = "x", message = { role = "user",
+        content = { { type = "tool_result", tool_use_id = "t" .. id, content = result, is_error = failed or false } } } }
+    end
+    os.execute("mkdir -p " .. home .. "/.claude/projects/p")
+    for s = 1, 375 do
+      local lines, session = {}, "s" .. s
+      lines[1] = json.encode { type = "user", sessionId = session, message = { role = "user", content = "fix the tests" } }
+      for round = 1, 5 do -- the same commands after each edit, each time with another answer
+        call(lines, session, "Read", { file_path = "/a.c" }, "int x = " .. round)
+        call(lines, session, "Edit", { file_path = "/a.c", old_string = "x" .. round, new_string = "y" }, "edited")
+        call(lines, session, "Bash", { command = "make test" }, (6 - round) .. " tests fail", round < 5)
+        call(lines, session, "Bash", { command = "git status" }, "modified: a.c")
+        call(lines, session, "TodoWrite", { todos = {} }, "saved")
+      end
+      process.write(("%s/.claude/projects/p/%s.jsonl"):format(home, session), table.concat(lines, "\n") .. "\n")
+    end
+    local code, report, err = mine()
+    assert.equal(0, code, err)
+    assert.same({ 375 * 25, 375, 0, 0 }, { report.calls, report.sessions, report.refused, report.lost_results })
+  end)
+end)
