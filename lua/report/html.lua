@@ -23,6 +23,12 @@ td.bar{width:12rem;min-width:6rem}.b{height:.8rem;border-radius:.2rem;background
 .k{color:var(--bar);font-weight:600}
 code{font:13px ui-monospace,monospace;overflow-wrap:anywhere}details{margin:.2rem 0}summary{cursor:pointer}
 .quiet{opacity:.7;font-size:.9em}
+.t{display:flex;height:.9rem;border-radius:.2rem;overflow:hidden;background:var(--line);max-width:100%}
+.t i{min-width:2px}.w{background:var(--good)}.f{background:var(--warn)}.r{background:var(--bad)}.a{background:var(--bar)}
+.key i{display:inline-block;width:.8rem;height:.8rem;border-radius:.2rem;margin:0 .3rem 0 .8rem}
+.s{margin:.6rem 0}.story{margin:.8rem 0;border-left:3px solid var(--bad);padding-left:.7rem}
+@media(max-width:40rem){table,tbody,tr{display:block}th{display:none}td{display:inline-block;border:0;padding:.1rem .3rem}]] .. [[
+tr{border-bottom:1px solid var(--line);padding:.3rem 0}td.bar{display:block;width:100%}}
 </style></head><body>
 ]]
 
@@ -50,14 +56,61 @@ local function examples(list)
 end
 
 local function summary(put, r)
-  put("<h1>%d calls of %d sessions</h1>\n<table>", r.calls, r.sessions)
-  for _, name in ipairs(cli.keys(r.verdicts)) do
-    local n = r.verdicts[name]
-    put("<tr class=%s><td class=k>%s</td>%s%s</tr>\n", name, name, count(n), bar(n, r.calls, r.calls))
+  local failed = r.calls - r.refused - (r.verdicts.pass or 0)
+  put("<h1>%d call%s of %d session%s</h1>\n<table>", r.calls, r.calls == 1 and "" or "s", r.sessions,
+      r.sessions == 1 and "" or "s")
+  for _, row in ipairs { { "pass", "ran well", r.verdicts.pass or 0 }, { "repair", "ran and failed", failed },
+                         { "refuse", "would not have run", r.refused } } do
+    put("<tr class=%s><td class=k>%s</td>%s%s</tr>\n", row[1], row[2], count(row[3]), bar(row[3], r.calls, r.calls))
   end
   put("</table>\n<p>%d calls would not have run: %d saved (repetitions that brought nothing new), %d would have lost a "
       .. "new result. The arguments of %d would have been repaired.</p>\n", r.refused, r.loops.calls_saved,
       r.lost_results, r.repaired)
+end
+
+local MARKS = { w = "ran well", f = "failed", r = "would not have run", a = "asked about first" }
+
+local function runs(marks)
+  local out, at = {}, 1
+  while at <= #marks do
+    local mark = marks:sub(at, at)
+    local last = at
+    while marks:sub(last + 1, last + 1) == mark do last = last + 1 end
+    out[#out + 1] = ('<i class=%s style="flex:%d" title="%d %s"></i>'):format(mark, last - at + 1, last - at + 1, MARKS[mark])
+    at = last + 1
+  end
+  return table.concat(out)
+end
+
+-- A bar for each session, its calls from left to right; those with refused calls first.
+local function timelines(put, r)
+  if #r.timelines == 0 then return end
+  put "<h2>Sessions</h2>\n<p class=\"quiet key\">Each bar is a session, its calls from left to right:"
+  for _, mark in ipairs { "w", "f", "r", "a" } do put("<i class=%s></i>%s", mark, MARKS[mark]) end
+  put "</p>\n"
+  local bad, good = {}, {}
+  for _, t in ipairs(r.timelines) do
+    local list = t.marks:find "[ra]" and bad or good
+    list[#list + 1] = t
+  end
+  for _, list in ipairs { bad, good } do
+    for _, t in ipairs(list) do
+      put('<div class=s><span class=quiet>%s%s · %d call%s%s%s</span><div class=t>%s</div></div>\n', escape(t.session),
+          t.agent ~= "" and " › " .. escape(t.agent) or "", t.calls, t.calls == 1 and "" or "s",
+          t.calls > #t.marks and (", the first %d shown"):format(#t.marks) or "",
+          t.first_ms > 0 and os.date(" · %Y-%m-%d %H:%M", math.floor(t.first_ms / 1000)) or "", runs(t.marks))
+    end
+  end
+  if r.sessions > #r.timelines then put("<p class=quiet>the first %d sessions of %d</p>\n", #r.timelines, r.sessions) end
+end
+
+local function lost(put, r)
+  if #r.lost.rows == 0 then return end
+  put "<h2>Refused although they brought something new</h2>\n<table><tr><th>tool<th>code<th class=n>calls<th></tr>\n"
+  for _, row in ipairs(r.lost.rows) do
+    put("<tr class=refuse>%s%s%s<td>%s</td></tr>\n", cell(row.tool), cell(row.code), count(row.calls), examples(row.examples))
+  end
+  put "</table>\n"
 end
 
 local function difference(put, d)
@@ -86,7 +139,8 @@ local function loops(put, r)
       r.loops.sessions, r.loops.runaways, r.loops.calls_saved)
   for _, loop in ipairs(r.loops.list) do
     put("<tr class=halt>%s%s%s%s%s%s</tr>\n", count(loop.saved), count(loop.calls), bar(loop.saved, loop.calls, loop.calls),
-        cell(loop.tool), cell(loop.code), cell(loop.session))
+        "<td>" .. escape(loop.tool) .. " <code>" .. escape(loop.arguments) .. "</code></td>", cell(loop.code),
+        cell(loop.session))
   end
   put("</table>\n")
 end
@@ -114,6 +168,8 @@ return function(r, file)
   summary(put, r)
   if r.against then differences(put, r) end
   if r.loops.sessions > 0 then loops(put, r) end
+  lost(put, r)
+  timelines(put, r)
   for _, row in ipairs(view.TABLES) do rows(put, r, row[1], row[2]) end
   view.each_fault(r, function(n, words, places)
     put("<p class=quiet>%d %s:", n, words)

@@ -41,7 +41,8 @@ struct replay_seen {
 struct replay_session {
     struct lru_node node; /* first */
     int64_t clock_ms;
-    struct replay_loop loop; /* its session and arguments are on the heap, once a call was stopped */
+    struct replay_timeline *timeline; /* NULL: there are as many as are kept */
+    struct replay_loop loop;          /* its session and arguments are on the heap, once a call was stopped */
     struct replay_seen seen[SEEN_MAX];
     uint32_t next_seen;
     uint32_t next_awaited;
@@ -58,6 +59,7 @@ struct replay_open {
     bool counted;    /* as a call without a result */
     bool unjudged;   /* as a call whose result was not judged */
     bool stopped;    /* as a call that is saved */
+    char *mark;      /* in its session's timeline; NULL: none */
     uint64_t call;   /* its hash */
     struct str code; /* of a refused one */
 };
@@ -84,6 +86,7 @@ struct pass {
     uint64_t key;         /* the call's hash: tool and arguments */
     bool is_news;         /* its recorded result was another than the last time, or the first */
     bool stopped;         /* counted as saved */
+    char *mark;           /* in the timeline; NULL: none */
     bool unjudged, waits; /* on one of the sides: for the result */
     struct replay_row *rows[AWAITED_ROWS]; /* where the call is counted, if it was refused */
     size_t row_count;
@@ -148,6 +151,8 @@ static struct replay_session *session_of(struct replay *r, const struct recorded
     session = must_calloc(sizeof(*session));
     session->node.id = id;
     lru_add(&r->sessions, &session->node);
+    if (call->kind != RECORDED_REPORT)
+        session->timeline = replay_timeline_add(r->report, call);
     r->report->sessions += call->kind != RECORDED_REPORT && !call->agent.len;
     return session;
 }
@@ -499,6 +504,20 @@ static void count_reasons(struct replay *r, struct pass *p, bool refused)
     count_problems(r, p, refused);
 }
 
+static void mark_call(struct pass *p)
+{
+    struct replay_timeline *t = p->session->timeline;
+    const struct verdict *v = p->sides[0].verdict;
+    if (!t)
+        return;
+    t->first_ms = t->first_ms ? t->first_ms : p->call->at_ms;
+    t->last_ms = p->call->at_ms;
+    if (t->calls++ >= REPLAY_MARKS_MAX)
+        return;
+    p->mark = &t->marks[t->calls - 1];
+    *p->mark = v->kind == VERDICT_ASK ? 'a' : !p->sides[0].runs ? 'r' : v->class != CLASS_OK ? 'f' : 'w';
+}
+
 /* A call that brought something new, and would have been refused. */
 static void count_lost(struct replay *r, const struct pass *p, struct str tool, struct str code)
 {
@@ -525,6 +544,7 @@ static void count_call(struct replay *r, struct pass *p)
     report->refused += refused;
     report->masked += p->sides[0].masked;
     p->session->loop.calls++;
+    mark_call(p);
     p->tool = replay_table_row(report, REPLAY_TOOLS, &key);
     settle_awaited(p);
     count_reasons(r, p, refused);
@@ -565,6 +585,7 @@ static void keep_open(struct replay *r, const struct pass *p)
                                  .counted = p->waits,
                                  .unjudged = p->unjudged,
                                  .stopped = p->stopped,
+                                 .mark = p->mark,
                                  .call = p->key,
                                  .code = p->row_count > 2 ? p->rows[2]->code : STR_NONE};
     lru_add(&r->open, &open->node);
@@ -606,6 +627,8 @@ static void recount(struct replay *r, struct pass *p)
     const struct verdict *v = p->sides[0].verdict;
     if (v->class == CLASS_OK)
         return;
+    if (p->mark)
+        *p->mark = 'f';
     report->verdicts[VERDICT_PASS]--;
     report->verdicts[v->kind]++;
     p->tool->verdicts[VERDICT_PASS]--;
@@ -649,6 +672,7 @@ static void see_report(struct replay *r, const struct recorded_call *call)
         if (open->sides[i].is_open)
             judge_report(r->sides[i], p.arena, call, peer, &open->sides[i], p.tool->tool, &p.sides[i]);
     }
+    p.mark = open->mark;
     if (open->sides[0].is_open)
         recount(r, &p);
     if (p.difference) {

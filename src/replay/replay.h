@@ -20,6 +20,8 @@
 #define REPLAY_TOOLS_MAX         1000u
 #define REPLAY_ROWS_MAX          2000u /* of each other table */
 #define REPLAY_LOOPS_MAX         100u  /* that are listed, those that cost most calls */
+#define REPLAY_TIMELINES_MAX     1000u /* the first ones of a recording */
+#define REPLAY_MARKS_MAX         240u  /* of one of them: later calls are only counted */
 #define REPLAY_RUNAWAY_CALLS     20u   /* a session in which as many calls would have been saved ran away */
 
 struct replay_example {
@@ -75,10 +77,20 @@ struct replay_table {
 struct replay_loop {
     struct str session, tool, code, arguments; /* of the first call that was stopped; the last as JSON, cut */
     int64_t first_ms, last_ms;                 /* of the stopped calls; 0: not recorded */
-    uint64_t calls, saved;          /* of the session; of these, calls that would not have run */
-    bool halted;                    /* a verdict told the agent to end the run */
+    uint64_t calls, saved;                     /* of the session; of these, calls that would not have run */
+    bool halted;                               /* a verdict told the agent to end the run */
     const char *file;
     uint64_t line;
+};
+
+/* What became of the first calls of a session, or of a sub-agent of it, in their order. */
+struct replay_timeline {
+    struct str session, agent;
+    const char *file;
+    uint64_t line, calls;
+    int64_t first_ms, last_ms;
+    char marks[REPLAY_MARKS_MAX]; /* 'w': it ran well, 'f': failed, 'r': would not have run, 'a': a person is
+                                     asked */
 };
 
 struct replay_report {
@@ -97,6 +109,8 @@ struct replay_report {
     struct replay_table tables[REPLAY_TABLES];
     struct replay_loop *loops; /* by `saved` */
     size_t loop_count;
+    struct replay_timeline *timelines[REPLAY_TIMELINES_MAX];
+    size_t timeline_count;
     uint64_t loop_sessions, loop_calls;   /* sessions with a stopped call; calls that would not have run */
     uint64_t runaways, halted;            /* of these sessions */
     uint64_t changed[REPLAY_CHANGES];     /* calls */
@@ -140,6 +154,9 @@ struct replay_row *replay_table_row(struct replay_report *report, enum replay_ta
 /* Makes the call an example of the row if there is room for one more. `detail` may be empty. */
 void replay_example_add(struct replay_report *report, struct replay_row *row,
                         const struct recorded_call *call, struct str detail);
+
+/* NULL: there are as many as are kept. */
+struct replay_timeline *replay_timeline_add(struct replay_report *report, const struct recorded_call *call);
 
 /* Copies the session; tool and code must live as long as the report. */
 void replay_loop_add(struct replay_report *report, const struct replay_loop *loop);

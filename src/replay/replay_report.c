@@ -114,6 +114,40 @@ void replay_example_add(struct replay_report *report, struct replay_row *row,
                                                                   .detail = cut_copy(arena, detail)};
 }
 
+/* ---- timelines ---- */
+
+struct replay_timeline *replay_timeline_add(struct replay_report *report, const struct recorded_call *call)
+{
+    if (report->timeline_count == REPLAY_TIMELINES_MAX)
+        return NULL;
+    struct replay_timeline *t = ARENA_NEW(report->arena, struct replay_timeline);
+    *t = (struct replay_timeline){.session = cut_copy(report->arena, call->session),
+                                  .agent = cut_copy(report->arena, call->agent),
+                                  .file = call->line->file,
+                                  .line = call->line->number};
+    return report->timelines[report->timeline_count++] = t;
+}
+
+static void put_timelines(struct json_out *out, const struct replay_report *r)
+{
+    json_field_open(out, "timelines", '[');
+    for (size_t i = 0; i < r->timeline_count; i++) {
+        const struct replay_timeline *t = r->timelines[i];
+        json_open(out, '{');
+        json_field_str(out, "session", t->session);
+        json_field_str(out, "agent", t->agent);
+        json_field_text(out, "file", t->file);
+        json_field_int(out, "line", (int64_t)t->line);
+        json_field_int(out, "calls", (int64_t)t->calls);
+        json_field_int(out, "first_ms", t->first_ms);
+        json_field_int(out, "last_ms", t->last_ms);
+        json_field_str(out, "marks",
+                       (struct str){t->marks, t->calls < REPLAY_MARKS_MAX ? t->calls : REPLAY_MARKS_MAX});
+        json_close(out, '}');
+    }
+    json_close(out, ']');
+}
+
 /* ---- loops ---- */
 
 static struct str put_in(char *room, struct str text)
@@ -377,6 +411,8 @@ void replay_report_json(const struct replay_report *r, bool for_views, struct bu
     if (r->against)
         put_differences(&out, r);
     put_loops(&out, r);
+    if (for_views)
+        put_timelines(&out, r);
     for (size_t i = 0; i < REPLAY_TABLES; i++)
         if (tables[i].name)
             put_table(&out, tables[i].name, &r->tables[i], r->calls, for_views);
