@@ -39,6 +39,7 @@ describe("a server that misbehaves", function()
 
   local function all_is_well()
     client:hears_only_a_ping()
+    is_up "good"
     answers_well(other, "good__echo")
   end
 
