@@ -133,6 +133,32 @@ static const struct json *read_repeated(struct arguments *args, struct str text,
     return NULL;
 }
 
+/* The member whose string ended at a quote that was meant to be part of it: behind `at` follows what can
+ * stand behind no string. Empty: that is not what is wrong. */
+static struct str ended_too_early(struct str text, size_t at)
+{
+    struct str key = STR_NONE, last = STR_NONE;
+    size_t i = 0, ended = 0;
+    while (i < at && i < text.len) {
+        if (text.at[i] != '"') {
+            if (text.at[i] == ':' && last.at)
+                key = last;
+            last = ascii_is_space(text.at[i]) ? last : STR_NONE;
+            i++;
+            continue;
+        }
+        size_t from = ++i;
+        while (i < text.len && text.at[i] != '"')
+            i += text.at[i] == '\\' ? 2 : 1;
+        last = (struct str){text.at + from, i < text.len ? i - from : 0};
+        ended = ++i;
+    }
+    while (ended && ended < at && ascii_is_space(text.at[ended]))
+        ended++;
+    bool follows = ended && ended >= at && at < text.len && !memchr(",:}]\"", text.at[at], 5);
+    return follows ? key : STR_NONE;
+}
+
 /* The value that the text holds. NULL: none, and *problem says why. */
 static const struct json *read_one(struct arguments *args, const struct json *value, struct problem *problem)
 {
@@ -160,6 +186,13 @@ static const struct json *read_one(struct arguments *args, const struct json *va
         *problem = cut_problem(args->arena, STR_NONE, &cut);
     else
         *problem = type_problem(args->arena, value, begins_as_json(text) ? error.text : NULL);
+    struct str inside = *problem->code == 't' ? ended_too_early(text, error.offset) : STR_NONE;
+    if (inside.len)
+        problem->message = arena_printf(
+            args->arena,
+            "expected an object with the tool's parameters, got string that is no JSON: inside '" STR_FMT
+            "' a double quote before byte %zu is not escaped, so the text ended there: write it as \\\"",
+            STR_ARG(str_cut(inside, PROBLEM_PATH_MAX_BYTES)), error.offset);
     return NULL;
 }
 
@@ -281,6 +314,31 @@ static bool is_long_field(const struct tool *tool, struct str name)
     return false;
 }
 
+/* <parameter name="city"> inside a value: the model wrote its own markup of a call where JSON was wanted, and
+ * the value ended before it. Empty: no value at the top holds any. */
+static struct str markup_in(const struct json *args)
+{
+    for (uint32_t i = 0; json_is(args, JSON_OBJECT) && i < args->len; i++)
+        if (str_contains_nocase(json_str(&args->members[i].value), STR_LIT("parameter name=")) ||
+            str_contains_nocase(json_str(&args->members[i].value), STR_LIT("</parameter")))
+            return args->members[i].key;
+    return STR_NONE;
+}
+
+/* Where markup of the missing parameters stands. */
+static void explain_markup(struct arguments *args)
+{
+    struct str inside = markup_in(args->now);
+    for (size_t i = 0; inside.len && i < args->problems.count; i++) {
+        struct problem *p = &args->problems.list[i];
+        if (strcmp(p->code, "missing") == 0 && !p->warning)
+            p->message = arena_printf(args->arena,
+                                      STR_FMT "; markup of parameters stands inside '" STR_FMT
+                                              "': send each parameter as a member of its own",
+                                      STR_ARG(p->message), STR_ARG(inside));
+    }
+}
+
 static void explain_cuts(struct arguments *args)
 {
     bool arrived_empty = json_is(args->now, JSON_OBJECT) && !args->now->len;
@@ -292,9 +350,11 @@ static void explain_cuts(struct arguments *args)
             *p = cut;
         } else if (strcmp(p->code, "missing") == 0 && !p->warning && is_long_field(args->tool, p->path)) {
             p->message = arena_printf(
-                args->arena,
-                STR_FMT ". Note: %sif '" STR_FMT "' was long, it may have been cut off: send it in parts",
-                STR_ARG(p->message), arrived_empty ? "arguments arrived empty; " : "", STR_ARG(p->path));
+                args->arena, STR_FMT ". Note: %sif '" STR_FMT "' was long, it may have been cut off: send %s",
+                STR_ARG(p->message), arrived_empty ? "arguments arrived empty; " : "", STR_ARG(p->path),
+                /* what replaces a file or a statement cannot be sent in parts */
+                tool_writes(args->tool) ? "less of it at once, or add the rest with another call"
+                                        : "it in parts");
             args->perhaps_cut = tool_writes(args->tool);
         }
     }
@@ -559,6 +619,7 @@ void arguments_check_schema(struct arguments *args)
     if (!valid && !args->problems.errors) { /* a reading that is only proposed stops the call in any case */
         explain(args);
         explain_cuts(args);
+        explain_markup(args);
         if (args->proposed && !args->problems.errors)
             problems_add(
                 &args->problems,

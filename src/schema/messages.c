@@ -394,6 +394,34 @@ static void put_choices(struct buf *out, struct arena *arena, const struct choic
     }
 }
 
+#define LONGER_MIN_BYTES 2u
+#define LONGER_SHOWN     4u
+
+/* " (did you mean 'en_US' or 'en_GB'?)" of the choices that go on where v ends. False: none does, or too many
+ * do. */
+static bool put_longer_choices(struct buf *out, const struct choice_list *all, const struct json *v)
+{
+    struct str said = json_str(v), shown[LONGER_SHOWN];
+    size_t count = 0;
+    for (size_t i = 0; said.len >= LONGER_MIN_BYTES && i < all->count; i++) {
+        struct str choice = json_str(all->at[i]);
+        bool goes_on = choice.len > said.len && strncasecmp(choice.at, said.at, said.len) == 0 &&
+                       memchr("_-. /:", choice.at[said.len], 6);
+        if (goes_on && count++ < LONGER_SHOWN)
+            shown[count - 1] = choice;
+    }
+    if (!count || count > LONGER_SHOWN)
+        return false;
+    for (size_t i = 0; i < count; i++)
+        buf_printf(out, "%s'" STR_FMT "'",
+                   i == 0           ? " (did you mean "
+                   : i + 1 == count ? " or "
+                                    : ", ",
+                   STR_ARG(shown[i]));
+    buf_text(out, "?)");
+    return true;
+}
+
 void message_choices(struct explain_ctx *e, const struct choices *const *lists, size_t count,
                      unsigned other_types, const struct json *v, const struct location *location)
 {
@@ -424,7 +452,9 @@ void message_choices(struct explain_ctx *e, const struct choices *const *lists, 
     buf_str(&out, message_quote(e->arena, v));
     if (close.len)
         json_write_string(&suggestion, close);
-    if (close.len && !constant) {
+    if (!close.len && !constant && put_longer_choices(&out, &all, v)) {
+        ; /* which of them is for the model to say */
+    } else if (close.len && !constant) {
         bool string = v->type == JSON_STRING;
         buf_text(&out, string ? " (did you mean '" : " (did you mean the string ");
         buf_str(&out, string ? close : buf_view(&suggestion));

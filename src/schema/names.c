@@ -95,6 +95,8 @@ static bool may_fit(const struct prop *prop, const struct json *v)
         return ascii_is_digit(s.at[0]) || s.at[0] == '-';
     if (v->type == JSON_NUMBER && (types & TYPE_BIT(JSON_STRING)))
         return true;
+    if (v->type == JSON_ARRAY && v->len && v->items[0].type == JSON_STRING && (types & TYPE_BIT(JSON_STRING)))
+        return true; /* several texts for one, to be joined */
     return (types & TYPE_BIT(JSON_ARRAY)) && v->type != JSON_ARRAY && v->type != JSON_NULL;
 }
 

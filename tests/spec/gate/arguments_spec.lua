@@ -409,3 +409,32 @@ describe("odd arguments", function()
     process.remove(folder)
   end)
 end)
+
+describe("a refusal names what the model can act on", function()
+  local LANGUAGE = [[{"type":"object","required":["lang"],"properties":{"lang":{"enum":["en_US","en_GB","de_DE"]}}}]]
+  local STATIONS = [[{"type":"object","required":["stationNames"],"additionalProperties":false,"properties":{
+    "stationNames":{"type":"string"}}}]]
+
+  before_each(function()
+    serve { ["edit.lua"] = listener("edit", EDIT), ["write_note.lua"] = listener("write_note", EDIT, 'effects = "write",'),
+            ["speak.lua"] = listener("speak", LANGUAGE), ["get_stations.lua"] = listener("get_stations", STATIONS) }
+  end)
+  after_each(daemon.stop_all)
+
+  for _, row in ipairs {
+    { "a quote inside a string", "edit", as_text '{"path":"a","code":"print("hi")"}',
+      [[inside 'code' a double quote before byte 27 is not escaped]] },
+    { "a comma that is missing", "edit", as_text '{"path":"a" "code":"b"}', "expected ',' or '}'" },
+    { "markup inside a value", "edit", [[{"path":"a</parameter>\n<parameter name=\"code\">b"}]],
+      "markup of parameters stands inside 'path'" },
+    { "a long text that a tool reads", "edit", '{"path":"a"}', "it may have been cut off: send it in parts" },
+    { "a long text that a tool writes", "write_note", '{"path":"a"}', "send less of it at once, or add the rest with another" },
+    { "the beginning of two values", "speak", '{"lang":"en"}', "(did you mean 'en_US' or 'en_GB'?)" },
+    { "a list for one text", "get_stations", '{"names":["a","b"]}', "did you mean 'stationNames'? It takes string" },
+  } do
+    it("of " .. row[1], function()
+      local _, words = refused(row[2], row[3])
+      assert.truthy(words:find(row[4], 1, true), words)
+    end)
+  end
+end)
