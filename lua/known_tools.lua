@@ -61,7 +61,7 @@ return {
     "docker logs", "docker compose ps", "docker compose logs", "tail", "squeue", "sacct",
   },
   -- The states of what is under way: in a field or behind the word "status" or "state" also of tools that read,
-  states = { "running", "pending", "queued", "in_progress", "inprogress", "processing", "starting" },
+  states = { "running", "pending", "queued", "inprogress", "processing", "starting" }, -- in any case, and "in_progress", too
   -- and in the output of such a command, in this case, as squeue and kubectl write them.
   state_codes = { "PD", "R", "CG", "ContainerCreating" },
   -- They are meant to be made again: the next screen, the next key.

@@ -531,14 +531,14 @@ static struct str shell_command(struct arena *arena, const struct json *args)
     command = command ? command : json_get_text(args, "cmd");
     if (!json_is(command, JSON_ARRAY))
         return json_str(command);
-    bool is_script = command->len == 3 && str_starts(json_str(&command->items[1]), "-");
+    static const char *const flags[] = {"-c", "-lc", "-ic", "/c", "-Command"};
+    bool is_script = command->len > 2 && STR_IS_ONE_OF(json_str(&command->items[1]), flags);
     for (uint32_t i = is_script ? 2 : 0; i < command->len; i++)
         buf_printf(&words, STR_FMT " ", STR_ARG(json_str(&command->items[i])));
     return buf_view(&words);
 }
 
-/* A tool of unknown effects may have written, unless it is a shell whose command shows how far something is.
- */
+/* A tool of unknown effects may have written, but for a shell whose command shows how far something is. */
 bool call_under_way(struct arena *arena, const struct ledger_limits *limits, const struct json *args,
                     const struct result *result)
 {

@@ -524,20 +524,17 @@ static struct budget budget_of(const struct feedback *f, struct str code)
         return (struct budget){
             "it is called too often for now",
             arena_printf(arena, "Wait %llu s, then repeat the call, or use another tool.", used_s).at};
-    if (str_is(code, "poll_budget"))
+    if (str_is(code, "poll_budget")) {
+        const char *next = "Wait at least %u s before you ask again, or tell the user how far it got.";
+        if (used >= LEDGER_POLLS_MAX)
+            next = "Ask no more this turn: tell the user how far it got.";
         return (struct budget){arena_printf(arena, "it has been asked %llu times in a row", used).at,
-                               used >= LEDGER_POLLS_MAX
-                                   ? "Ask no more this turn: tell the user how far it got."
-                                   : arena_printf(arena,
-                                                  "Wait at least %u s before you ask again, or tell the user "
-                                                  "how far it got.",
-                                                  poll_wait_s(tool))
-                                         .at};
+                               arena_printf(arena, next, poll_wait_s(tool)).at};
+    }
     if (str_is(code, "same_failure"))
         return (struct budget){arena_printf(arena, "it has failed %llu times with the same error", used).at,
                                "Trying again does not help. Use another tool, or look at the state that the "
-                               "error speaks of: once "
-                               "any call succeeds, this tool runs again."};
+                               "error speaks of: once any call succeeds, this tool runs again."};
     return (struct budget){"its budget for this turn is used up", "Use what you have, or another tool."};
 }
 

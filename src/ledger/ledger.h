@@ -162,8 +162,7 @@ struct ledger_limits {
     bool polls;             /* declared with loop.poll: identical results do not count either */
     uint32_t poll_every_ms; /* least time between two of the same call; 0: none */
     bool compare_arguments; /* loop.compare = "arguments": a changed result excuses nothing */
-    uint32_t
-        same_failure; /* 10: the failure with one error in a row that is refused; LEDGER_UNLIMITED: none */
+    uint32_t same_failure;  /* 10: this failure in a row with one error is refused */
     enum ledger_effects effects;
     bool costs;                      /* limits by cost apply to it */
     uint64_t cost;                   /* of one call, taken when it is let run; settle may correct it */

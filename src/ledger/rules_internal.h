@@ -108,8 +108,7 @@ struct window_query {
 /* Steps in a row with one outcome. */
 struct window_run {
     unsigned steps;
-    unsigned
-        alike; /* of these, with exactly the outcome of the newest whose outcome is known, that included */
+    unsigned alike;  /* of these, with exactly the newest outcome that is known, that included */
     unsigned nearly; /* of these, with one that differs in what is masked */
 };
 /* The length of the run if the call is made now: what differs in what is masked counts half, and the call and

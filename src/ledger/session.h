@@ -133,8 +133,7 @@ struct SESSION_STORED session_call {
         uint32_t admission_low; /* the same */
     };
     uint32_t second;      /* when it was recorded */
-    uint64_t masked : 40; /* of a call that ran: hash of its result or error without what is masked; 0: not
-                             known */
+    uint64_t masked : 40; /* of a call that ran: hash of its result without what is masked; 0: not known */
     uint16_t agent;       /* who called it; 0: the session's main agent */
 };
 _Static_assert(sizeof(struct session_call) == 36 && SESSION_CALLS_MAX == 1 << 5, "a slot has 5 bits");

@@ -67,44 +67,29 @@ bool known_tools_lists(enum known_list list, struct str name)
     return false;
 }
 
-/* What stands behind "cd DIR &&". */
-static struct str without_cd(struct str command)
-{
-    command = str_trim(command);
-    for (size_t i = 3; str_starts(command, "cd ") && i + 1 < command.len; i++)
-        if (memcmp(command.at + i, "&&", 2) == 0 || command.at[i] == ';' || command.at[i] == '\n')
-            return str_trim(str_from(command, i + (command.at[i] == '&' ? 2 : 1)));
-    return command;
-}
-
 bool known_tools_watches(struct str command)
 {
-    static const char ends[] = " \t\n;|&>";
     size_t count;
     const struct str *names = known_tools_list(KNOWN_WATCHES, &count);
-    command = without_cd(command);
-    if (str_starts(command, "sleep ") && command.len > 6 && isdigit((unsigned char)command.at[6]))
-        return true;
+    command = str_trim(command);
+    for (size_t i = 3; str_starts(command, "cd ") && i < command.len; i++)
+        if (strchr("&;\n", command.at[i])) /* what stands behind "cd DIR &&" */
+            command = str_trim(str_from(command, i + (str_starts(str_from(command, i), "&&") ? 2 : 1)));
     for (size_t i = 0; i < count; i++)
         if (command.len >= names[i].len && memcmp(command.at, names[i].at, names[i].len) == 0 &&
-            (command.len == names[i].len || memchr(ends, command.at[names[i].len], sizeof(ends) - 1)))
+            (command.len == names[i].len || strchr(" \t\n;|&>", command.at[names[i].len])))
             return true;
-    return false;
+    return str_starts(command, "sleep ") && command.len > 6 && isdigit((unsigned char)command.at[6]);
 }
 
 bool known_tools_state(struct str word)
 {
-    size_t count;
-    const struct str *states = known_tools_list(KNOWN_STATES, &count);
-    for (size_t i = 0; i < count; i++) {
-        bool same = word.len == states[i].len;
-        for (size_t k = 0; k < word.len && same; k++)
-            same = tolower((unsigned char)word.at[k]) == states[i].at[k] ||
-                   (states[i].at[k] == '_' && (word.at[k] == ' ' || word.at[k] == '-'));
-        if (same)
-            return true;
-    }
-    return false;
+    char plain[16]; /* longer than any of them */
+    size_t len = 0;
+    for (size_t i = 0; i < word.len && len < sizeof(plain); i++)
+        if (!strchr("_- ", word.at[i]))
+            plain[len++] = (char)tolower((unsigned char)word.at[i]);
+    return known_tools_lists(KNOWN_STATES, (struct str){plain, len});
 }
 
 enum known_tool known_tools_find(struct str name)

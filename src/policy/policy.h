@@ -73,11 +73,7 @@ enum policy_rate_by { RATE_BY_SESSION, RATE_BY_USER, RATE_BY_TOOL }; /* whose ca
 /* loop.compare and loop.same_failure. */
 #define POLICY_SAME_FAILURE_MAX 31u /* failures in a row: a session remembers the last 32 calls */
 enum policy_compare { COMPARE_UNSET, COMPARE_RESULT, COMPARE_ARGUMENTS };
-enum policy_same_failure { /* else a number: that failure in a row is refused */
-                           SAME_FAILURE_NOTE = -2,
-                           SAME_FAILURE_REFUSE,
-                           SAME_FAILURE_UNSET
-};
+enum policy_same_failure { SAME_FAILURE_NOTE = -2, SAME_FAILURE_REFUSE, SAME_FAILURE_UNSET }; /* or a count */
 
 /* How result/compact.h shortens a result that is too large for a model. */
 #define POLICY_COMPACT_BYTES 20000u /* if the policy names no budget */

@@ -11,7 +11,7 @@
 #include "result/redact.h"
 
 #include <ctype.h>
-#include <stdlib.h>
+#include <stdio.h>
 #include <string.h>
 #include <strings.h>
 
@@ -345,20 +345,6 @@ static bool names_state(struct str name)
     return ends_ignoring_case(name, STR_LIT("status")) || ends_ignoring_case(name, STR_LIT("state"));
 }
 
-/* A list may be of things whose state is a fact: orders that are pending. */
-static bool object_is_under_way(const struct json *value, unsigned depth)
-{
-    for (uint32_t i = 0; json_is(value, JSON_OBJECT) && i < value->len && i < UNDER_WAY_MEMBERS_MAX; i++) {
-        const struct json_member *m = &value->members[i];
-        if (m->value.type == JSON_STRING && names_state(m->key) &&
-            known_tools_state(str_trim(json_str(&m->value))))
-            return true;
-        if (depth > 1 && object_is_under_way(&m->value, depth - 1))
-            return true;
-    }
-    return false;
-}
-
 static size_t word_at(struct str text, size_t at)
 {
     size_t end = at;
@@ -371,19 +357,15 @@ static size_t word_at(struct str text, size_t at)
 /* "3/10" or "40 %" at this place, where no word stands before it; a path or a date is none. */
 static bool counts_up(struct str text, size_t at)
 {
-    char *end;
-    char number[24] = {0}; /* what is behind it decides nothing */
+    char number[24] = {0}, sign[2], next = ' '; /* what is behind it decides nothing */
+    double n, of;
     memcpy(number, text.at + at, text.len - at < sizeof(number) ? text.len - at : sizeof(number) - 1);
-    double n = strtod(number, &end);
-    const char *rest = end + strspn(end, " ");
     if (!isdigit((unsigned char)number[0]) || (at && strchr("/.-_", text.at[at - 1])))
         return false;
-    if (*rest == '%')
+    if (sscanf(number, "%lf %1[%]", &n, sign) == 2)
         return n < 100;
-    if (*end != '/' || !isdigit((unsigned char)end[1]))
-        return false;
-    double of = strtod(end + 1, &end);
-    return n < of && !strchr("/-_", *end ? *end : ' ') && !isalnum((unsigned char)*end);
+    return sscanf(number, "%lf/%lf%c", &n, &of, &next) >= 2 && n < of && !strchr("/-_", next) &&
+           !isalnum((unsigned char)next);
 }
 
 static bool text_is_under_way(struct str text, bool watched)
@@ -410,15 +392,26 @@ static bool text_is_under_way(struct str text, bool watched)
     return false;
 }
 
+/* A list may be of things whose state is a fact: orders that are pending. */
+static bool object_is_under_way(const struct json *value, unsigned depth, bool watched)
+{
+    for (uint32_t i = 0; json_is(value, JSON_OBJECT) && i < value->len && i < UNDER_WAY_MEMBERS_MAX; i++) {
+        const struct json_member *m = &value->members[i];
+        struct str text = json_str(&m->value);
+        if ((names_state(m->key) && known_tools_state(str_trim(text))) ||
+            (watched && text_is_under_way(text, true)) || /* {"stdout": "3/10"} */
+            (depth > 1 && object_is_under_way(&m->value, depth - 1, watched)))
+            return true;
+    }
+    return false;
+}
+
 bool result_is_under_way(const struct result *result, bool watched)
 {
     bool is_text = result->as_text || json_is(result->value, JSON_STRING);
-    if (!is_text && !watched)
-        return object_is_under_way(result->value, UNDER_WAY_DEPTH);
-    return object_is_under_way(result->value, UNDER_WAY_DEPTH) ||
-           text_is_under_way(result->as_text ? json_str(json_get_text(result->value, "text"))
-                             : is_text       ? json_str(result->value)
-                                             : result->error_text,
+    if (!is_text)
+        return object_is_under_way(result->value, UNDER_WAY_DEPTH, watched);
+    return text_is_under_way(json_str(result->as_text ? json_get_text(result->value, "text") : result->value),
                              watched);
 }
 

@@ -2,6 +2,7 @@
 -- shell command that shows how far something is; never of a tool that may write.
 local client_of = require "client"
 local daemon = require "daemon"
+local golden = require "golden"
 local json, session, text = client_of.json, client_of.session, client_of.text
 
 local function definition(name, reads)
@@ -51,6 +52,8 @@ describe("a call whose last result says that something is under way", function()
     { "Bash", { command = "gh run view 7", description = "See the run" }, "* main CI in progress" },
     { "Bash", { command = "tail -n 3 train.log" }, "epoch 3: 45 % done" },
     { "Bash", { command = "squeue --me" }, "JOBID PARTITION NAME USER ST TIME\n 71 gpu train me PD 0:00" },
+    { "Bash", { command = "docker logs job" }, { stdout = "Building\n3/10 layers", stderr = "", interrupted = false } },
+    { "shell", { command = { "tail", "-f", "log" } }, { output = "a\nPending\n", metadata = { exit_code = 0 } } },
     { "shell", { command = { "bash", "-lc", "sleep 5; cat state" } }, "state: pending" },
   }
   for _, case in ipairs(UNDER_WAY) do
@@ -105,8 +108,11 @@ return tool "job" { description = "How far.", effects = "read", schema = params 
       local result = agent:calls("job", { n = 1 }, session("s", { turn = 1 }))
       assert.is_nil(client_of.verdict(result) and client_of.verdict(result).code, i)
       assert.equal(i > 1, text(result):find("still under way", 1, true) ~= nil, text(result))
+      if i == 3 then golden.check("feedback", "polls: the third", text(result)) end
     end
-    local said = client_of.verdict(agent:calls("job", { n = 1 }, session("s", { turn = 1 })))
+    local refused = agent:calls("job", { n = 1 }, session("s", { turn = 1 }))
+    local said = client_of.verdict(refused)
+    golden.check("feedback", "polls: refused", text(refused))
     assert.same({ "refuse", "poll_budget" }, { said.verdict, said.code })
   end)
 end)
