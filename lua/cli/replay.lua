@@ -2,6 +2,8 @@
 -- report; lua/report has its views.
 
 local assistant_policies = require "replay/assistant_policies"
+local conversation = require "replay/conversation"
+local draft_policy = require "replay/draft_policy"
 local mine = require "replay/mine"
 local reader = require "replay/reader"
 local ui = require "ui"
@@ -19,6 +21,13 @@ local function write_page(name, report)
   end
   cli.warn("--html: " .. why)
   return false
+end
+
+local function write_draft(o, draft)
+  if not draft then return true end
+  local written, why = draft.write(o["emit-policy"])
+  if not written then cli.warn("--emit-policy: " .. why) end
+  return written
 end
 
 -- What a recording looks like of which nothing was understood.
@@ -64,6 +73,36 @@ local function builtin_policies(o)
     end
   end
   return remove
+end
+
+-- A tool list that a daemon has stored; nil: it is none.
+local function stored_tools(path)
+  local file = path:find "%.tools%.json$" and io.open(path)
+  local text = file and file:read "*a"
+  if file then file:close() end
+  local list = text and text:find '^{"upstream":' and cli.parse(text)
+  return list and type(list.tools) == "table" and #list.tools > 0 and list.tools or nil
+end
+
+-- A decision log lies beside the tool lists of its daemon's upstreams: without a configuration, they are taken from there.
+-- A list with a tool that another one has is left out: the daemon served them under other names.
+local function add_stored_tools(o)
+  local seen, named = {}, {}
+  for _, path in ipairs(o) do
+    local folder = (path:match "^(.*/)" or "./") .. "upstreams"
+    local names = seen[folder] and {} or cli.list_folder(folder)
+    seen[folder] = true
+    table.sort(names)
+    for _, name in ipairs(names) do
+      local tools, new = stored_tools(folder .. "/" .. name), true
+      for _, tool in ipairs(tools or {}) do new = new and not named[tool.name] end
+      for _, tool in ipairs(tools or {}) do named[tool.name or ""] = true end
+      if tools and new then
+        o.tools = o.tools or {}
+        table.insert(o.tools, folder .. "/" .. name)
+      end
+    end
+  end
 end
 
 -- What the assistants of this user have, one line each.
@@ -133,6 +172,7 @@ verdict changes is listed by tool and code.]],
     flag { name = "json", letter = "j", words = "print one JSON document" },
     flag { name = "markdown", words = "print Markdown" },
     text { name = "html", argument = "FILE", words = "also write one self-contained page with charts" },
+    text { name = "emit-policy", argument = "FILE", words = "draft a policy that asks about commands that never ran" },
     flag { name = "fail-on-new", words = "exit 1 if --against refuses a call that --policies passes" },
     flag { name = "allow-unjudged", words = "with --fail-on-new: results that were not recorded are no error" },
   },
@@ -143,6 +183,9 @@ verdict changes is listed by tool and code.]],
     end
     local found = choose_files(o)
     o.reader = reader.new(o.format)
+    if not o.config and not o.mine then add_stored_tools(o) end
+    local draft = o["emit-policy"] and draft_policy()
+    if draft then conversation.set_watch(draft.watch) end
     local remove = builtin_policies(o)
     local replayed, views, text = pcall(cli.replay, o)
     remove()
@@ -157,6 +200,6 @@ verdict changes is listed by tool and code.]],
       require(o.markdown and "report/markdown" or "report/text")(report)
     end
     local written = not o.html or write_page(o.html, report)
-    return written and exit_code(o, report) or 2
+    return write_draft(o, draft) and written and exit_code(o, report) or 2
   end,
 }

@@ -4,9 +4,17 @@ local log = require "replay/log"
 local Conversation = {}
 Conversation.__index = Conversation
 
-function Conversation:call(id, tool, arguments) log.call(self, id, tool, arguments) end
+local watch -- sees each call beside the replay; nil: nobody does
+
+function Conversation:call(id, tool, arguments)
+  if watch then watch(tool, arguments) end
+  log.call(self, id, tool, arguments)
+end
 function Conversation:result(id, result, failed) log.result(self, id, result, failed) end
-function Conversation:both(id, tool, arguments, result, failed) log.both(self, id, tool, arguments, result, failed) end
+function Conversation:both(id, tool, arguments, result, failed)
+  if watch then watch(tool, arguments) end
+  log.both(self, id, tool, arguments, result, failed)
+end
 
 -- A person says something.
 function Conversation:begin_turn() self.turn = self.turn + 1 end
@@ -50,4 +58,7 @@ local function parsed(value) return type(value) == "string" and log.parse(value)
 local function is_object(value) return log.kind(value) == "object" end
 local function is_array(value) return log.kind(value) == "array" end
 
-return { new = new, each = each, text = text, parsed = parsed, is_object = is_object, is_array = is_array }
+local function set_watch(watcher) watch = watcher end
+
+return { set_watch = set_watch, new = new, each = each, text = text, parsed = parsed,
+         is_object = is_object, is_array = is_array }

@@ -75,6 +75,31 @@ describe("toolgate replay --mine", function()
     end
   end)
 
+  it("drafts a policy from the commands that ran, which a recording cannot write into", function()
+    local lines = {}
+    for i, command in ipairs { "git status && make 2>&1 | tail", "CC=gcc make test", "echo '; rm x'",
+                               "x]]os.exit() %s\n\27[31m" } do
+      lines[i] = json.encode { type = "assistant", sessionId = "s", message = { id = "m" .. i, role = "assistant", content = {
+        { type = "tool_use", id = "t" .. i, name = "Bash", input = { command = command } } } } }
+    end
+    lines[#lines + 1] = json.encode { type = "assistant", sessionId = "s", message = { id = "n", role = "assistant", content = {
+      { type = "tool_use", id = "n1", name = "Read", input = { file_path = "/home/ada/.env" } },
+      { type = "tool_use", id = "n2", name = "Read", input = { file_path = "/x/.env\nos.exit()" } } } } }
+    os.execute("mkdir -p " .. home .. "/.claude/projects/p " .. home .. "/drafts")
+    process.write(home .. "/.claude/projects/p/s.jsonl", table.concat(lines, "\n") .. "\n")
+    local code, _, err = mine("--emit-policy", home .. "/drafts/bash.lua")
+    assert.equal(0, code, err)
+    local draft = process.read(home .. "/drafts/bash.lua")
+    for _, words in ipairs { '["git"] = 1', '["make"] = 2', '["tail"] = 1', '["echo"] = 1', "/home/ada/.env" } do
+      assert.truthy(draft:find(words, 1, true), draft)
+    end
+    for _, words in ipairs { "os.exit", "\27", '["rm"]', '["1"]' } do assert.falsy(draft:find(words, 1, true), draft) end
+    local tested, out = process.run { daemon.binary, "test", home .. "/drafts" }
+    assert.equal(0, tested, out)
+    local _, judged = mine("--policies", home .. "/drafts")
+    assert.equal(1, judged.verdicts.ask) -- what ran before is not asked about, but for what has no plain name
+  end)
+
   it("refuses nothing of 375 sessions of ordinary work", function()
     local id = 0
     local function call(lines, session, name, arguments, result, failed)

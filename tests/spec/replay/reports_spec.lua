@@ -77,6 +77,33 @@ return tool "put" { check = function(args) return refuse("closed", "No <b>" .. a
     assert.same({ 0, "a\0b" }, { code, report.loops.list[1].session })
   end)
 
+  it("draws the calls of each session in their order, and shows nothing of a recording as markup", function()
+    local lines = {}
+    for i = 1, 4 do lines[i] = { session = "<b>s", tool = "t", arguments = { n = 1 }, result = "same" } end
+    lines[5] = { session = "<b>s", tool = "t", arguments = { n = 2 }, is_error = true, result = "broken" }
+    local page = folder.path .. "/page.html"
+    local code = process.run { daemon.binary, "replay", folder:file("s.ndjson", lines), "--html", page }
+    local text = process.read(page)
+    assert.equal(0, code)
+    assert.truthy(text:find('<span class=quiet>&lt;b&gt;s', 1, true), text)
+    local marks = {}
+    for mark, n in text:match "<div class=t>(.-)</div>":gmatch '<i class=(%l) style="flex:(%d+)"' do
+      marks[#marks + 1] = mark:rep(tonumber(n))
+    end
+    assert.equal("wwrrf", table.concat(marks))
+    assert.falsy(text:find("<b>s", 1, true))
+  end)
+
+  it("takes the tools of upstreams from beside a log, without a configuration", function()
+    os.execute("mkdir " .. folder.path .. "/upstreams")
+    local list = '{"upstream":"shop","tools":[{"name":"buy","inputSchema":{"type":"object","properties":{"n":{"maximum":5}}}}]}'
+    folder:file("upstreams/shop.tools.json", list)
+    folder:file("upstreams/other.tools.json", "no JSON")
+    folder:file("upstreams/twice.tools.json", list)
+    local _, report = recordings.replay(folder:file("d.ndjson", { { session = "s", tool = "buy", arguments = { n = 9 } } }))
+    assert.same({ 1, {} }, { report.refused, report.unknown_tools.rows })
+  end)
+
   it("is an error if the page cannot be written", function()
     local code, _, err = process.run { daemon.binary, "replay", log, "--html", folder.path .. "/none/report.html" }
     assert.equal(2, code)
