@@ -46,7 +46,8 @@ local function is_span(value)
          or value.context ~= nil
 end
 
-local function is(value) return is_array(value.resourceSpans) or is_span(value) end
+-- A long document comes in its parts.
+local function is(value) return is_array(value.resourceSpans) or is_array(value.scopeSpans) or is_span(value) end
 
 local function trace_of(span)
   return span.traceId or span.trace_id or (is_object(span.context) and span.context.trace_id) or nil
@@ -81,12 +82,14 @@ local function read_chat(span, a, state)
 end
 
 local function each_span(value, visit)
-  if not is_array(value.resourceSpans) then return visit(value) end
-  for resource in each(value.resourceSpans) do
+  local function visit_resource(resource)
     for scope in each(resource.scopeSpans) do
       for span in each(scope.spans) do visit(span) end
     end
   end
+  if is_array(value.scopeSpans) then return visit_resource(value) end
+  if not is_array(value.resourceSpans) then return visit(value) end
+  for resource in each(value.resourceSpans) do visit_resource(resource) end
 end
 
 local function read(value, state)

@@ -2,7 +2,18 @@
 local conversation = require "replay/conversation"
 local each, is_object, is_array = conversation.each, conversation.is_object, conversation.is_array
 
-local function is(value) return is_array(value.trajectory) and (is_array(value.history) or is_object(value.info)) end
+-- A long document comes in its steps.
+local function is_step(value) return type(value.action) == "string" and value.execution_time ~= nil end
+local function is(value)
+  return is_array(value.trajectory) and (is_array(value.history) or is_object(value.info)) or is_step(value)
+end
+
+local function read_step(c, step)
+  c:message()
+  if type(step.action) == "string" and step.action ~= "" then
+    c:both(nil, step.action:match "^%S+" or "bash", { command = step.action }, step.observation)
+  end
+end
 
 local function read_history(c, history)
   local calls = 0
@@ -29,12 +40,8 @@ end
 local function read(value, state)
   local c = state.session()
   if read_history(c, value.history) > 0 then return true end
-  for step in each(value.trajectory) do
-    c:message()
-    if type(step.action) == "string" and step.action ~= "" then
-      c:both(nil, step.action:match "^%S+" or "bash", { command = step.action }, step.observation)
-    end
-  end
+  if is_step(value) then read_step(c, value) end
+  for step in each(value.trajectory) do read_step(c, step) end
   return true
 end
 

@@ -30,6 +30,7 @@ struct recording {
     bool ended;       /* the open file has no more bytes */
     bool at_start;    /* nothing of the open file was returned yet */
     bool in_array;    /* within the one array that the open file is: its items are read one by one */
+    bool in_object;   /* that array is in an object, of which nothing else is read */
     bool given_up;    /* nothing more of a followed file is wanted */
     char *buffer;
     size_t capacity, from, end; /* buffer[from, end) is not yet returned */
@@ -345,29 +346,65 @@ static enum cut cut_line(struct recording *r, struct str *line)
     }
 }
 
-/* ---- a document that is one array ----
+/* ---- a document that is one array, or a long one that has one ----
  * Its items are cut where they lie, as lines are, so that a document of any length takes the memory of its
- * longest item.
+ * longest item. Of a long object the rest is left out: what is in no list has no calls.
  */
 
-#define ARRAY_LOOK_BYTES 1048576u /* an array on one line that is not longer is read as a line */
+#define ARRAY_LOOK_BYTES   1048576u  /* an array on one line that is not longer is read as a line */
+#define OBJECT_WHOLE_BYTES 16777216u /* an object that is not longer is read as a whole */
 
-/* Whether the file begins with an array over several lines, or with a long one. */
+/* Where the first list of records begins in an object; 0: in what was read there is none. */
+static size_t list_in_object(struct str text)
+{
+    static const char *const lists[] = {"messages", "contents",   "input",         "items",        "steps",
+                                        "history",  "trajectory", "resourceSpans", "observations", "runs"};
+    size_t depth = 0;
+    struct str key = STR_NONE;
+    for (size_t i = 0; i < text.len; i++) {
+        char c = text.at[i];
+        if (c == '"') {
+            size_t from = i + 1;
+            for (i = from; i < text.len && text.at[i] != '"'; i++)
+                i += text.at[i] == '\\';
+            if (i < text.len)
+                key = (struct str){text.at + from, i - from};
+        } else if (c == '[' && depth == 1 && STR_IS_ONE_OF(key, lists)) {
+            return i + 1;
+        } else if (c == ',') {
+            key = STR_NONE;
+        }
+        depth += c == '{' || c == '[';
+        depth -= depth && (c == '}' || c == ']');
+    }
+    return 0;
+}
+
+/* Whether the file begins with such a document; what is left is the array's items. */
 static bool begins_array(struct recording *r)
 {
-    size_t from = 0;
     char *newline = NULL;
     while (!(newline = r->end > r->from ? memchr(r->buffer + r->from, '\n', r->end - r->from) : NULL) &&
            r->end - r->from < ARRAY_LOOK_BYTES && !r->ended)
         read_more(r);
-    struct str text = {r->buffer + r->from,
-                       newline ? (size_t)(newline - r->buffer) - r->from : r->end - r->from};
-    from = str_starts(text, "\xEF\xBB\xBF") ? 3 : 0;
-    text = str_trim(str_from(text, from));
-    if (!text.len || *text.at != '[' || (newline ? text.at[text.len - 1] == ']' : r->ended))
+    struct str all = {r->buffer + r->from, r->end - r->from};
+    struct str first = str_trim(newline ? (struct str){all.at, (size_t)(newline - all.at)} : all);
+    if (str_starts(first, "\xEF\xBB\xBF"))
+        first = str_trim(str_from(first, 3));
+    bool is_array = first.len && *first.at == '[', is_object = first.len && *first.at == '{';
+    char last = first.len ? first.at[first.len - 1] : ' ';
+    struct stat file;
+    if ((!is_array && !is_object) || (newline ? last == ']' || last == '}' : r->ended))
         return false;
-    r->from += (size_t)(text.at - (r->buffer + r->from)) + 1;
-    r->number = 1;
+    size_t begin = (size_t)(first.at - all.at) + 1;
+    if (is_object &&
+        (fstat(r->fd, &file) != 0 || file.st_size <= OBJECT_WHOLE_BYTES || !(begin = list_in_object(all))))
+        return false;
+    for (size_t i = 0; i < begin; i++)
+        r->number += all.at[i] == '\n';
+    r->from += begin;
+    r->number++;
+    r->in_object = is_object;
     return true;
 }
 
@@ -434,6 +471,8 @@ static enum cut cut_item(struct recording *r, struct str *item)
         r->in_array = false;
         if (c < 0)
             count_fault(r, RECORDING_CUT, 0, "it is one JSON document, and its end is missing");
+        if (r->in_object)
+            close_file(r);
         return CUT_END;
     }
     size_t len = value_length(r, &lines, &too_long);

@@ -139,4 +139,22 @@ describe("toolgate replay, given bad input,", function()
     local _, more = replay(folder:file("more.json", whole .. '{"tool":"t","session":"s","arguments":{}}\n[1]]\n'))
     assert.equal(3001, more.calls)
   end)
+
+  it("streams the list of a long document, and reads a short one as a whole", function()
+    local function document(filler)
+      local messages = {}
+      for i = 1, 200 do
+        messages[i] = ('{"role":"assistant","content":"%s","tool_calls":[{"id":"c%d","function":{"name":"t",'
+          .. '"arguments":"{\\"n\\":%d}"}}]},'
+          .. '\n{"role":"tool","tool_call_id":"c%d","content":"%d"}'):format(filler, i, i, i, i)
+      end
+      return '{"model":"[ \\"messages\\": [",\n"meta":{"messages":[1]},"messages":[' .. table.concat(messages, ",")
+             .. ']\n,"usage":{"n":1}}\n'
+    end
+    for _, filler in ipairs { "", ("x"):rep(100000) } do
+      local code, report, err = replay(folder:file("run.json", document(filler)))
+      assert.equal(0, code, err)
+      assert.same({ 200, 1, 0, {} }, { report.calls, report.sessions, report.without_result, report.skipped })
+    end
+  end)
 end)
