@@ -213,11 +213,15 @@ static int random_name(lua_State *L)
 
 /* ---- JSON: what a model sent is passed on byte for byte, so it never becomes a table of Lua ---- */
 
-/* Words in place of a result, so that another result is another one. */
+/* Words in place of a result, so that another result is another one: the hash is of letters, as hex and
+ * numbers are masked where results are compared. */
 static struct str unread_words(struct arena *arena, struct str bytes)
 {
-    return arena_printf(arena, "[toolgate has not read this result: %zu bytes, hash %016llx]", bytes.len,
-                        (unsigned long long)hash_stable(bytes).low);
+    uint64_t low = hash_stable(bytes).low;
+    char hash[17] = {0};
+    for (unsigned i = 0; i < 16; i++)
+        hash[i] = (char)('g' + (low >> 4 * i & 15));
+    return arena_printf(arena, "[toolgate has not read this result: %zu bytes, hash %s]", bytes.len, hash);
 }
 
 /* The text of an event whose results are too large or too deep to be read, without them. STR_NONE: it has

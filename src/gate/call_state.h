@@ -161,8 +161,7 @@ struct hash128 call_fingerprint(const void *call);
 struct hash128 call_arguments_hash(struct call *call);
 /* The json_fingerprint of the result, or of what the ledger compares of it. */
 struct hash128 call_result_hash(struct call *call, const struct json *value);
-/* What the ledger compares of what came of the call: of `value`, or without one (NULL) of the text. `c` NULL:
- * a call of the past. */
+/* Sets what the ledger compares: of `value`, else (NULL) of the text. `c` NULL: a call of the past. */
 void call_compare(struct call *c, struct arena *arena, const struct json *value, struct str text,
                   struct ledger_call *settle);
 /* The call may be a poll, and its result says that what it asks for goes on. */

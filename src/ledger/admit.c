@@ -29,11 +29,13 @@ struct verdict {
 };
 
 /* Of this many polls in a row. Those that leave time between them may go on for long. */
-static bool over_polls(const struct admission *a, unsigned polls)
+static bool over_polls(const struct admission *a, unsigned polls, struct verdict *verdict)
 {
     uint32_t most = a->ctx.limits->poll_max;
-    return most != LEDGER_UNLIMITED &&
-           (a->past.asked_ever >= LEDGER_POLLS_MAX || (!a->past.paced && polls >= limit_count(most)));
+    bool over = a->past.asked_ever >= LEDGER_POLLS_MAX || (!a->past.paced && polls >= limit_count(most));
+    if (over && most != LEDGER_UNLIMITED)
+        verdict->used = a->past.asked_ever;
+    return over && most != LEDGER_UNLIMITED;
 }
 
 /* Runs and cycles; the longer one gives the code. Returns how often the call would have been made. */
@@ -43,10 +45,8 @@ static unsigned judge_loop(const struct admission *a, struct verdict *verdict)
     unsigned times = window_times(&a->past.run), repeats = limit_count(limits->repeats);
     if (limits->polls || a->past.under_way) { /* it is meant to be asked again, with any results, and what it
                                                  asks for goes on, so that it never ends the run */
-        if (over_polls(a, a->past.asked)) {
+        if (over_polls(a, a->past.asked, verdict))
             verdict->code = CODE_POLL_BUDGET;
-            verdict->used = a->past.asked_ever;
-        }
         return times;
     }
     if (times >= repeats || window_times(&a->past.across) >= limit_count(limits->across_turns))
@@ -134,10 +134,8 @@ static enum session_code find_refusal(const struct admission *a, struct verdict 
         return CODE_WRITES_PER_TURN;
     if (limits->transient != LEDGER_UNLIMITED && past->transients >= limit_count(limits->transient))
         return CODE_TRANSIENT_BUDGET;
-    if (!limits->polls && !past->under_way && over_polls(a, past->polls)) {
-        verdict->used = past->asked_ever;
+    if (!limits->polls && !past->under_way && over_polls(a, past->polls, verdict))
         return CODE_POLL_BUDGET;
-    }
     struct limit_use use = limits_check(&a->ctx, a->call.tool);
     verdict->of_session = use.of_session;
     verdict->used = use.used;

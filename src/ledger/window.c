@@ -581,8 +581,8 @@ bool session_find_loop(const struct session *session, struct session_loop *loop)
     *loop = (struct session_loop){last->tool, past.run.steps + 1, denied ? last->code : CODE_NONE};
     if (loop->code == CODE_CYCLE)
         loop->times = window_rounds(session, &query);
-    bool is_poll = call_ran(last) && last->under_way;
-    return denied || (loop->times >= SESSION_LOOP_CALLS && !last->changed && !is_poll);
+    bool excused = last->changed || (call_ran(last) && last->under_way);
+    return denied || (loop->times >= SESSION_LOOP_CALLS && !excused);
 }
 
 /* ---- results --------------------------------------------------------------------- */
