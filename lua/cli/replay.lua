@@ -3,6 +3,7 @@
 
 local assistant_policies = require "replay/assistant_policies"
 local conversation = require "replay/conversation"
+local database = require "replay/database"
 local draft_policy = require "replay/draft_policy"
 local mine = require "replay/mine"
 local reader = require "replay/reader"
@@ -68,8 +69,8 @@ local function builtin_policies(o)
         fail("--%s assistant: %s", name, why)
       end
       o[name], folders[#folders + 1] = folder, why
-      o.builtin = o.builtin or {}
-      o.builtin[folder] = true
+      o.shown = o.shown or {}
+      o.shown[folder] = "assistant"
     end
   end
   return remove
@@ -117,6 +118,21 @@ local function print_found(found)
   end
 end
 
+-- A database of goose or opencode that is named becomes the lines in it.
+local function open_databases(o)
+  local kinds = { ["sessions.db"] = database.goose, ["opencode.db"] = database.opencode }
+  for i, path in ipairs(o) do
+    local kind = kinds[path:match "[^/]*$"]
+    local lines, why
+    if kind then lines, why = database.lines(kind, path, 0) end
+    if kind and not lines then fail("%s: %s", path, why) end
+    if kind then
+      o.shown = o.shown or {}
+      o[i], o.shown[lines] = lines, path
+    end
+  end
+end
+
 -- With --mine the files become those of the user's assistants; returns what was found.
 local function choose_files(o)
   local days = o.since or "30"
@@ -124,13 +140,14 @@ local function choose_files(o)
     fail "name a FILE, or say --mine for the sessions of your own assistants (Claude Code, Codex, gemini-cli, …)"
   end
   if o.since and not o.mine then fail "--since chooses from the sessions that --mine finds" end
-  if not o.mine then return end
+  if not o.mine then return open_databases(o) end
   if o[1] then fail "--mine finds the files: name none" end
   days = tonumber(days:match "^(%d+)d?$")
   if not days or days == 0 then fail("--since: expected a number of days, e.g. 30, got '%s'", o.since) end
   local home = os.getenv "HOME"
   if not home or home == "" then fail "--mine: HOME is not set" end
-  local files, found, full = mine(home, days)
+  local files, found, shown, full = mine(home, days)
+  o.shown = shown
   print_found(found)
   if full then io.stderr:write(("only the first %d files were looked at"):format(full), "\n") end
   if #files == 0 then
@@ -190,8 +207,9 @@ verdict changes is listed by tool and code.]],
     local replayed, views, text = pcall(cli.replay, o)
     remove()
     if not replayed then error(views, 0) end
-    for folder in pairs(o.builtin or {}) do
-      views, text = views:gsub(folder, "assistant"), text:gsub(folder, "assistant")
+    for path, name in pairs(o.shown or {}) do
+      local from, to = '"' .. path .. '"', cli.quote(name):gsub("%%", "%%%%")
+      views, text = views:gsub(from, to), text:gsub(from, to)
     end
     local report = cli.parse(views, true)
     if o.json then

@@ -1,18 +1,20 @@
 -- Where the assistants of this user keep their sessions, and what is there. Only regular files of this user are named: no
--- links, pipes or devices. Nothing is opened.
+-- links, pipes or devices. Only databases are opened.
+local database = require "replay/database"
+
 local FILES_MAX = 100000
 local DEPTH_MAX = 8
 local DAY_MS = 86400000
 
--- `unread`: files in a form that is not read, and what makes one of it that is.
+-- `unread`: files in a form that is not read, and what makes one of it that is; `database`: SQLite files, and what reads them.
 local PLACES = {
   { "Claude Code", ".claude/projects", "%.jsonl$" },
   { "Codex", ".codex/sessions", "%.jsonl$", unread = { "%.jsonl%.zst$", "compressed: zstd -dc FILE | toolgate replay -" } },
   { "gemini-cli", ".gemini/tmp", "/chats/.*%.jsonl?$" },
   { "opencode", ".local/share/opencode", "/storage/part/.*%.json$",
-    unread = { "/opencode%.db$", "SQLite: opencode export ID > FILE" } },
+    database = { "/opencode%.db$", database.opencode } },
   { "goose", ".local/share/goose/sessions", "%.jsonl$",
-    unread = { "/sessions%.db$", "SQLite: goose session export --format json > FILE" } },
+    database = { "/sessions%.db$", database.goose } },
   { "Cline", ".cline/data/sessions", "%.messages%.json$" },
 }
 for _, editor in ipairs { "Code", "Code - Insiders", "VSCodium", "Cursor", "Windsurf" } do
@@ -42,28 +44,39 @@ local function walk(folder, visit, left, depth)
 end
 
 -- What is there of the last days: the files, the oldest first, and { assistant, folder, files, older, bytes, newest, unread,
--- why } of each place that has any.
+-- why } of each place that has any. The third result: what a path is called that is not a file's own.
 return function(home, days)
   local since, files, found, left = cli.now() - days * DAY_MS, {}, {}, { files = FILES_MAX }
+  local function take(entry, path, look, shown)
+    entry.files, entry.bytes = entry.files + 1, entry.bytes + look.size
+    entry.newest = math.max(entry.newest or 0, look.at)
+    files[#files + 1] = { path = path, at = look.at, shown = shown }
+  end
   for _, place in ipairs(PLACES) do
     local folder = home .. "/" .. place[2]
     local entry = { assistant = place[1], folder = folder, files = 0, older = 0, bytes = 0, unread = 0 }
     walk(folder, function(path, look)
       if place.unread and path:find(place.unread[1]) then
         entry.unread, entry.why = entry.unread + 1, place.unread[2]
+      elseif place.database and path:find(place.database[1]) then
+        local lines, why = database.lines(place.database[2], path, since)
+        if lines then
+          take(entry, lines, look, path)
+        else
+          entry.unread, entry.why = entry.unread + 1, why
+        end
       elseif path:find(place[3]) and look.size > 0 then
         if look.at < since then
           entry.older = entry.older + 1
         else
-          entry.files, entry.bytes = entry.files + 1, entry.bytes + look.size
-          entry.newest = math.max(entry.newest or 0, look.at)
-          files[#files + 1] = { path = path, at = look.at }
+          take(entry, path, look)
         end
       end
     end, left, 1)
     if entry.files + entry.older + entry.unread > 0 then found[#found + 1] = entry end
   end
   table.sort(files, function(a, b) return a.at < b.at or (a.at == b.at and a.path < b.path) end)
-  for i, file in ipairs(files) do files[i] = file.path end
-  return files, found, left.files == 0 and FILES_MAX
+  local shown = {}
+  for i, file in ipairs(files) do files[i], shown[file.path] = file.path, file.shown end
+  return files, found, shown, left.files == 0 and FILES_MAX
 end

@@ -2,6 +2,7 @@
 local daemon = require "daemon"
 local json = require("client").json
 local process = require "process"
+local recordings = require "recordings"
 
 local SAMPLES = "tests/support/recordings/"
 
@@ -50,6 +51,40 @@ describe("toolgate replay --mine", function()
     assert.same({ 1, 1 }, { report.found[1].files, report.found[1].older })
     assert.same({ "goose", 1 }, { report.found[2].assistant, report.found[2].unread })
     assert.equal(4, select(2, mine("--since", "90")).calls)
+  end)
+
+  it("reads the databases of goose and opencode, and changes nothing of them", function()
+    os.execute("mkdir -p " .. home .. "/.local/share/goose/sessions " .. home .. "/.local/share/opencode")
+    process.write(home .. "/make.py", [[
+import json, sqlite3, sys, time
+home, now = sys.argv[1], int(time.time())
+goose = sqlite3.connect(home + "/.local/share/goose/sessions/sessions.db")
+goose.execute("create table messages(message_id, session_id, role, content_json, created_timestamp)")
+for line in open("tests/support/recordings/goose.jsonl"):
+    row = json.loads(line)
+    for at in (now, now - 60 * 86400):
+        goose.execute("insert into messages values(?,?,?,?,?)", ("m", "s%d" % at, row["role"], row["content_json"], at))
+goose.commit()
+opencode = sqlite3.connect(home + "/.local/share/opencode/opencode.db")
+opencode.execute("create table message(id, session_id, time_created, data)")
+opencode.execute("create table part(id, message_id, session_id, time_created, data)")
+for m in json.load(open("tests/support/recordings/opencode.json"))["messages"]:
+    info = m["info"]
+    opencode.execute("insert into message values(?,?,?,?)", (info["id"], "s-1", now * 1000, json.dumps({"role": info["role"]})))
+    for n, part in enumerate(m["parts"]):
+        data = {k: v for k, v in part.items() if k not in ("id", "sessionID", "messageID")}
+        row = ("p%s%d" % (info["id"], n), info["id"], "s-1", now * 1000, json.dumps(data))
+        opencode.execute("insert into part values(?,?,?,?,?)", row)
+opencode.commit()
+]])
+    assert.equal(0, (process.run { "python3", home .. "/make.py", home }))
+    local before = io.popen("cd " .. home .. "/.local && find . -type f | sort | xargs cksum"):read "*a"
+    local code, report, err = mine()
+    assert.equal(0, code, err)
+    assert.same({ 4, 2, 0, {} }, { report.calls, report.sessions, report.without_result, report.skipped })
+    local _, named = recordings.replay(home .. "/.local/share/goose/sessions/sessions.db")
+    assert.same({ 4, 2 }, { named.calls, named.sessions }) -- of any age
+    assert.equal(before, io.popen("cd " .. home .. "/.local && find . -type f | sort | xargs cksum"):read "*a")
   end)
 
   it("says where it looked if there is nothing", function()
