@@ -16,6 +16,20 @@ local function is(value, state)
              and value.messages[1].metrics ~= nil)
 end
 
+-- <argument>value</argument>…, up to one without its end.
+local function read_arguments(text)
+  local arguments, at = {}, 1
+  while true do
+    local _, to, key = text:find("<([%a_]+)>", at)
+    local close, after
+    if to then close, after = text:find("</" .. key .. ">", to + 1, true) end
+    if not close then return arguments end
+    local value = text:sub(to + 1, close - 1)
+    arguments[key] = value:sub(value:find "^\n" and 2 or 1, value:sub(-1) == "\n" and -2 or -1)
+    at = after + 1
+  end
+end
+
 -- The calls of a text: <tool><argument>value</argument>…</tool>. One pass over the text.
 local function read_xml(c, text)
   local at = 1
@@ -26,8 +40,7 @@ local function read_xml(c, text)
     if TOOLS[name] then
       local close, after = text:find("</" .. name .. ">", at, true)
       if not close then return end
-      local arguments = {}
-      for key, value in text:sub(at, close - 1):gmatch "<([%a_]+)>\n?(.-)\n?</%1>" do arguments[key] = value end
+      local arguments = read_arguments(text:sub(at, close - 1))
       c.xml_calls = (c.xml_calls or 0) + 1
       c.xml_id = "xml " .. c.xml_calls
       c:call(c.xml_id, name, arguments)

@@ -3,6 +3,8 @@
 local conversation = require "replay/conversation"
 local each, parsed, is_object = conversation.each, conversation.parsed, conversation.is_object
 
+local HEAD_BYTES = 400 -- of an output, in which its exit code is
+
 local KINDS = { session_meta = true, turn_context = true, response_item = true, event_msg = true, compacted = true }
 
 -- Older rollouts have the items themselves, one a line.
@@ -12,7 +14,10 @@ local function is(value) return KINDS[value.type] ~= nil and is_object(value.pay
 local function outcome(output)
   local text, code = output, nil
   if type(output) == "string" then
-    code = output:match "^[^\n]*\n?[^\n]*\n?[^\n]*Process exited with code (%-?%d+)" or output:match "^Exit code: (%-?%d+)"
+    local head = output:sub(1, HEAD_BYTES)
+    head = head:sub(1, head:find("\nOutput:", 1, true) or -1)
+    local said = head:find "^Chunk ID:" or head:find "^Wall time:"
+    code = said and head:match "Process exited with code (%-?%d+)" or head:match "^Exit code: (%-?%d+)"
     local inner = output:find('"metadata"', 1, true) and parsed(output)
     if is_object(inner) and is_object(inner.metadata) then
       text, code = inner.output, tostring(inner.metadata.exit_code or 0)

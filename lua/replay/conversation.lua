@@ -6,11 +6,23 @@ Conversation.__index = Conversation
 
 local watch -- sees each call beside the replay; nil: nobody does
 
+-- Whether this call or result was read before: of a session that was resumed, the new file begins with what the old one has.
+local function is_again(self, kind, id)
+  local key = self.once and id and self.session .. kind .. id
+  if not key then return false end
+  local again = self.once[key] ~= nil
+  self.once[key] = true
+  return again
+end
+
 function Conversation:call(id, tool, arguments)
+  if is_again(self, " call ", id) then return end
   if watch then watch(tool, arguments) end
   log.call(self, id, tool, arguments)
 end
-function Conversation:result(id, result, failed) log.result(self, id, result, failed) end
+function Conversation:result(id, result, failed)
+  if not is_again(self, " result ", id) then log.result(self, id, result, failed) end
+end
 function Conversation:both(id, tool, arguments, result, failed)
   if watch then watch(tool, arguments) end
   log.both(self, id, tool, arguments, result, failed)
@@ -30,6 +42,23 @@ end
 
 local function new(session, agent)
   return setmetatable({ session = session, agent = agent, turn = 0, messages = 0 }, Conversation)
+end
+
+-- A table that remembers the last so many keys at least, and twice as many at most.
+local function remembered(most)
+  local young, old, count = {}, {}, 0
+  return setmetatable({}, {
+    __index = function(_, key)
+      local value = young[key]
+      if value == nil then return old[key] end
+      return value
+    end,
+    __newindex = function(_, key, value)
+      if count == most then young, old, count = {}, young, 0 end
+      if young[key] == nil then count = count + 1 end
+      young[key] = value
+    end,
+  })
 end
 
 -- Each object of a list; nothing of what is none.
@@ -60,5 +89,5 @@ local function is_array(value) return log.kind(value) == "array" end
 
 local function set_watch(watcher) watch = watcher end
 
-return { set_watch = set_watch, new = new, each = each, text = text, parsed = parsed,
+return { remembered = remembered, set_watch = set_watch, new = new, each = each, text = text, parsed = parsed,
          is_object = is_object, is_array = is_array }

@@ -4,6 +4,7 @@ local conversation = require "replay/conversation"
 
 local PROGRAMS_MAX = 500
 local PATHS_MAX    = 50
+local LINE_MAX     = 4096 -- of a longer command nothing is taken
 
 -- Files that hold secrets or are run by others: the draft names those that were touched.
 local PROTECTED = { "/%.env$", "/%.env%.", "/%.ssh/", "/%.gnupg/", "/%.aws/credentials", "%.pem$", "/id_rsa", "/id_ed25519",
@@ -86,7 +87,7 @@ return function()
       end
     end
     local member = type(args.command) == "string" and "command" or type(args.cmd) == "string" and "cmd"
-    if not member then return end
+    if not member or #args[member] > LINE_MAX then return end
     local shell = shells[tool] or { member = member, ran = {}, commands = 0 }
     shells[tool], shell.commands = shell, shell.commands + 1
     for _, program in ipairs(programs_of(args[member])) do

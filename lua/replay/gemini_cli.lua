@@ -3,6 +3,8 @@
 local conversation = require "replay/conversation"
 local each, is_object, is_array = conversation.each, conversation.is_object, conversation.is_array
 
+local SEEN_MAX = 65536
+
 local KINDS = { user = true, gemini = true, info = true, error = true, warning = true }
 
 local function is(value, state)
@@ -15,7 +17,7 @@ end
 local function read_call(c, seen, call)
   if call.id and seen[call.id] then return end
   if call.status ~= nil and call.status ~= "success" and call.status ~= "error" and call.status ~= "cancelled" then return end
-  seen[call.id or ""] = call.id ~= nil or nil
+  if call.id then seen[call.id] = true end
   local result = call.result
   local response = is_array(result) and is_object(result[1]) and result[1].functionResponse
   if is_object(response) and response.response ~= nil then
@@ -26,7 +28,7 @@ end
 
 local function read_message(c, state, message)
   c:message(message.timestamp)
-  state.seen = state.seen or {}
+  state.seen = state.seen or conversation.remembered(SEEN_MAX)
   for call in each(message.toolCalls) do read_call(c, state.seen, call) end
   if message.type == "user" then c:begin_turn() end
 end

@@ -159,7 +159,7 @@ local function read_parts(c, list, seen)
       local id = part.id
       if part.type == "tool_call" and not (id and seen[id]) then
         c:call(id, part.name, part.arguments)
-        seen[id or ""] = id ~= nil or nil
+        if id then seen[id] = true end
       elseif part.type == "tool_call_response" and not (id and seen["r" .. id]) then
         local response = part.response
         c:result(id, response == nil and part.result or response)

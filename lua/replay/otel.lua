@@ -5,6 +5,8 @@ local messages = require "replay/messages"
 local log = require "replay/log"
 local each, is_object, is_array, parsed = conversation.each, conversation.is_object, conversation.is_array, conversation.parsed
 
+local SEEN_MAX = 65536 -- calls and traces that are remembered
+
 local KEPT = { ["gen_ai.operation.name"] = true, ["gen_ai.tool.name"] = true, ["gen_ai.tool.call.id"] = true,
                ["gen_ai.tool.call.arguments"] = true, ["gen_ai.tool.call.result"] = true, ["error.type"] = true,
                ["gen_ai.conversation.id"] = true, ["mcp.session.id"] = true, ["session.id"] = true,
@@ -56,7 +58,7 @@ end
 local function session_of(span, a, state)
   local trace = trace_of(span)
   local id = a["gen_ai.conversation.id"] or a["session.id"] or a["mcp.session.id"]
-  state.traces = state.traces or {}
+  state.traces = state.traces or conversation.remembered(SEEN_MAX)
   if id and trace then state.traces[trace] = id end
   return state.session(id or (trace and state.traces[trace]) or trace)
 end
@@ -75,7 +77,7 @@ end
 -- What a chat span has recorded, each call and result once: the next span's input repeats them.
 local function read_chat(span, a, state)
   local c = session_of(span, a, state)
-  c.seen = c.seen or {}
+  c.seen = c.seen or conversation.remembered(SEEN_MAX)
   c.at = span.startTimeUnixNano or span.start_time or c.at
   messages.read_parts(c, parsed(a["gen_ai.input.messages"]), c.seen)
   messages.read_parts(c, parsed(a["gen_ai.output.messages"]), c.seen)

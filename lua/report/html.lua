@@ -91,7 +91,7 @@ local function timelines(put, r)
   local bad, good = {}, {}
   for _, t in ipairs(r.timelines) do
     local list = t.marks:find "[ra]" and bad or good
-    list[#list + 1] = t
+    if t.calls > 0 then list[#list + 1] = t end
   end
   for _, list in ipairs { bad, good } do
     for _, t in ipairs(list) do

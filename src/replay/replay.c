@@ -146,6 +146,11 @@ static struct replay_session *session_of(struct replay *r, const struct recorded
     struct replay_session *session = (struct replay_session *)lru_find(&r->sessions, id);
     if (session)
         return session;
+    if (call->agent.len) { /* it is part of its session, also if that makes no call of its own */
+        struct recorded_call whole = *call;
+        whole.agent = STR_NONE;
+        session_of(r, &whole);
+    }
     if (r->sessions.count == SESSIONS_MAX)
         forget_session(r, (struct replay_session *)r->sessions.oldest);
     session = must_calloc(sizeof(*session));

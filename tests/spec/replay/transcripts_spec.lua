@@ -61,6 +61,30 @@ describe("toolgate replay reads without a flag", function()
     assert.truthy(one.refused > 0) -- the same calls by one agent are a loop
   end)
 
+  it("a sub-agent that has no name by the line that began it", function()
+    local lines = {}
+    for _, agent in ipairs { "x", "y" } do
+      lines[#lines + 1] = ([[{"type":"user","sessionId":"s","isSidechain":true,"uuid":"%s0","parentUuid":null,"message":]]
+        .. [[{"role":"user","content":"look"}}]]):format(agent)
+      for i, line in ipairs(claude_lines(2, "q" .. agent)) do
+        lines[#lines + 1] = line:gsub('"agentId":"%w+",', ""):gsub('"uuid":"[ar]%d"',
+          ('"uuid":"%s%d","parentUuid":"%s%d"'):format(agent, i, agent, i - 1))
+      end
+    end
+    local code, report, err = replay(folder:file("s.jsonl", table.concat(lines, "\n") .. "\n"))
+    assert.equal(0, code, err)
+    assert.same({ 4, 1, 0 }, { report.calls, report.sessions, report.refused })
+  end)
+
+  it("a resumed session once, although its second file repeats the first", function()
+    local lines = claude_lines(2)
+    local one = folder:file("one.jsonl", table.concat(lines, "\n") .. "\n")
+    local two = folder:file("two.jsonl", table.concat(lines, "\n") .. "\n")
+    local code, report, err = replay(one, two)
+    assert.equal(0, code, err)
+    assert.same({ 2, 0, 0 }, { report.calls, report.without_check, report.refused })
+  end)
+
   it("what a model reads again after its context was compacted", function()
     local lines = claude_lines(2)
     lines[#lines + 1] = [[{"type":"system","subtype":"compact_boundary","sessionId":"s","uuid":"c"}]]
