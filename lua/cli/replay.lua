@@ -9,7 +9,7 @@ local mine = require "replay/mine"
 local reader = require "replay/reader"
 local ui = require "ui"
 
-local FORMATS = { "toolgate's decision log", "NDJSON of {session, tool, arguments, result}", "MCP's JSON-RPC" }
+local FORMATS = { "toolgate's decision log", "NDJSON of {session, tool, arguments, result}" }
 for _, name in ipairs(reader.names) do FORMATS[#FORMATS + 1] = name end
 
 local function write_page(name, report)

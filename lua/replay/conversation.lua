@@ -29,10 +29,10 @@ function Conversation:both(id, tool, arguments, result, failed)
 end
 
 -- A person says something.
-function Conversation:begin_turn() self.turn = self.turn + 1 end
+function Conversation:begin_turn() self.turn, self.by_person = self.turn + 1, true end
 
 -- The model no longer sees what it has read, so that it may read it again.
-function Conversation:compacted() self.turn = self.turn + 1 end
+function Conversation:compacted() self.turn, self.by_person = self.turn + 1, true end
 
 -- A message: the calls in it are one step.
 function Conversation:message(at)

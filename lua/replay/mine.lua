@@ -30,7 +30,7 @@ local function walk(folder, visit, left, depth)
   table.sort(names)
   for _, name in ipairs(names) do
     local path = folder .. "/" .. name
-    local look = name ~= "." and name ~= ".." and cli.look(path)
+    local look = name ~= "." and name ~= ".." and cli.stat(path, true)
     if left.files == 0 then return end
     if look and look.uid == cli.user() then
       if look.kind == "folder" and depth < DEPTH_MAX then

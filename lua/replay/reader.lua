@@ -11,10 +11,11 @@ local SESSIONS_MAX = 65536 -- of one file; then they are counted anew
 
 local FORMATS = {}
 for _, name in ipairs { "claude_code", "codex", "gemini_cli", "opencode", "goose", "openhands", "swe_agent", "atif",
-                        "cline", "langsmith", "langfuse", "otel", "messages" } do
+                        "cline", "langsmith", "langfuse", "otel", "mcp", "messages" } do
   FORMATS[#FORMATS + 1] = require("replay/" .. name)
 end
 local MESSAGES = FORMATS[#FORMATS]
+local MCP = FORMATS[#FORMATS - 1]
 
 local function new_state(file)
   local sessions, count = {}, 0
@@ -76,6 +77,7 @@ end
 local function new(forced)
   local state
   local function read(value)
+    if forced == "mcp" and log.kind(value) == "object" then return MCP.read(value, state) end
     if forced == "openai" or forced == "anthropic" then state.format = MESSAGES end
     if log.kind(value) == "array" then return read_array(value, state) end
     return read_object(value, state)

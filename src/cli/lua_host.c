@@ -40,15 +40,19 @@ static int good(lua_State *L)
 
 /* ---- files and folders --------------------------------------------------------------- */
 
-/* cli.stat(path): { mode (07777), uid, gid, file = "device:inode", socket = true }. */
+/* cli.stat(path, of_link): { kind = "file", "folder" or "other", mode (07777), uid, gid, file =
+ * "device:inode", socket = true, size, at = milliseconds }. */
 static int stat_path(lua_State *L)
 {
     struct stat st;
-    if (stat(luaL_checkstring(L, 1), &st) != 0)
+    if ((lua_toboolean(L, 2) ? lstat : stat)(luaL_checkstring(L, 1), &st) != 0)
         return fail(L);
     char file[48];
     snprintf(file, sizeof(file), "%llx:%llx", (unsigned long long)st.st_dev, (unsigned long long)st.st_ino);
     lua_newtable(L);
+    lua_cli_set(L, "kind", S_ISREG(st.st_mode) ? "file" : S_ISDIR(st.st_mode) ? "folder" : "other");
+    lua_cli_set_number(L, "size", (double)st.st_size);
+    lua_cli_set_number(L, "at", (double)st.st_mtim.tv_sec * 1000);
     lua_cli_set_number(L, "mode", st.st_mode & 07777);
     lua_cli_set_number(L, "uid", st.st_uid);
     lua_cli_set_number(L, "gid", st.st_gid);
@@ -78,21 +82,6 @@ static int list_folder(lua_State *L)
     }
     if (folder)
         closedir(folder);
-    return 1;
-}
-
-/* cli.look(path): { kind = "file", "folder" or "other", uid, size, at = milliseconds }, of a link itself;
- * nil: there is nothing. */
-static int look(lua_State *L)
-{
-    struct stat st;
-    if (lstat(luaL_checkstring(L, 1), &st) != 0)
-        return fail(L);
-    lua_newtable(L);
-    lua_cli_set(L, "kind", S_ISREG(st.st_mode) ? "file" : S_ISDIR(st.st_mode) ? "folder" : "other");
-    lua_cli_set_number(L, "uid", st.st_uid);
-    lua_cli_set_number(L, "size", (double)st.st_size);
-    lua_cli_set_number(L, "at", (double)st.st_mtim.tv_sec * 1000);
     return 1;
 }
 
@@ -258,7 +247,6 @@ const luaL_Reg lua_host_functions[] = {
     {"stat", stat_path},
     {"access", access_path},
     {"list_folder", list_folder},
-    {"look", look},
     {"make_folder", make_folder},
     {"write_file", write_file},
     {"memory_file", memory_file},

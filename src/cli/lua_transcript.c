@@ -144,6 +144,16 @@ static const struct json *json_at(lua_State *L, int at)
     return lua_json_read(L, at, "a reader's value", arena);
 }
 
+/* log.keep_tools(list): the definitions that the calls of this file have from here on. */
+static int keep_tools(lua_State *L)
+{
+    struct arena *before = now.reader->file_arena;
+    now.reader->file_arena = arena_new();
+    now.reader->tools = json_keep(now.reader->file_arena, json_copy(now.reader->file_arena, value_at(L, 1)));
+    arena_free(before);
+    return 0;
+}
+
 /* ---- calls ---- */
 
 static struct str text_field(lua_State *L, const char *name)
@@ -162,6 +172,14 @@ static uint32_t number_field(lua_State *L, const char *name)
     return number > 0 && number < UINT32_MAX ? (uint32_t)number : 0;
 }
 
+static bool flag_field(lua_State *L, const char *name)
+{
+    lua_getfield(L, 1, name);
+    bool set = lua_toboolean(L, -1);
+    lua_pop(L, 1);
+    return set;
+}
+
 /* What the conversation at 1 says of each of its calls. `id` at 2. */
 static struct recorded_call call_of(lua_State *L, enum recorded_kind kind)
 {
@@ -172,8 +190,11 @@ static struct recorded_call call_of(lua_State *L, enum recorded_kind kind)
     call.session = text_field(L, "session");
     call.agent = text_field(L, "agent");
     call.turn = number_field(L, "turn");
-    call.by_person = call.turn > 0;
-    call.step = arena_printf(arena, "message %u", number_field(L, "messages"));
+    call.by_person = flag_field(L, "by_person");
+    call.perhaps = flag_field(L, "perhaps");
+    call.step = text_field(L, "step");
+    if (number_field(L, "messages"))
+        call.step = arena_printf(arena, "message %u", number_field(L, "messages"));
     lua_getfield(L, 1, "at");
     call.at_ms = recorded_time(json_at(L, -1));
     lua_getfield(L, 1, "tools");
@@ -226,9 +247,10 @@ static int see_both(lua_State *L)
 
 /* ---- the readers ---- */
 
-static const luaL_Reg functions[] = {{"kind", kind_of},   {"keys", keys_of},  {"parse", parse_text},
-                                     {"raw", raw_member}, {"call", see_call}, {"result", see_result},
-                                     {"both", see_both},  {NULL, NULL}};
+static const luaL_Reg functions[] = {
+    {"kind", kind_of},      {"keys", keys_of},          {"parse", parse_text},
+    {"raw", raw_member},    {"keep_tools", keep_tools}, {"call", see_call},
+    {"result", see_result}, {"both", see_both},         {NULL, NULL}};
 
 /* A number or a truth where the format has an object has no members, as a text has none of theirs. */
 static void make_indexable(lua_State *L)

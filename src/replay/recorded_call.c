@@ -1,6 +1,6 @@
 /*
  * What a recording says of one call, by a table of formats: lines of toolgate's decision log, of other
- * systems and of MCP's JSON-RPC.
+ * systems.
  */
 #include "replay/recorded_call.h"
 
@@ -15,10 +15,6 @@
 #define MS_FROM 1e11
 #define NS_FROM 1e17
 #define NS_MAX  1e19
-
-#define SESSION_KEY "dev.toolgate/session"
-#define TURN_KEY    "dev.toolgate/turn"
-#define STEP_KEY    "dev.toolgate/step"
 
 /* ---- members ---- */
 
@@ -261,55 +257,6 @@ static bool read_plain(struct recorded_reader *reader, const struct json *record
     return true;
 }
 
-/* ---- JSON-RPC of MCP ---- */
-
-/* One message a line in both directions, perhaps inside of {ts, session, message}. tools/call and its reply
- * are one call; a tools/list reply gives the tools of what follows in the file. */
-static bool read_mcp(struct recorded_reader *reader, const struct json *value,
-                     const struct recording_line *line)
-{
-    static const char *const sessions[] = {"session", "session_id", "sessionId", "mcp-session-id", NULL};
-    static const char *const times[] = {"ts", "timestamp", "time", NULL};
-    const struct json *inner = json_get_text(value, "message");
-    const struct json *message = json_get_text(inner, "jsonrpc") ? inner : value;
-    const struct json *id = json_get_text(message, "id"), *params = json_get_text(message, "params");
-    const struct json *result = json_get_text(message, "result"), *tools = json_get_text(result, "tools");
-    struct str method = json_str(json_get_text(message, "method"));
-    struct str file = file_name_of(line->file), session = text_of(member_of(value, sessions));
-    if (!json_get_text(message, "jsonrpc"))
-        return false;
-    struct recorded_call call = {.kind = RECORDED_CHECK,
-                                 .session = session.len ? session : file,
-                                 .at_ms = recorded_time(member_of(value, times)),
-                                 .tools = reader->tools,
-                                 .line = line};
-    call.id = arena_printf(line->arena, "%s " STR_FMT " " STR_FMT, json_is(id, JSON_STRING) ? "s" : "n",
-                           STR_ARG(file), STR_ARG(text_of(id)));
-    if (str_is(method, "tools/call") && id) {
-        const struct json *meta = json_get_text(params, "_meta");
-        /* The reply names no session: it is found by the file's and the request's id. */
-        session = json_str(json_get_text(meta, SESSION_KEY));
-        call.session = session.len ? session : call.session;
-        call.tool = json_str(json_get_text(params, "name"));
-        call.arguments = json_get_text(params, "arguments");
-        call.turn = number_of(json_get_text(meta, TURN_KEY));
-        call.step = text_of(json_get_text(meta, STEP_KEY));
-        if (call.tool.len)
-            reader->seen(reader->owner, &call);
-    } else if (!method.len && id && json_is(tools, JSON_ARRAY)) {
-        arena_free(reader->file_arena); /* of the list before */
-        reader->file_arena = arena_new();
-        reader->tools = json_keep(reader->file_arena, json_copy(reader->file_arena, tools));
-    } else if (!method.len && id) {
-        call.kind = RECORDED_REPORT;
-        call.perhaps = true;
-        recorded_set_result(&call, result, json_get_text(message, "error"));
-        call.failed |= json_is_true(json_get_text(result, "isError"));
-        reader->seen(reader->owner, &call);
-    }
-    return true;
-}
-
 /* ---- the formats ---- */
 
 static bool has(const struct json *object, const char *name)
@@ -323,8 +270,6 @@ static enum recorded_format format_of(const struct json *value)
     const struct json *arguments = member_of(value, argument_names);
     if (has(value, "decision_id") && has(value, "verdict"))
         return RECORDED_DECISIONS;
-    if (has(value, "jsonrpc") || has(json_get_text(value, "message"), "jsonrpc"))
-        return RECORDED_MCP;
     bool plain =
         (has(value, "tool") || has(value, "tool_name")) && arguments && arguments->type != JSON_ARRAY;
     return plain ? RECORDED_NDJSON : RECORDED_ANY;
@@ -338,7 +283,7 @@ static const struct {
     [RECORDED_ANY] = {"", read_plain, "it has no call in a format that is known"},
     [RECORDED_DECISIONS] = {"decisions", read_decision, "it has no tool and no decision_id"},
     [RECORDED_NDJSON] = {"ndjson", read_plain, "it has no tool"},
-    [RECORDED_MCP] = {"mcp", read_mcp, "it is no JSON-RPC message"},
+    [RECORDED_MCP] = {"mcp", NULL, "it is no JSON-RPC message"},
     [RECORDED_OPENAI] = {"openai", NULL, "it has no messages"},
     [RECORDED_ANTHROPIC] = {"anthropic", NULL, "it has no messages"},
 };
@@ -386,8 +331,8 @@ bool recorded_calls_read(struct recorded_reader *reader, const struct recording_
         reader->file = line->file;
     }
     *why = formats[reader->format].expected;
-    bool transcript = format == RECORDED_ANY || format >= RECORDED_OPENAI;
+    bool transcript = format == RECORDED_ANY || format >= RECORDED_MCP;
     if (transcript && reader->transcript && reader->transcript(reader->transcripts, reader, line, why))
         return true;
-    return format < RECORDED_OPENAI && read_records(reader, value, line);
+    return format < RECORDED_MCP && read_records(reader, value, line);
 }

@@ -1,7 +1,7 @@
 /*
  * What a recording says of one call, in any format: the decision log of toolgate, lines of {session,
- * tool, arguments, result}, JSON-RPC of MCP; and the transcripts of assistants and SDKs, for which the owner
- * has readers.
+ * tool, arguments, result}; and MCP's JSON-RPC and the transcripts of assistants and SDKs, for which the
+ * owner has readers.
  */
 #ifndef TOOLGATE_REPLAY_RECORDED_CALL_H
 #define TOOLGATE_REPLAY_RECORDED_CALL_H
@@ -14,8 +14,8 @@ enum recorded_format {
     RECORDED_ANY, /* found out for each line */
     RECORDED_DECISIONS,
     RECORDED_NDJSON,
-    RECORDED_MCP,
-    RECORDED_OPENAI, /* this and later ones: `transcript` reads them */
+    RECORDED_MCP, /* this and later ones: `transcript` reads them */
+    RECORDED_OPENAI,
     RECORDED_ANTHROPIC
 };
 
@@ -72,9 +72,8 @@ struct recorded_reader {
     void *owner;
     recorded_transcript *transcript; /* NULL: transcripts are not read */
     void *transcripts;               /* its owner */
-    /* Of a file whose lines are JSON-RPC: */
-    const char *file;
-    struct arena *file_arena; /* what outlives a line; NULL: nothing yet */
+    const char *file;                /* whose lines are read */
+    struct arena *file_arena;        /* what outlives a line; NULL: nothing yet */
     const struct json *tools;
 };
 
