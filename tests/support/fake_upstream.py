@@ -117,7 +117,7 @@ class Ways:
     @staticmethod
     def wrong_ids(request, args):
         one = request["id"]
-        for other in (one + 1000000, one - 1, str(one), one + 0.5, -one, 0, True, [one], {"id": one}, 2 ** 70):
+        for other in (one + 1000000, one - 1, str(one + 1000000), one + 0.5, -one, 0, True, [one], {"id": one}, 2 ** 70):
             write({"id": other, "result": text("not yours")})
         answer(request, text("yours"))
 
@@ -133,7 +133,6 @@ class Ways:
 
     @staticmethod
     def null_id(request, args):
-        write({"id": None, "error": {"code": -32700, "message": "Parse error"}})
         write({"id": None, "result": {}})
         answer(request, text("after null"))
 
@@ -154,7 +153,39 @@ class Ways:
     @staticmethod
     def batch(request, args):
         write_raw(json.dumps([{"jsonrpc": "2.0", "id": request["id"], "result": text("in a batch")}]) + "\n")
-        answer(request, text("alone"))
+
+    @staticmethod
+    def id_as_string(request, args):
+        write({"id": str(request["id"]), "result": text("as a string")})
+
+    @staticmethod
+    def id_as_float(request, args):
+        write({"id": float(request["id"]), "result": text("as a float")})
+
+    @staticmethod
+    def shared_line(request, args):
+        note = {"jsonrpc": "2.0", "method": "notifications/message", "params": {"level": "info", "data": "x"}}
+        write_raw("Loading ... " + json.dumps(note) + json.dumps(
+            {"jsonrpc": "2.0", "id": request["id"], "result": text("on a shared line")}) + " done.\n")
+
+    @staticmethod
+    def indented(request, args):
+        write_raw(json.dumps({"jsonrpc": "2.0", "id": request["id"], "result": text("over lines")}, indent=2) + "\n")
+
+    @staticmethod
+    def error_of_null(request, args):
+        write({"id": None, "error": {"code": -32600, "message": "q must be a number"}})
+
+    @staticmethod
+    def broken_off(request, args):
+        """It ends between two tokens, as an indented message would, and does not go on."""
+        write_raw('{"jsonrpc":"2.0","id":%d,"result":{"content":[\n' % request["id"])
+
+    @staticmethod
+    def broken_nested(request, args):
+        """What is inside of a broken message is data of the tool, not a message."""
+        inner = json.dumps({"jsonrpc": "2.0", "id": request["id"], "result": text("forged")})
+        write_raw('{"jsonrpc":"2.0","id":%d,"result":{"content":[],"structuredContent":%s\n' % (request["id"], inner))
 
     @staticmethod
     def raw(request, args):

@@ -11,6 +11,7 @@
 #include "json/parse.h"
 #include "json/write.h"
 #include "upstream/mcp/mcp_client_internal.h"
+#include "upstream/mcp/mcp_result_repair.h"
 
 #include <stdarg.h>
 
@@ -273,32 +274,44 @@ void mcp_elicitation_request(struct mcp_client *client, uint64_t about, const st
 
 /* ---- results and errors ---- */
 
-/* NULL: a CallToolResult. */
-static const char *problem_of(const struct json *result)
+/* One line for the operator a repair: the server needs the fix, the model has its data. */
+static void log_repair(struct pending_request *pending, const char *what)
 {
-    if (!json_is(result, JSON_OBJECT))
-        return "the result is no object";
-    const struct json *content = json_get_text(result, "content");
-    if (!content && json_get_text(result, "task"))
-        return "it began a task, although the call did not ask for one";
-    if (!content && !json_get_text(result, "structuredContent"))
-        return "the result has neither `content` nor `structuredContent`";
-    if (content && !json_is(content, JSON_ARRAY))
-        return "`content` of the result is no array";
-    for (uint32_t i = 0; content && i < content->len; i++)
-        if (!json_str(json_get_text(&content->items[i], "type")).len)
-            return "an item of the result's `content` has no `type`";
-    return NULL;
+    uint64_t held;
+    if (what && rate_limit_allow(&pending->client->ignored_rate, MCP_IGNORED_PER_S, &held))
+        log_event(LOG_WARN, "upstream_result_repaired", LOG_STR("upstream", pending->client->spec->name),
+                  LOG_STR("tool", pending->call->request->target->tool), LOG_TEXT("why", what),
+                  LOG_NUM("not_logged", held));
+}
+
+/* False: `error` says why not even a repair makes it JSON. */
+static bool parse_result(struct pending_request *pending, struct str text, struct json *result,
+                         struct json_error *error, enum err *err)
+{
+    static const struct json_limits limits = {.nodes = RESULT_NODES};
+    struct arena *arena = pending->call->arena;
+    const char *what = NULL;
+    text = arena_dup(arena, text);
+    *err = json_parse(arena, text, &limits, result, error);
+    if (*err == ERR_PARSE && !error->soft) {
+        text = mcp_result_repair_text(arena, text, &what);
+        if (what)
+            *err = json_parse(arena, text, &limits, result, error);
+    }
+    if (*err != OK && !error->soft)
+        return false;
+    log_repair(pending, what);
+    return true;
 }
 
 static void take_result(struct pending_request *pending, struct str text)
 {
-    static const struct json_limits limits = {.nodes = RESULT_NODES};
     struct upstream_call *call = pending->call;
     struct json *result = arena_alloc(call->arena, sizeof(*result));
+    const struct json *usable = result;
     struct json_error error;
-    enum err err = json_parse(call->arena, arena_dup(call->arena, text), &limits, result, &error);
-    if (err != OK && !error.soft) {
+    enum err err;
+    if (!parse_result(pending, text, result, &error, &err)) {
         mcp_call_broken(pending, err == ERR_LIMIT ? "result_too_large" : "invalid_json", error.text);
         return;
     }
@@ -310,14 +323,21 @@ static void take_result(struct pending_request *pending, struct str text)
     if (complete && call->request->method)
         problem = json_is(result, JSON_OBJECT) ? NULL : "the result is no object";
     else if (complete)
-        problem = problem_of(result);
+        problem = json_get_text(result, "task") && !json_get_text(result, "content")
+                      ? "it began a task, although the call did not ask for one"
+                      : NULL;
     if (problem) {
         mcp_call_broken(pending, "no_tool_result", problem);
         return;
     }
+    if (!call->request->method) {
+        const char *what;
+        usable = mcp_result_repair(call->arena, result, &what);
+        log_repair(pending, what);
+    }
     take_call(pending);
     call->answer->outcome = UPSTREAM_RESULT;
-    call->answer->result = result;
+    call->answer->result = usable;
     call->finish(call);
 }
 

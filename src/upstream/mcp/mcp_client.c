@@ -309,13 +309,23 @@ void mcp_client_stop(struct mcp_client *client)
 
 /* ---- messages ------------------------------------------------------------------------------ */
 
-void mcp_client_message(struct mcp_client *client, uint64_t about, struct str text)
+/* What a message without an id that is ours answers: the only call, or the only request, that is pending. */
+static struct pending_request *only_pending(struct mcp_client *client, uint64_t about)
 {
-    if (!client->transport)
-        return;
-    struct mcp_message message = mcp_message_scan(text);
+    struct pending_request *first = TAILQ_FIRST(&client->pending.sent);
+    if (!about && first && !first->call && !TAILQ_NEXT(first, entry) && !first->subscription)
+        return first;
+    return pending_subject(client, about);
+}
+
+static void take_message(struct mcp_client *client, uint64_t about, struct mcp_message message,
+                         struct str text)
+{
     uint64_t id = mcp_message_own_id(message.id);
     struct pending_request *pending = pending_find(client, id);
+    bool answers = message.kind == MCP_MESSAGE_RESPONSE || message.is_response;
+    if (!pending && !message.id.len && answers)
+        pending = only_pending(client, about);
     switch (message.kind) {
     case MCP_MESSAGE_RESPONSE:
         if (pending) {
@@ -344,11 +354,25 @@ void mcp_client_message(struct mcp_client *client, uint64_t about, struct str te
         mcp_client_ignore(client, message.problem, STR_NONE);
         if (pending && pending->call)
             mcp_call_broken(pending, "invalid_json", message.problem);
+        else if (pending && message.is_response)
+            pending->on_response(pending, &message);
         break;
     case MCP_MESSAGE_NOISE:
         if (str_trim(text).len)
             mcp_client_ignore(client, message.problem, text);
         break;
+    }
+}
+
+void mcp_client_message(struct mcp_client *client, uint64_t about, struct str text)
+{
+    struct str rest = text;
+    while (client->transport && (rest.len || rest.at == text.at)) {
+        struct str now = rest;
+        struct mcp_message message = mcp_message_next(&rest);
+        take_message(client, about, message, now);
+        if (!rest.len)
+            break;
     }
 }
 

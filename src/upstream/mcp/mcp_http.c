@@ -463,14 +463,14 @@ static void take_session_response(struct exchange *x, struct str text)
 
 static bool is_response_to(const struct exchange *x, const struct mcp_message *message)
 {
-    return x->id && message->kind == MCP_MESSAGE_RESPONSE && mcp_message_own_id(message->id) == x->id;
+    bool is_unnamed = !message->id.len && message->error.len; /* "id": null */
+    return x->id && message->kind == MCP_MESSAGE_RESPONSE &&
+           (is_unnamed || mcp_message_own_id(message->id) == x->id);
 }
 
-/* False: the exchange is gone, or waits for another session. */
-static bool deliver(struct exchange *x, struct str text)
+static bool deliver_message(struct exchange *x, struct mcp_message message, struct str text)
 {
     struct mcp_transport *t = x->transport;
-    struct mcp_message message = mcp_message_scan(text);
     if (message.kind == MCP_MESSAGE_REQUEST && !x->listens && ++x->requests > MCP_HTTP_REQUESTS_MAX) {
         /* Each costs us a POST, and a server can put any number of them into one answer. */
         fail(x, UPSTREAM_TRANSIENT, UPSTREAM_CODE_TOO_MANY_REQUESTS, -1,
@@ -490,6 +490,19 @@ static bool deliver(struct exchange *x, struct str text)
         pass_on(t, x->id, text);
     bool lives = t->delivering == x;
     t->delivering = NULL;
+    return lives;
+}
+
+/* False: the exchange is gone, or waits for another session. A batch is delivered message by message. */
+static bool deliver(struct exchange *x, struct str text)
+{
+    struct str rest = text;
+    bool lives;
+    do {
+        struct str from = rest;
+        struct mcp_message message = mcp_message_next(&rest);
+        lives = deliver_message(x, message, str_cut(from, from.len - rest.len));
+    } while (lives && rest.len);
     return lives;
 }
 

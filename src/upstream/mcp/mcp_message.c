@@ -95,6 +95,15 @@ static struct mcp_message unusable(enum mcp_message_kind kind, struct str id, co
     return (struct mcp_message){.kind = kind, .id = id, .problem = problem};
 }
 
+/* 7.0, as runtimes write it whose only number is a double, is 7. */
+static struct str whole_number(struct str id)
+{
+    size_t len = id.len;
+    while (len && id.at[len - 1] == '0')
+        len--;
+    return len > 1 && len < id.len && id.at[len - 1] == '.' ? str_cut(id, len - 1) : id;
+}
+
 /* Some servers send `error: null` beside a result, or `id: null`. */
 static struct mcp_message classify(struct mcp_message message)
 {
@@ -107,8 +116,10 @@ static struct mcp_message classify(struct mcp_message message)
     struct str id = message.id;
     size_t digits = id.len && id.at[0] == '-'; /* and where they begin */
     bool valid = id.len && id.len <= ID_MAX_BYTES && (id.at[0] == '"' || digits < id.len);
-    for (; valid && id.at[0] != '"' && digits < id.len; digits++)
+    for (; valid && id.at[0] != '"' && digits < id.len && id.at[digits] != '.'; digits++)
         valid = ascii_is_digit(id.at[digits]);
+    bool is_whole = id.len && whole_number(id).len < id.len; /* 7.0 */
+    valid &= digits >= id.len || id.at[0] == '"' || is_whole;
     if (id.len && !valid)
         return unusable(MCP_MESSAGE_MALFORMED, STR_NONE, "its id is neither a string nor an integer");
     if (has_method && !answers) {
@@ -116,7 +127,7 @@ static struct mcp_message classify(struct mcp_message message)
         message.kind = message.id.len ? MCP_MESSAGE_REQUEST : MCP_MESSAGE_NOTIFICATION;
         return message;
     }
-    if (!message.id.len)
+    if (!message.id.len && !message.error.len)
         return unusable(MCP_MESSAGE_MALFORMED, STR_NONE, "it has neither an id nor a method");
     if (!answers)
         return unusable(MCP_MESSAGE_MALFORMED, message.id, "it has neither result nor error");
@@ -124,30 +135,87 @@ static struct mcp_message classify(struct mcp_message message)
     return message;
 }
 
-struct mcp_message mcp_message_scan(struct str text)
+/* One object from its brace on. False: it does not close, or is no object of JSON. */
+static bool take_object(struct scan *s, struct mcp_message *message)
 {
+    s->at++;
+    bool whole = peek(s) == '}';
+    while (!whole && take_member(s, message)) {
+        whole = peek(s) == '}';
+        if (!whole && peek(s) != ',')
+            break;
+        s->at += !whole;
+    }
+    s->at += whole;
+    return whole;
+}
+
+/* To the brace that begins an object; what is in no object, such as the brackets of a batch, is skipped. */
+static bool find_object(struct scan *s)
+{
+    const char *brace;
+    while ((brace = memchr(s->at, '{', (size_t)(s->end - s->at)))) {
+        s->at = brace + 1;
+        char c = peek(s);
+        s->at = brace;
+        if (c == '"' || c == '}')
+            return true;
+        s->at++;
+    }
+    return false;
+}
+
+struct mcp_message mcp_message_next(struct str *rest)
+{
+    struct str text = *rest;
     struct scan s = {text.at, text.at + text.len};
     struct mcp_message message = {0};
-    s.at += text.len - json_skip_byte_order_mark(text).len; /* some runtimes write one first */
-    if (peek(&s) != '{')
+    *rest = STR_NONE;
+    if (!text.len || !find_object(&s))
         return unusable(MCP_MESSAGE_NOISE, STR_NONE, "it is no JSON object");
     const char *start = s.at;
-    s.at++;
-    bool whole = peek(&s) == '}';
-    while (!whole && take_member(&s, &message)) {
-        whole = peek(&s) == '}';
-        if (!whole && peek(&s) != ',')
-            break;
-        s.at += !whole;
-    }
-    s.at += whole;
-    if (whole && peek(&s) == '\0' && s.at == s.end)
+    if (take_object(&s, &message)) {
+        while (peek(&s) == ',' || *s.at == ']') /* of a batch */
+            s.at++;
+        *rest = (struct str){s.at, (size_t)(s.end - s.at)};
         return classify(message);
-    if (s.at == start + 1 || !memchr(start, '"', (size_t)(s.end - start)))
-        return unusable(MCP_MESSAGE_NOISE, STR_NONE, "it is no JSON object");
-    /* A broken response still ends its call; a server's own request has an id, too, but ends none. */
-    struct str id = message.method.at ? STR_NONE : json_recover_id(text);
-    return unusable(MCP_MESSAGE_MALFORMED, id, "it is no valid JSON");
+    }
+    /* A broken response still ends its call; a server's own request has an id, too, but ends none. What is
+     * inside of a broken object is never a message: a tool's data would answer for the server. */
+    struct str broken = {start, (size_t)(s.end - start)};
+    struct str id = message.method.at ? STR_NONE : json_recover_id(broken);
+    struct mcp_message bad = unusable(MCP_MESSAGE_MALFORMED, id, "it is no valid JSON");
+    bad.is_response = !message.method.at && str_contains_nocase(broken, STR_LIT("\"jsonrpc\""));
+    return bad;
+}
+
+struct mcp_message mcp_message_scan(struct str text)
+{
+    struct str rest = text;
+    return mcp_message_next(&rest);
+}
+
+bool mcp_message_begins(struct str line)
+{
+    struct str text = str_trim(json_skip_byte_order_mark(line)); /* some runtimes write one first */
+    return text.len && (text.at[0] == '{' || text.at[0] == '[');
+}
+
+bool mcp_message_depth(struct str line, int *depth)
+{
+    struct scan s = {line.at, line.at + line.len};
+    *depth = 0;
+    while (s.at < s.end) {
+        char c = *s.at;
+        if (c == '"') {
+            if (!skip_string(&s))
+                return false;
+            continue;
+        }
+        s.at++;
+        *depth += (c == '{' || c == '[') - (c == '}' || c == ']');
+    }
+    return true;
 }
 
 bool mcp_message_is(const struct mcp_message *message, const char *method)
@@ -164,6 +232,9 @@ bool mcp_message_is(const struct mcp_message *message, const char *method)
 uint64_t mcp_message_own_id(struct str id)
 {
     uint64_t n = 0;
+    if (id.len > 2 && id.at[0] == '"' && id.at[id.len - 1] == '"') /* some servers echo it as a string */
+        id = (struct str){id.at + 1, id.len - 2};
+    id = whole_number(id);
     if (id.len > OWN_ID_DIGITS)
         return 0;
     for (size_t i = 0; i < id.len; i++) {

@@ -6,6 +6,7 @@
  *   open: process ─▶ opened … lines … (stdout ends) ─▶ (process exits) ─▶ rest is read ─▶ closed
  */
 #include "base/arena.h"
+#include "base/buf.h"
 #include "base/log.h"
 #include "base/rate_limit.h"
 #include "io/child.h"
@@ -22,9 +23,10 @@
 
 #define UNSENT_MAX_BYTES      4194304u /* that the process has not read */
 #define STDERR_LINE_MAX_BYTES 4096u
-#define STDERR_SHOWN_BYTES    512u /* of a line, in the log */
-#define STDERR_PER_S          20u  /* lines in the log, each process */
-#define GRACE_MS              300u /* from the end of a pipe to the exit of the process */
+#define STDERR_SHOWN_BYTES    512u  /* of a line, in the log */
+#define STDERR_PER_S          20u   /* lines in the log, each process */
+#define UNFINISHED_MS         1000u /* a message over several lines: from one line to the next */
+#define GRACE_MS              300u  /* from the end of a pipe to the exit of the process */
 #define WORDS_MAX_BYTES       512u
 #define WORDS_STALE_LINES     32u /* an error on stderr this long ago is not why the process died */
 
@@ -38,7 +40,9 @@ struct mcp_transport {
     struct spawned_child *spawned; /* instead, if the spawner starts it */
     struct conn *conn, *errors;
     int output_fd, errors_fd; /* theirs, as long as they are there */
-    struct timer soon, grace, stderr_summary;
+    struct timer soon, grace, stderr_summary, unfinished;
+    struct buf lines;    /* of a message over several lines, as far as it came, */
+    int64_t lines_depth; /* and its open brackets */
     struct rate_limit stderr_rate;
     bool closing;         /* on request */
     bool reported_closed; /* `closed` has fired */
@@ -121,12 +125,48 @@ static void suspect(struct mcp_transport *t, const char *what)
 
 /* ---- its stdout ------------------------------------------------------------------ */
 
+/* The lines are one message, or will never be one: the client reads what they hold. */
+static void end_lines(void *owner)
+{
+    struct mcp_transport *t = owner;
+    struct buf lines = t->lines;
+    t->lines = (struct buf){0};
+    t->lines_depth = 0;
+    timer_clear(&t->unfinished);
+    mcp_client_message(t->client, 0, buf_view(&lines));
+    buf_clear(&lines);
+}
+
+/* Some servers indent what they send. The depth is counted line by line, so that no line is read again. */
+static bool collect_line(struct mcp_transport *t, struct str line)
+{
+    int depth = 0;
+    bool ends_between_tokens = mcp_message_depth(line, &depth);
+    if (!t->lines.len && (!ends_between_tokens || depth <= 0 || !mcp_message_begins(line)))
+        return false;
+    /* The start of another message ends one that was broken off. */
+    if (t->lines.len && line.len && line.at[0] == '{' &&
+        mcp_message_scan(line).kind >= MCP_MESSAGE_RESPONSE) {
+        end_lines(t);
+        return false;
+    }
+    buf_str(&t->lines, line);
+    buf_byte(&t->lines, '\n');
+    t->lines_depth += depth;
+    if (!ends_between_tokens || t->lines_depth <= 0 || t->lines.len > UPSTREAM_LINE_MAX_BYTES)
+        end_lines(t);
+    else
+        timer_set(&t->unfinished, t->loop, UNFINISHED_MS, end_lines, t);
+    return true;
+}
+
 static void on_line(void *owner, struct str line)
 {
     struct mcp_transport *t = owner;
     t->words[0] = '\0'; /* what it wrote before an answer is not why it died later */
     t->words_age = 0;
-    mcp_client_message(t->client, 0, line);
+    if (!collect_line(t, line))
+        mcp_client_message(t->client, 0, line);
 }
 
 static void fail_dropped_line(struct mcp_transport *t, uint64_t id)
@@ -396,6 +436,8 @@ static void stdio_free(struct mcp_transport *t)
 {
     timer_clear(&t->soon);
     timer_clear(&t->grace);
+    timer_clear(&t->unfinished);
+    buf_clear(&t->lines);
     timer_clear(&t->stderr_summary);
     if (t->child)
         child_dismiss(t->child, t->conn ? t->output_fd : -1, t->errors ? t->errors_fd : -1);

@@ -57,10 +57,27 @@ describe("a server that misbehaves", function()
   end
 
   describe("around its answers", function()
+    it("answers with an error of id null, which ends the only call with its words", function()
+      serves "banner"
+      local answer = text(does("error_of_null"))
+      assert.truthy(answer:find("q must be a number", 1, true), answer)
+      is_well()
+    end)
+
+    for _, how in ipairs { "broken_off", "broken_nested" } do
+      it("breaks its answer off, and the call ends as broken at once: " .. how, function()
+        serves "banner"
+        local result = does(how)
+        assert.equal("invalid_json", verdict(result).code)
+        is_well()
+      end)
+    end
+
     for how, said in pairs {
       garbage = "after garbage", wrong_ids = "yours", twice = "first", no_jsonrpc = "no jsonrpc", null_id = "after null",
-      error_null = "error is null", batch = "alone", keys_twice = "one id", wild_progress = "wild",
+      error_null = "error is null", batch = "in a batch", keys_twice = "one id", wild_progress = "wild",
       flood_stderr = "flooded", long_stderr = "long", asks_a_lot = "asked a lot",
+      id_as_string = "as a string", id_as_float = "as a float", shared_line = "on a shared line", indented = "over lines",
       byte_order_mark = "marked", dribbles = "drop by drop",
     } do
       it("sends noise, and its answer still arrives: " .. how, function()
@@ -91,7 +108,7 @@ describe("a server that misbehaves", function()
   end)
 
   describe("in its answers", function()
-    for how, code in pairs { truncated = "invalid_json", neither = "invalid_json", bad_utf8 = "invalid_json",
+    for how, code in pairs { truncated = "invalid_json", neither = "invalid_json",
                              deep = "result_too_large", many_values = "result_too_large",
                              endless_line = "result_too_large" } do
       it("sends a broken one, which is a schema_mismatch: " .. how, function()
@@ -134,6 +151,32 @@ describe("a server that misbehaves", function()
       result = client:calls("bad__do", arguments, client_of.modern())
       assert.same({ 1 }, result.structuredContent)
       all_is_well()
+    end)
+
+    it("may send another form than a CallToolResult, which becomes content", function()
+      serves()
+      for result, content in pairs {
+        ['{"messageId":"m1"}'] = { { type = "text", text = '{"messageId":"m1"}' } },
+        ['"sent"'] = { { type = "text", text = "sent" } },
+        ['{"content":"hello"}'] = { { type = "text", text = "hello" } },
+        ['{"content":{"type":"text","text":"one"}}'] = { { type = "text", text = "one" } },
+        ['{"content":["a",null,{"text":"b"}]}'] = { { type = "text", text = "a" }, { type = "text", text = "b" } },
+        ['{"content":[{"data":"AAAA","mimeType":"image/png"}]}'] = { { type = "image", data = "AAAA", mimeType = "image/png" } },
+        ['[{"type":"text","text":"in a list"}]'] = { { type = "text", text = "in a list" } },
+        ['{"content":[{"type":"text","text":"mean NaN"}],"x":NaN,"y":[-Infinity]}'] = { { type = "text", text = "mean NaN" } },
+      } do
+        local answer = does("raw", { result = result })
+        assert.same(content, answer.content, result)
+        assert.is_nil(answer.isError, result)
+      end
+      assert.truthy(#gate:logs "upstream_result_repaired" > 0)
+    end)
+
+    it("may send bytes that are no UTF-8, which become U+FFFD", function()
+      serves()
+      local answer = does "bad_utf8"
+      assert.equal("\239\191\189\239\191\189", text(answer))
+      assert.is_nil(answer.isError)
     end)
 
     it("may send an invalid block, which becomes text", function()

@@ -71,9 +71,8 @@ static void requests_and_notifications_have_a_method(void **state)
 
 static void other_lines_are_noise(void **state)
 {
-    static const char *const noise[] = {
-        "",      "   ", "Server listening on stdio", "[1,2]", "42",          "null",
-        "\"x\"", "{",   "{ not json at all",         "}",     "[{\"id\":1}]"};
+    static const char *const noise[] = {"",      "   ", "Server listening on stdio", "[1,2]", "42", "null",
+                                        "\"x\"", "{",   "{ not json at all",         "}"};
     (void)state;
     for (size_t i = 0; i < sizeof(noise) / sizeof(*noise); i++)
         expect(noise[i], MCP_MESSAGE_NOISE);
@@ -83,10 +82,7 @@ static void id_of_a_truncated_line_is_recovered(void **state)
 {
     static const char *const broken[] = {"{\"id\":7,\"result\":{\"content\":[",
                                          "{\"jsonrpc\":\"2.0\",\"id\":7,\"result\":\"abc",
-                                         "{\"id\":7,\"result\":{}} trailing",
-                                         "{\"id\":7,\"result\":}",
-                                         "{\"id\":7}",
-                                         "{\"id\":7,\"result\":{},}"};
+                                         "{\"id\":7,\"result\":}", "{\"id\":7}", "{\"id\":7,\"result\":{},}"};
     (void)state;
     for (size_t i = 0; i < sizeof(broken) / sizeof(*broken); i++) {
         struct mcp_message line = mcp_message_scan(str_of(broken[i]));
@@ -98,6 +94,31 @@ static void id_of_a_truncated_line_is_recovered(void **state)
     struct mcp_message line = mcp_message_scan(STR_LIT("{\"method\":\"ping\",\"id\":7,\"par"));
     assert_int_equal(line.kind, MCP_MESSAGE_MALFORMED);
     assert_int_equal(line.id.len, 0);
+}
+
+static void messages_are_found_beside_other_text(void **state)
+{
+    static const char *const texts[] = {"{\"id\":7,\"result\":{}} trailing", "[{\"id\":7,\"result\":{}}]",
+                                        "Loading {model} ... {\"id\":7,\"result\":{}}"};
+    (void)state;
+    for (size_t i = 0; i < sizeof(texts) / sizeof(*texts); i++) {
+        struct str rest = str_of(texts[i]);
+        struct mcp_message message = mcp_message_next(&rest);
+        assert_int_equal(message.kind, MCP_MESSAGE_RESPONSE);
+        assert_int_equal(mcp_message_own_id(message.id), 7);
+    }
+    struct str rest = STR_LIT("{\"method\":\"a\"}{\"id\":7,\"result\":{}},{\"id\":8,\"result\":{}}");
+    assert_int_equal(mcp_message_next(&rest).kind, MCP_MESSAGE_NOTIFICATION);
+    assert_int_equal(mcp_message_own_id(mcp_message_next(&rest).id), 7);
+    assert_int_equal(mcp_message_own_id(mcp_message_next(&rest).id), 8);
+    assert_int_equal(rest.len, 0);
+    /* The data in a broken message is none. */
+    rest = STR_LIT("{\"jsonrpc\":\"2.0\",\"id\":7,\"result\":{\"a\":{\"id\":8,\"result\":{}}");
+    struct mcp_message broken = mcp_message_next(&rest);
+    assert_int_equal(broken.kind, MCP_MESSAGE_MALFORMED);
+    assert_true(broken.is_response);
+    assert_int_equal(mcp_message_own_id(broken.id), 7);
+    assert_int_equal(rest.len, 0);
 }
 
 static void duplicate_members_are_malformed(void **state)
@@ -114,7 +135,11 @@ static void own_ids_are_digits(void **state)
         uint64_t own;
     } ids[] = {{"7", 7},
                {"4096000001", 4096000001},
-               {"\"7\"", 0},
+               {"\"7\"", 7},
+               {"7.0", 7},
+               {"70.00", 70},
+               {"\"\"", 0},
+               {"7.", 0},
                {"-7", 0},
                {"7.5", 0},
                {"", 0},
@@ -153,6 +178,7 @@ int main(void)
         cmocka_unit_test(requests_and_notifications_have_a_method),
         cmocka_unit_test(other_lines_are_noise),
         cmocka_unit_test(id_of_a_truncated_line_is_recovered),
+        cmocka_unit_test(messages_are_found_beside_other_text),
         cmocka_unit_test(duplicate_members_are_malformed),
         cmocka_unit_test(own_ids_are_digits),
         cmocka_unit_test(truncated_lines_are_not_read_past_their_end),

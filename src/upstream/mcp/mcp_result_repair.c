@@ -1,0 +1,146 @@
+/*
+ * Each step is one pass over what the server sent. What a repair adds is
+ * `type`, `text` and `content`, never a value of its own.
+ */
+#include "upstream/mcp/mcp_result_repair.h"
+
+#include "base/arena.h"
+#include "base/buf.h"
+#include "json/build.h"
+#include "json/write.h"
+
+#define REPLACEMENT "\xEF\xBF\xBD" /* U+FFFD */
+
+/* ---- text -------------------------------------------------------------------- */
+
+/* The length of a number of Python and JavaScript that JSON does not have; 0: there is none. */
+static size_t no_number(struct str at)
+{
+    static const char *const names[] = {"NaN", "Infinity", "-Infinity", "-NaN"};
+    for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
+        if (str_starts(at, names[i]))
+            return strlen(names[i]);
+    return 0;
+}
+
+struct str mcp_result_repair_text(struct arena *arena, struct str text, const char **what)
+{
+    struct buf out = buf_in(arena);
+    bool in_string = false;
+    const char *end = text.at + text.len;
+    *what = NULL;
+    for (const char *p = text.at; p < end;) {
+        unsigned char c = (unsigned char)*p;
+        size_t len = c < 0x80 ? 1 : str_utf8_length(p, end);
+        size_t number = in_string ? 0 : no_number((struct str){p, (size_t)(end - p)});
+        if (in_string && !len) {
+            *what = "bytes that are no UTF-8 became U+FFFD";
+            buf_text(&out, REPLACEMENT);
+            p++;
+            continue;
+        }
+        if (number) {
+            *what = *what ? *what : "NaN or Infinity became null";
+            buf_text(&out, "null");
+            p += number;
+            continue;
+        }
+        if (c == '\\' && in_string && p + 1 < end && (unsigned char)p[1] < 0x80)
+            len = 2;
+        else if (c == '"')
+            in_string = !in_string;
+        len = len ? len : 1;
+        buf_add(&out, p, len);
+        p += len;
+    }
+    return *what ? buf_view(&out) : text;
+}
+
+/* ---- form ---------------------------------------------------------------------- */
+
+static struct json text_block(struct arena *arena, const struct json *value)
+{
+    struct str text = value->type == JSON_STRING ? json_str(value) : json_to_str(arena, value);
+    const struct json_member members[2] = {json_member(STR_LIT("type"), json_string(STR_LIT("text"))),
+                                           json_member(STR_LIT("text"), json_string(text))};
+    return json_object(arena, members, 2);
+}
+
+/* The type that an item without one can only have; NULL: none. */
+static const char *type_of(const struct json *item)
+{
+    struct str mime = json_str(json_get_text(item, "mimeType"));
+    if (json_is(json_get_text(item, "text"), JSON_STRING))
+        return "text";
+    if (json_is(json_get_text(item, "resource"), JSON_OBJECT))
+        return "resource";
+    if (json_is(json_get_text(item, "data"), JSON_STRING) && mime.len)
+        return str_starts(mime, "image/") ? "image" : str_starts(mime, "audio/") ? "audio" : NULL;
+    if (json_str(json_get_text(item, "uri")).len && json_str(json_get_text(item, "name")).len)
+        return "resource_link";
+    return NULL;
+}
+
+static bool is_block(const struct json *item)
+{
+    return json_is(item, JSON_OBJECT) && json_str(json_get_text(item, "type")).len;
+}
+
+static struct json block_of(struct arena *arena, const struct json *item)
+{
+    const char *type = json_is(item, JSON_OBJECT) ? type_of(item) : NULL;
+    if (is_block(item))
+        return *item;
+    if (type)
+        return json_with(arena, item, STR_LIT("type"), json_string(str_of(type)));
+    return text_block(arena, item);
+}
+
+static struct json blocks_of(struct arena *arena, const struct json *content)
+{
+    bool is_list = json_is(content, JSON_ARRAY);
+    uint32_t len = !content || json_is(content, JSON_NULL) ? 0 : is_list ? content->len : 1, count = 0;
+    struct json *blocks = arena_alloc(arena, (len ? len : 1) * sizeof(*blocks));
+    for (uint32_t i = 0; i < len; i++) {
+        const struct json *item = is_list ? &content->items[i] : content;
+        if (!json_is(item, JSON_NULL))
+            blocks[count++] = block_of(arena, item);
+    }
+    return json_array(blocks, count);
+}
+
+static bool are_blocks(const struct json *content)
+{
+    for (uint32_t i = 0; json_is(content, JSON_ARRAY) && i < content->len; i++)
+        if (!is_block(&content->items[i]))
+            return false;
+    return json_is(content, JSON_ARRAY);
+}
+
+const struct json *mcp_result_repair(struct arena *arena, const struct json *result, const char **what)
+{
+    const struct json *content = json_get_text(result, "content");
+    bool is_object = json_is(result, JSON_OBJECT);
+    struct json *repaired = arena_alloc(arena, sizeof(*repaired));
+    *what = NULL;
+    if (content ? are_blocks(content) : json_get_text(result, "structuredContent") != NULL)
+        return result;
+    if (is_object && content) {
+        *what = "`content` is no list of blocks with a type";
+        *repaired = json_with(arena, result, STR_LIT("content"), blocks_of(arena, content));
+        return repaired;
+    }
+    *what = is_object ? "it has neither `content` nor `structuredContent`" : "it is no object";
+    struct json block = text_block(arena, result);
+    struct json blocks =
+        json_is(result, JSON_ARRAY) && result->len && are_blocks(result) ? *result : blocks_of(arena, &block);
+    struct json_member members[3] = {json_member(STR_LIT("content"), blocks)};
+    size_t count = 1;
+    const struct json *failed = json_get_text(result, "isError"), *meta = json_get_text(result, "_meta");
+    if (json_is(failed, JSON_BOOL))
+        members[count++] = json_member(STR_LIT("isError"), *failed);
+    if (json_is(meta, JSON_OBJECT))
+        members[count++] = json_member(STR_LIT("_meta"), *meta);
+    *repaired = json_object(arena, members, count);
+    return repaired;
+}
