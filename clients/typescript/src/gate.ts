@@ -62,7 +62,7 @@ export class Gate {
 }
 
 const INITIALIZE: JsonObject = {
-  protocolVersion: "2025-11-25", capabilities: { elicitation: {} }, clientInfo: { name: "toolgate-typescript", version: "0.1.0" },
+  protocolVersion: "2025-11-25", capabilities: { elicitation: {} }, clientInfo: { name: "toolgate-typescript", version: "2.0.0-dev" },
 };
 
 function isTool(tool: AnyTool | Definition): tool is AnyTool {

@@ -2,8 +2,8 @@
 import assert from "node:assert/strict";
 import { generateText, stepCountIs, streamText, tool, ToolLoopAgent, type ModelMessage } from "ai";
 import { MockLanguageModelV4, simulateReadableStream } from "ai/test";
-import { Gate, Halt, type Session } from "toolgate";
-import { guarded } from "toolgate/ai";
+import { Gate, Halt, type Session } from "toolgate-client";
+import { guarded } from "toolgate-client/ai";
 import { z } from "zod";
 import { attemptsRunOut, eventually, fresh, run, socket, test, WRONG } from "./tap.ts";
 

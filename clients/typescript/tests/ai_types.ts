@@ -1,7 +1,7 @@
 // The types that a program sees through `guarded`: this file need only compile, with every version of the AI SDK.
 import { generateText, stepCountIs, streamText, tool, ToolLoopAgent } from "ai";
-import { Gate } from "toolgate";
-import { guarded } from "toolgate/ai";
+import { Gate } from "toolgate-client";
+import { guarded } from "toolgate-client/ai";
 import { z } from "zod";
 
 const double = tool({ inputSchema: z.object({ a: z.number() }), execute: async ({ a }) => ({ b: 2 * a }) });

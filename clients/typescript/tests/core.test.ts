@@ -7,7 +7,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import {
   Ask, Gate, guard, Halt, InvalidArguments, ProtocolError, Repair, RetryError, stoppedBy, ToolgateError, Unavailable,
-} from "toolgate";
+} from "toolgate-client";
 import * as v from "valibot";
 import { z } from "zod";
 import { eventually, fresh, run, socket, test } from "./tap.ts";

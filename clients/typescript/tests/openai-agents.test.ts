@@ -4,8 +4,8 @@ import {
   Agent, handoff, run as runAgent, setTracingDisabled, tool, Usage,
   type MCPServer, type Model, type ModelRequest, type ModelResponse, type StreamEvent,
 } from "@openai/agents";
-import { Gate, Halt, type Session } from "toolgate";
-import { guarded } from "toolgate/openai-agents";
+import { Gate, Halt, type Session } from "toolgate-client";
+import { guarded } from "toolgate-client/openai-agents";
 import { z } from "zod";
 import { attemptsRunOut, eventually, fresh, run, socket, test, WRONG } from "./tap.ts";
 

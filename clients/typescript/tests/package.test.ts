@@ -31,14 +31,14 @@ test("package: the tarball has the compiled files and their types, and no tests"
   assert.ok(paths.every((path) => /^(dist\/|package\.json$|README\.md$)/.test(path)), paths.join(" "));
   await writeFile(join(folder, "package.json"), '{ "type": "module" }');
   await npm(folder, "install", ...QUIET, `./${packed.filename}`);
-  const { dependencies } = JSON.parse(await readFile(join(folder, "node_modules/toolgate/package.json"), "utf8")) as { dependencies?: object };
+  const { dependencies } = JSON.parse(await readFile(join(folder, "node_modules/toolgate-client/package.json"), "utf8")) as { dependencies?: object };
   assert.equal(dependencies, undefined);
-  assert.deepEqual((await exec("ls", [join(folder, "node_modules")])).stdout.trim(), "toolgate");
+  assert.deepEqual((await exec("ls", [join(folder, "node_modules")])).stdout.trim(), "toolgate-client");
 });
 
 test("package: an empty folder's program makes a call, and ends by itself", async () => {
   const out = await node(`
-    import { Gate, guard } from "toolgate";
+    import { Gate, guard } from "toolgate-client";
     const add = guard({ name: "add", description: "Adds.", execute: ({ a, b }) => a + b,
       parameters: { type: "object", properties: { a: { type: "integer" }, b: { type: "integer" } }, required: ["a", "b"] } });
     const outcome = await new Gate(${JSON.stringify(socket)}, { tools: [add] }).session(${JSON.stringify(fresh())}).call("add", { a: "1", b: 2 });
@@ -47,7 +47,7 @@ test("package: an empty folder's program makes a call, and ends by itself", asyn
 });
 
 test("package: an adapter without its framework is an error that names the framework", async () => {
-  await assert.rejects(node('import "toolgate/ai";'), /Cannot find package 'ai'/);
+  await assert.rejects(node('import "toolgate-client/ai";'), /Cannot find package 'ai'/);
 });
 
 test("package: version 6 of the AI SDK, which the host's Node may run: a repaired call and a halt", async () => {
@@ -59,8 +59,8 @@ test("package: version 6 of the AI SDK, which the host's Node may run: a repaire
   const out = await node(`
     import { generateText, stepCountIs, tool } from "ai";
     import { MockLanguageModelV3 } from "ai/test";
-    import { Gate } from "toolgate";
-    import { guarded } from "toolgate/ai";
+    import { Gate } from "toolgate-client";
+    import { guarded } from "toolgate-client/ai";
     import { z } from "zod";
     const usage = { inputTokens: {}, outputTokens: {} };
     const calls = ['{"town":"Bern"}', '{"city":"Ber', '{"city":"Bern","days":"2"}', ...Array(20).fill('{"city":"Bern","days":2}')];

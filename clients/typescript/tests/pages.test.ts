@@ -6,7 +6,7 @@ import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
-import { Gate } from "toolgate";
+import { Gate } from "toolgate-client";
 import { run, socket as docs, test } from "./tap.ts";
 
 const exec = promisify(execFile), toolgate = process.argv[3] ?? "";

@@ -46,4 +46,11 @@ describe("the version", function()
     assert.equal(newest == "Unreleased", version:find("~dev", 1, true) ~= nil)
     if newest ~= "Unreleased" then assert.equal(newest, version) end
   end)
+
+  it("is that of the clients, as PyPI and npm spell it", function()
+    local python, npm = version:gsub("~dev", ".dev0"), version:gsub("~", "-")
+    assert.equal(python, process.read("clients/python/pyproject.toml"):match '\nversion = "([^"]+)"')
+    assert.equal(npm, process.read("clients/typescript/package.json"):match '"version": "([^"]+)"')
+    assert.equal(npm, process.read("clients/typescript/src/gate.ts"):match 'clientInfo: {[^}]*version: "([^"]+)"')
+  end)
 end)

@@ -106,6 +106,6 @@ def _all_declared(result: dict[str, Any]) -> None:
 
 def _version() -> str:
     try:
-        return importlib.metadata.version("toolgate")
+        return importlib.metadata.version("toolgate-client")
     except importlib.metadata.PackageNotFoundError:
         return "0"
