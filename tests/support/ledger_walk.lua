@@ -601,7 +601,7 @@ local MEETS = {
   { 20, "a shell re-arms no write" }, { 100, "orphan" }, { 100, "admitted again" }, { 100, "settled again" },
   { 100, "peek history" }, { 100, "peek facts" }, { 100, "reset tool" }, { 10, "reset session" }, { 50, "late turn" },
   { 20, "advised loop" }, { 20, "a budget spent at once" }, { 20, "no adjacent duplicate" }, { 20, "a hard budget" },
-  { 2, "the 12th failure alike" }, { 100, "a poll by result" }, { 100, "results nearly alike" }, { 20, "a poll that has waited" },
+  { 2, "the 12th failure alike" }, { 100, "a poll by result" }, { 8, "results nearly alike" }, { 10, "a poll that has waited" },
   { 20, "progress that counts" }, { 20, "re-arms a hinted tool" }, { 20, "a shell re-arms an edit" },
   { 200, "lax, insists" }, { 100, "lax, at once" }, { 20, "insisted in vain" }, { 50, "learnt" },
   { 5, "17th problem asked about" }, { 5, "halt retry_budget_exceeded" },
