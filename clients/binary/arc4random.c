@@ -1,4 +1,5 @@
-/* For `make static`: glibc has these two functions of libevent since 2.36; without them the program starts on 2.34, too. */
+/* For `make static`: glibc has these two functions of libevent since 2.36; without them the program starts
+ * on 2.34, too. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <sys/random.h>

@@ -19,8 +19,9 @@ unsigned suggest_score(struct str a, struct str b);
  * there are. The last ones may merely share a word. */
 size_t suggest_ranked(struct str word, const struct str *candidates, size_t count, size_t out[SUGGEST_MAX]);
 
-/* What a tool of that name may have been meant for: the indexes of the closest candidates, best first, min(count,
- * SUGGEST_MEANT) of them however little they are like it. Verbs count as their synonyms: fetch_mail finds read_email. */
+/* What a tool of that name may have been meant for: the indexes of the closest candidates, best first,
+ * min(count, SUGGEST_MEANT) of them however little they are like it. Verbs count as their synonyms:
+ * fetch_mail finds read_email. */
 #define SUGGEST_MEANT 3u
 size_t suggest_meant(struct str word, const struct str *candidates, size_t count, size_t out[SUGGEST_MEANT]);
 

@@ -353,15 +353,27 @@ static enum err compile(struct arena *arena, struct tool *tool, const struct jso
     return err;
 }
 
-/* The author of a schema decides how strict it is: what a policy or an agent wrote is meant as it is, what
- * an upstream published may be stricter than its server. To insist is never enough for a tool that destroys.
- */
+/* What an agent's definition says of its own schema: one made of a function's signature is exact. */
+static enum policy_schema_mode mode_of_definition(const struct tool *tool)
+{
+    const struct json *meta = json_get_text(tool->definition, "_meta");
+    struct str mode = json_str(json_get_text(meta, "dev.toolgate/schema"));
+    bool is_own = tool->runner == RUNNER_AGENT && tool->definition;
+    return !is_own                  ? SCHEMA_MODE_UNSET
+           : str_is(mode, "strict") ? SCHEMA_STRICT
+           : str_is(mode, "advise") ? SCHEMA_ADVISE
+                                    : SCHEMA_MODE_UNSET;
+}
+
+/* The author of a schema decides how strict it is: what a policy wrote is meant as it is, what a server or an
+ * agent published may be stricter than what runs it. To insist is never enough for a tool that destroys. */
 static void set_schema_mode(struct tool *tool, const struct policy *policy, const struct config *config)
 {
     enum policy_schema_mode told = policy ? policy->schema_mode : SCHEMA_MODE_UNSET;
     for (size_t i = 0; !told && !(policy && policy->schema) && i < config->upstream_count; i++)
         if (str_eq(config->upstreams[i]->name, tool->target.upstream))
             told = (enum policy_schema_mode)config->upstreams[i]->schema_mode;
+    told = told ? told : mode_of_definition(tool);
     tool->keeps_contradictions = told == SCHEMA_STRICT || (policy && policy->schema);
     bool published = tool->definition && !(policy && policy->schema);
     tool->schema_mode = told ? told : published ? SCHEMA_LEARN : SCHEMA_STRICT;

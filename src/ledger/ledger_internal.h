@@ -214,7 +214,7 @@ struct ledger {
     struct lru kept; /* sessions whose requests Redis has yet to be told, kept longest first, nearly */
     size_t kept_requests, kept_bytes, kept_bytes_max; /* a call is about 1,200 bytes */
     struct lax_fleet lax;
-    struct fleet fleet; /* of Redis alone */
+    struct fleet fleet;        /* of Redis alone */
     uint32_t daemon, sequence; /* who this is in session_mark, and its last request */
     enum ledger_outage on_outage;
     uint32_t ttl_s, history;

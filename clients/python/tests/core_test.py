@@ -22,6 +22,7 @@ from toolgate.exchanges import SessionState
 
 TOOL = {
     "name": "forecast", "description": "The weather.", "annotations": {"readOnlyHint": True},
+    "_meta": {"dev.toolgate/schema": "strict"},
     "inputSchema": {"type": "object", "additionalProperties": False, "required": ["city"],
                     "properties": {"city": {"type": "string"}, "days": {"type": "integer"}}},
 }

@@ -74,7 +74,7 @@ async def test_call(socket: str) -> None:
     """guard: a call is repaired by that schema, and the function gets what its hints say"""
     async with Gate(socket, tools=[order]) as gate:
         session = gate.session(str(uuid.uuid4()))
-        bad = await session.call("order", {"lines": [{"article": 1, "cuont": 2}], "place": {"city": "Bern"}, "how": "pickup"})
+        bad = await session.call("order", {"lines": [{"article": 1, "cuont": 2}], "place": {"city": "Bern"}, "how": "fetch"})
         assert bad.verdict.kind == "repair" and "did you mean 'count'?" in bad.text and "pick up" in bad.text, bad.text
         good = await session.call("order", {
             "lines": [{"article": "1", "count": 2}], "place": {"city": "Bern"}, "colour": "blue",

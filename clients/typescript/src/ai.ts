@@ -10,7 +10,7 @@ import {
 } from "ai";
 import { Halt, stoppedBy, ToolgateError } from "./errors.js";
 import { InvalidArguments, type Definition } from "./guard.js";
-import { isObject, type JsonObject } from "./protocol.js";
+import { EXACT, isObject, type JsonObject } from "./protocol.js";
 import { failureOf } from "./results.js";
 import { cutGoal, type Session } from "./session.js";
 import type { Checked, Outcome } from "./verdict.js";
@@ -121,7 +121,7 @@ class GuardedRun {
   private definitions(): Promise<Definition[]> {
     this.described ??= Promise.all([...this.originals].map(async ([name, tool]) => {
       const inputSchema = await asSchema(tool.inputSchema).jsonSchema as JsonObject;
-      return { name, inputSchema, ...(typeof tool.description === "string" && { description: tool.description }) };
+      return { name, inputSchema, _meta: EXACT, ...(typeof tool.description === "string" && { description: tool.description }) };
     }));
     return this.described;
   }

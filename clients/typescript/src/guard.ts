@@ -1,6 +1,6 @@
 // guard: a function of this program as a tool, with a JSON Schema. What no JSON Schema describes is an error here, when
 // the program starts.
-import { isObject, type JsonObject } from "./protocol.js";
+import { EXACT, isObject, type JsonObject } from "./protocol.js";
 
 export type Effects = "read" | "write" | "destructive";
 
@@ -36,6 +36,8 @@ export interface Definition {
   readonly description?: string;
   readonly inputSchema: JsonObject;
   readonly annotations?: JsonObject;
+  /** `{"dev.toolgate/schema": "strict"}`: what does not fit the schema cannot run. */
+  readonly _meta?: JsonObject;
 }
 
 /** What a running tool gets beside its arguments. */
@@ -92,7 +94,7 @@ export function guard(options: Described & {
   const inputSchema = options.jsonSchema ?? (standard ? describe(name, standard) : parameters as JsonObject);
   mustDescribe(name, inputSchema);
   const definition = {
-    name, inputSchema, ...(description !== undefined && { description }), ...(effects && { annotations: HINTS[effects] }),
+    name, inputSchema, _meta: EXACT, ...(description !== undefined && { description }), ...(effects && { annotations: HINTS[effects] }),
   };
   return {
     definition, execute,

@@ -9,7 +9,7 @@ import {
 } from "@openai/agents";
 import { Halt } from "./errors.js";
 import { issuesText, type StandardIssue } from "./guard.js";
-import { isObject, type JsonObject } from "./protocol.js";
+import { EXACT, isObject, type JsonObject } from "./protocol.js";
 import { failureOf, type Failure } from "./results.js";
 import { cutGoal, type Session } from "./session.js";
 import type { Outcome } from "./verdict.js";
@@ -125,7 +125,8 @@ class Guarding {
   ): Promise<unknown> {
     const run = this.run(context), signal = details?.signal;
     await run.begin();
-    const definition = { name: tool.name, description: tool.description, inputSchema: tool.parameters as unknown as JsonObject };
+    const inputSchema = tool.parameters as unknown as JsonObject;
+    const definition = { name: tool.name, description: tool.description, inputSchema, _meta: EXACT };
     const checked = await run.session.check(tool.name, asArguments(input),
       { step: run.stepId, call: details?.toolCall?.callId, signal, tools: [definition] });
     const outcome = await run.session.run(checked, async () => {

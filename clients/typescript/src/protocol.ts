@@ -11,6 +11,9 @@ export const STEP_KEY = "dev.toolgate/step";
 export const CALL_KEY = "dev.toolgate/call";
 export const CONTEXT_KEY = "dev.toolgate/context";
 
+/** Of a definition whose schema was made of a function's parameters, so that what does not fit it cannot run. */
+export const EXACT = { "dev.toolgate/schema": "strict" };
+
 // Error codes of the daemon, by what the caller can do.
 export const STOPPING = 1013;
 export const UNAVAILABLE_CODES: ReadonlySet<number> = new Set([1004, 1005, 1006, 1007, 1008, STOPPING, 1015, 1017]);

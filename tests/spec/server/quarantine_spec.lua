@@ -130,7 +130,8 @@ describe("a policy that stalled the process", function()
   end)
 
   it("cannot be recorded if the state folder is not writable, which is logged", function()
-    local gate = start { config = ("return { state = '%s/missing/nowhere' }"):format(directory) }
+    process.write(directory .. "/file", "no folder")
+    local gate = start { config = ("return { state = '%s/file/nowhere' }"):format(directory) }
     assert.truthy(gate:logs(" quarantine_unavailable "):find("state", 1, true))
     assert.is_not_true(gate:connect():calls("echo", { text = "x" }).isError)
   end)

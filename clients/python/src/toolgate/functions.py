@@ -7,6 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeVar, overload
 
+from .words import EXACT
+
 F = TypeVar("F", bound=Callable[..., Any])
 Effects = Literal["read", "write", "destructive"]
 
@@ -31,7 +33,8 @@ class Tool:
     @property
     def definition(self) -> dict[str, Any]:
         """As toolgate/register takes it."""
-        definition: dict[str, Any] = {"name": self.name, "description": self.description, "inputSchema": self.input_schema}
+        definition: dict[str, Any] = {"name": self.name, "description": self.description, "inputSchema": self.input_schema,
+                                      "_meta": EXACT}
         if self.effects:
             definition["annotations"] = HINTS[self.effects]
         return definition

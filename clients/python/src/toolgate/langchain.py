@@ -24,6 +24,7 @@ from .errors import Halt, ToolgateError
 from .gate import Session
 from .results import Failure, failure_of
 from .verdict import Outcome, Verdict
+from .words import EXACT
 
 AnySession: TypeAlias = "Session | sync.Session"
 S = TypeVar("S", Session, sync.Session)
@@ -214,4 +215,5 @@ def _definition(tool: BaseTool) -> dict[str, Any]:
     schema = function.get("parameters") or {"type": "object", "properties": {}}
     if isinstance(tool.tool_call_schema, type):  # of a function's signature, which takes nothing else
         schema = {"additionalProperties": False, **schema}
-    return {"name": function["name"], "description": function.get("description", ""), "inputSchema": schema}
+    return {"name": function["name"], "description": function.get("description", ""), "inputSchema": schema,
+            "_meta": EXACT}

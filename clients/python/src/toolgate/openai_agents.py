@@ -25,6 +25,7 @@ from pydantic_core import to_jsonable_python
 from .errors import Halt
 from .gate import Session
 from .results import Failure, failure_of
+from .words import EXACT
 
 SessionOf: TypeAlias = "Session | Callable[[RunContextWrapper[Any]], Session]"
 
@@ -180,4 +181,5 @@ def _plain(value: Any) -> Any:
 
 
 def _definition(tool: FunctionTool) -> dict[str, Any]:
-    return {"name": tool.name, "description": tool.description, "inputSchema": tool.params_json_schema}
+    return {"name": tool.name, "description": tool.description, "inputSchema": tool.params_json_schema,
+            "_meta": EXACT}

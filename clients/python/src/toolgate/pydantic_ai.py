@@ -25,6 +25,7 @@ from .gate import Session
 from .results import Failure, failure_of
 from .schemas import in_words
 from .verdict import Outcome
+from .words import EXACT
 
 SessionOf: TypeAlias = "Session | Callable[[RunContext[Any]], Session]"
 
@@ -147,7 +148,8 @@ class _Gated(ToolsetTool[AgentDepsT]):
 
 def _definition(tool: ToolsetTool[Any]) -> dict[str, Any]:
     about = tool.tool_def
-    return {"name": about.name, "description": about.description or "", "inputSchema": about.parameters_json_schema}
+    return {"name": about.name, "description": about.description or "", "inputSchema": about.parameters_json_schema,
+            "_meta": EXACT}
 
 
 def _failure(error: Exception) -> Failure | None:

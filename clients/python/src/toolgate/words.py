@@ -8,6 +8,9 @@ By = Literal["person"]  # who began a turn, if not the program
 
 CHECK, REPORT, REGISTER, TURN = "toolgate/check", "toolgate/report", "toolgate/register", "toolgate/turn"
 SESSION_KEY, TURN_KEY, STEP_KEY = "dev.toolgate/session", "dev.toolgate/turn", "dev.toolgate/step"
+# In a definition: its schema was made of a function's signature, so that what does not fit it cannot run.
+SCHEMA_KEY = "dev.toolgate/schema"
+EXACT = {SCHEMA_KEY: "strict"}
 CALL_KEY, CONTEXT_KEY = "dev.toolgate/call", "dev.toolgate/context"
 
 # Error codes of the daemon, by what the caller can do.
