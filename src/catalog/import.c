@@ -351,6 +351,14 @@ static struct tool *import_by_name(struct generation_build *b, const struct upst
     return NULL;
 }
 
+static bool is_excluded(const struct upstream_spec *spec, struct str name)
+{
+    for (size_t i = 0; i < spec->excluded.count; i++)
+        if (str_glob(spec->excluded.list[i], name))
+            return true;
+    return false;
+}
+
 static struct tool *import_tool(struct generation_build *b, const struct upstream_spec *spec,
                                 const struct json *definition)
 {
@@ -364,6 +372,8 @@ static struct tool *import_tool(struct generation_build *b, const struct upstrea
         leave_out(b, spec, name, "it is offered more than once");
     else if (str_is(json_str(task), "required"))
         leave_out(b, spec, name, "it only runs as a task, which toolgate does not support");
+    else if (is_excluded(spec, name))
+        tool = NULL; /* as the file of its server says */
     else if (policy &&
              map_get(b->g->by_name, policy->name)) /* a tools file, which the operator prefers, has it */
         b->taken++;

@@ -38,6 +38,21 @@ struct servers_reader {
 
 #define UPSTREAM(member) .offset = offsetof(struct config_upstream, member)
 #define ENTRY(member)    .offset = offsetof(struct mcp_entry, member)
+/* Of both keys, where an entry has both. */
+static void read_excluded(const struct key_value *value)
+{
+    struct name_globs *excluded = key_target(value), before = *excluded;
+    config_upstream_strings(value); /* sets the first two members, which are those of struct strings */
+    if (!before.count)
+        return;
+    struct str *all = ARENA_ARRAY(value->reader->arena, struct str, before.count + excluded->count);
+    memcpy(all, before.list, before.count * sizeof(*all));
+    if (excluded->count)
+        memcpy(all + before.count, excluded->list, excluded->count * sizeof(*all));
+    excluded->list = all;
+    excluded->count += before.count;
+}
+
 static const struct field fields[] = {
     {"command", UPSTREAM(command), READ_KEY(config_upstream_command)},
     {"args", UPSTREAM(args), READ_KEY(config_upstream_strings), .only = 1u << UPSTREAM_STDIO},
@@ -49,6 +64,9 @@ static const struct field fields[] = {
     {"headers", UPSTREAM(spec.headers), READ_KEY(config_upstream_pairs), .only = 1u << UPSTREAM_HTTP},
     {"type", ENTRY(type), READ_KEY(config_upstream_string)},
     {"transport", ENTRY(type), READ_KEY(config_upstream_string)},
+    {"includeTools", UPSTREAM(spec.tools), READ_KEY(config_upstream_strings)},
+    {"disabledTools", UPSTREAM(spec.excluded), READ_KEY(read_excluded)},
+    {"excludeTools", UPSTREAM(spec.excluded), READ_KEY(read_excluded)},
     {"disabled", FIELD_BOOL, ENTRY(disabled)},
     {"enabled", FIELD_BOOL, ENTRY(enabled)},
 };
@@ -81,6 +99,10 @@ static void read_keys(struct servers_reader *r, struct str path, const struct js
         value.key = field_find(&keys, member->key, &near);
         if (value.key)
             key_read(&value);
+        else if (str_is(member->key, "alwaysAllow") && member->value.len)
+            log_event(LOG_INFO, "mcp_config_key_ignored", LOG_TEXT("file", r->reader.file),
+                      LOG_STR("entry", path), LOG_STR("key", member->key),
+                      LOG_TEXT("why", "policies alone decide what may be called"));
         else if (STR_IS_ONE_OF(member->key, harmless))
             log_event(LOG_DEBUG, "mcp_config_key_ignored", LOG_TEXT("file", r->reader.file),
                       LOG_STR("entry", path), LOG_STR("key", member->key));

@@ -68,6 +68,7 @@ struct upstream_spec {
     enum upstream_prefix prefix;
     const struct str *tools; /* globs; none: all */
     size_t tool_count;
+    struct name_globs excluded;           /* tools that are not served, whatever else names them */
     struct name_globs prompts, resources; /* resources: of their URIs, and of their templates */
     uint32_t timeout_ms, start_ms;        /* of one call; of a start */
     uint32_t resubscribe_ms; /* from a subscription that the server ended to the next; 0: MCP_RELISTEN_MS */
