@@ -42,7 +42,7 @@ local TOOLS = {
   echo = { takes = '"text":{"type":"string"}', run = function(id, args) answer(id, args.text) end },
   fails = { run = function(id) answer(id, "no such row", { isError = true }) end },
   refuses = { run = function(id) say { id = id, error = { code = -32000, message = "the table is locked" } } end },
-  nonsense = { run = function(id) say { id = id, result = 5 } end },
+  nonsense = { run = function(id) say { id = id, result = { task = { taskId = "t1" } } } end },
   dies = { run = die },
   dies_reading = { hints = '"readOnlyHint":true', run = die },
   -- Dies `times` times, then answers.

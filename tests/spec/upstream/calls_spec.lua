@@ -81,7 +81,7 @@ describe("a call that an upstream runs", function()
     golden.check("feedback", "upstream: a protocol error", text(result))
   end)
 
-  it("whose result is malformed is a schema_mismatch", function()
+  it("whose result is a task that the call did not ask for is a schema_mismatch", function()
     local result = client:calls("nonsense", {}, session "s")
     assert.equal("schema_mismatch", verdict(result).error_class)
     golden.check("feedback", "upstream: a result that is none", text(result))
