@@ -175,7 +175,7 @@ struct mcp_message mcp_message_next(struct str *rest)
         return unusable(MCP_MESSAGE_NOISE, STR_NONE, "it is no JSON object");
     const char *start = s.at;
     if (take_object(&s, &message)) {
-        while (peek(&s) == ',' || *s.at == ']') /* of a batch */
+        for (char c; (c = peek(&s)) == ',' || c == ']';) /* of a batch */
             s.at++;
         *rest = (struct str){s.at, (size_t)(s.end - s.at)};
         return classify(message);
