@@ -70,7 +70,8 @@ local function attach_json(plan, cwd, given)
     end
     if name then
       local section = section_of(plan.text, cwd, seen.id)
-      local words = cli.quote(free_key(keys_of(section.value))) .. ": " .. clients.entry(seen.style, given.program, clients.words(given.client, name))
+      local words = cli.quote(free_key(keys_of(section.value))) .. ": "
+                    .. clients.entry(seen.style, given.program, clients.words(given.client, name))
       plan.text, plan.sections[name] = jsonc.insert(plan.text, section.value, words), seen.id
     end
   end

@@ -379,9 +379,10 @@ local function check_policies(d)
         number(one, "count"), text(one.last))
   end
   for one in each(status(d, "schema_lax")) do
+    local tool, path = text(one.tool), text(one.path)
     add(d, "warning", "policies", "schema_lax", ("a policy of '%s' with %s makes it permanent, %s forbids it; or toolgate "
-        .. "session --forget-lax %s:%s"):format(text(one.tool), text(one.permanent), text(one.forbidden), text(one.tool), text(one.path)),
-        "the server of '%s' takes what its schema forbids at '%s' (%s): calls with it pass", text(one.tool), text(one.path),
+        .. "session --forget-lax %s:%s"):format(tool, text(one.permanent), text(one.forbidden), tool, path),
+        "the server of '%s' takes what its schema forbids at '%s' (%s): calls with it pass", tool, path,
         text(one.code))
   end
   if #d.findings == before and g then

@@ -113,9 +113,9 @@ end
 
 -- Its connection is closed again: a condition that is waited for asks thousands of times on a busy machine.
 function daemon:status()
-  local client = self:connect()
-  local status = client:asks "toolgate/status"
-  client:close()
+  local asking = self:connect()
+  local status = asking:asks "toolgate/status"
+  asking:close()
   return status
 end
 

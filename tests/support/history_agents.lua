@@ -52,7 +52,7 @@ end
 function M.definitions()
   local list = {}
   for i, tool in ipairs(M.TOOLS) do
-    list[i] = { name = tool.name, description = "For the linearizability check.",
+    list[i] = { name = tool.name, description = "For the linearizability check.", _meta = { ["dev.toolgate/schema"] = "strict" },
                 inputSchema = { type = "object", properties = { at = { type = "string" } }, required = { "at" } } }
   end
   return json.encode(list)

@@ -145,7 +145,8 @@ local function choose(session)
     local failing = now_and_then(3) and one_of(tools)
     for i = 1, changing and 1 or 1 + chance(6) do
       session.row[i] = { tool = one_of(tools), args = one_of { "a", "b" },
-                         result = changing and "fresh" or one_of { "r", "r", "q", "fresh", "clock" }, under_way = now_and_then(4) }
+                         result = changing and "fresh" or one_of { "r", "r", "q", "fresh", "clock" },
+                         under_way = now_and_then(4) }
       if failing and not now_and_then(4) then
         session.row[i] = { tool = failing, args = one_of { "a", "b", "c", "d", "e", "f" }, fails = true }
       end
