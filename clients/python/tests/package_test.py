@@ -40,7 +40,7 @@ def used_from(made: pathlib.Path, folder: pathlib.Path, socket: str) -> None:
     venv.create(place, with_pip=True)
     run(place / "bin/pip", "install", "--quiet", "--disable-pip-version-check", made, folder=folder)
     listed = run(place / "bin/pip", "list", "--format=freeze", "--disable-pip-version-check", folder=folder)
-    assert {line.split("==")[0] for line in listed.split()} <= {"pip", "setuptools", "toolgate"}, listed
+    assert {line.split("==")[0] for line in listed.split()} <= {"pip", "setuptools", "toolgate-client"}, listed
     (folder / "use.py").write_text(USE)
     assert run(place / "bin/python", "use.py", socket, folder=folder) == "{'days': 2}\n"
     run(sys.executable, "-m", "mypy", "--strict", "--python-executable", place / "bin/python", "use.py", folder=folder)
