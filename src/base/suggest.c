@@ -237,9 +237,7 @@ struct str suggest_closest(struct str word, const struct str *candidates, size_t
 
 /* Words that tools are called by in place of each other. */
 static const char *const synonyms[] = {
-    "get read fetch retrieve show view load open look lookup list search find query browse display describe "
-    "check see inspect "
-    "info details ls cat",
+    "get read fetch retrieve show view load open look lookup list search find query browse check see ls cat",
     "create add new make insert generate init register write save put store append upload",
     "update edit modify change set patch replace rewrite write put adjust configure",
     "delete remove drop destroy erase clear discard rm cancel close",

@@ -114,7 +114,7 @@ static void write_version(char *out, const struct stat *st)
  * why, and "missing" if that is it. */
 static int file(lua_State *L)
 {
-    struct stat st;
+    struct stat st = {.st_mode = 0};
     int fd = open(luaL_checkstring(L, 1), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     int error = fd < 0 || fstat(fd, &st) != 0 ? errno : !S_ISREG(st.st_mode) ? EISDIR : 0;
     luaL_Buffer text;
