@@ -54,8 +54,7 @@ const char *config_default_socket(struct arena *arena)
 /* Whether this user may write there, or make it. */
 static bool may_write(struct arena *arena, const char *folder)
 {
-    char *path = arena_alloc(arena, strlen(folder) + 1);
-    strcpy(path, folder);
+    char *path = arena_copy(arena, str_of(folder));
     while (access(path, F_OK) != 0 && strrchr(path, '/') > path)
         *strrchr(path, '/') = '\0';
     return access(path, W_OK | X_OK) == 0;

@@ -101,9 +101,12 @@ bool peer_sees_upstream(const struct config *config, const struct peer *peer, st
     if (i == config->upstream_count)
         return false;
     struct str from = config->upstreams[i]->from;
-    const char *slash = from.len ? memrchr(from.at, '/', from.len) : NULL;
+    if (!from.len)
+        return false;
+    const char *slash = memrchr(from.at, '/', from.len);
     from = slash ? str_from(from, (size_t)(slash + 1 - from.at)) : from;
-    return str_starts(from, peer->servers) && str_is(str_from(from, strlen(peer->servers)), ".json");
+    struct str stem = {from.at, from.len > 5 ? from.len - 5 : 0}; /* without ".json" */
+    return stem.len && str_is(stem, peer->servers) && str_is(str_from(from, stem.len), ".json");
 }
 
 bool peer_may_get(const struct config *config, const struct peer *peer, struct str prompt)
