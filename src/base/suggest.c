@@ -351,7 +351,10 @@ size_t suggest_meant(struct str word, const struct str *candidates, size_t count
     for (size_t i = 0; i < count; i++) {
         split(candidates[i], &other);
         struct word a = {sent.words.text, sent.words.len}, b = {other.text, other.len};
-        unsigned score = 1 + coverage(&sent, &other) + shared_pairs(a, b);
+        unsigned slip =
+            3 * likeness(a, b); /* the whole name, but for a letter or two: whatever its words are */
+        unsigned by_words = coverage(&sent, &other);
+        unsigned score = 1 + (slip > by_words ? slip : by_words) + shared_pairs(a, b);
         size_t place = found;
         while (place > 0 && scores[place - 1] < score)
             place--;
