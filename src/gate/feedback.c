@@ -147,8 +147,9 @@ static void put_failure(struct feedback *f)
     }
     put(f, "\n");
     const struct problems *problems = &v->problems;
-    bool told = problems->count == 1 && memmem(v->detail.at, v->detail.len, problems->list[0].message.at,
-                                               problems->list[0].message.len);
+    bool told =
+        problems->count == 1 && v->detail.len &&
+        memmem(v->detail.at, v->detail.len, problems->list[0].message.at, problems->list[0].message.len);
     if (problems->errors && !told)
         problems_text(&f->out, problems);
     if (v->quoted.len && !v->as_sent) { /* else the model has the result itself */

@@ -108,7 +108,7 @@ static void add_got(struct arena *arena, struct problem *group, struct str got)
 {
     struct str shown = group->also_got;
     if (!got.len || shown.len + got.len > PROBLEM_GOT_MAX_BYTES || str_eq(got, group->got) ||
-        memmem(shown.at, shown.len, got.at, got.len))
+        (shown.len && memmem(shown.at, shown.len, got.at, got.len)))
         return;
     group->also_got = shown.len ? ARENA_JOIN(arena, shown, STR_LIT(", "), got) : got;
 }
