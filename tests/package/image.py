@@ -133,8 +133,8 @@ def try_image(image):
               image.run(image.health).stdout)
         owner = subprocess.run(["stat", "-c", "%u", "/proc/%d" % gate.pid], capture_output=True, text=True).stdout.strip()
         check("the daemon is not root", owner == "10001", owner)
-        listed = image.run(["toolgate", "tools"])
-        check("toolgate tools finds it without an option", "get_events" in listed.stdout, listed.stdout + listed.stderr)
+        status = image.run(["toolgate", "status"])
+        check("toolgate status finds it without an option", "/run/toolgate/toolgate.sock" in status.stdout, status.stdout + status.stderr)
     finally:
         gate.terminate()
         check("it ends on SIGTERM", gate.wait(30) == 0)
