@@ -145,7 +145,8 @@ static void end_call(struct upstream_call *call, enum health health)
 {
     struct upstream *u = call->upstream;
     const struct upstream_answer *a = call->answer;
-    bool denied = str_is(a->code, "http_401") || str_is(a->code, "http_403");
+    bool denied =
+        str_is(a->code, "http_401") || str_is(a->code, "http_403") || str_is(a->code, "misconfigured");
     bool failed = health == HEALTH_FAILING || denied || a->outcome == UPSTREAM_BROKEN;
     LIST_REMOVE(call, entry);
     call->upstreams->files -= call->files;
@@ -225,8 +226,9 @@ static void on_queue_timeout(void *owner)
     unqueue(call);
     call->answer->after_s = BUSY_AFTER_S;
     upstream_call_refuse(call, UPSTREAM_UNAVAILABLE, "busy",
-                         "takes %u calls at once and had no room for this one within %u ms; it was not sent",
-                         spec->in_flight, upstream_call_timeout_ms(call, spec->timeout_ms));
+                         "takes %u call%s at once and had no room for this one within %u ms; it was not sent",
+                         spec->in_flight, spec->in_flight == 1 ? "" : "s",
+                         upstream_call_timeout_ms(call, spec->timeout_ms));
     call->done(call->owner);
 }
 

@@ -376,11 +376,11 @@ static const struct {
     {CURLE_COULDNT_RESOLVE_PROXY, FETCH_UNREACHABLE, "the proxy's name could not be resolved", false},
     {CURLE_COULDNT_CONNECT, FETCH_UNREACHABLE, "could not connect", false},
     {CURLE_SSL_CONNECT_ERROR, FETCH_UNREACHABLE, "no TLS connection could be made", true},
-    {CURLE_PEER_FAILED_VERIFICATION, FETCH_UNREACHABLE,
+    {CURLE_PEER_FAILED_VERIFICATION, FETCH_MISCONFIGURED,
      "its certificate is not trusted (ca_file names the authorities that are)", true},
-    {CURLE_SSL_CACERT_BADFILE, FETCH_UNREACHABLE, "ca_file could not be read", false},
-    {CURLE_UNSUPPORTED_PROTOCOL, FETCH_UNREACHABLE, "is not an http or https address", false},
-    {CURLE_URL_MALFORMAT, FETCH_UNREACHABLE, "is not an address", false},
+    {CURLE_SSL_CACERT_BADFILE, FETCH_MISCONFIGURED, "ca_file could not be read", false},
+    {CURLE_UNSUPPORTED_PROTOCOL, FETCH_MISCONFIGURED, "is not an http or https address", false},
+    {CURLE_URL_MALFORMAT, FETCH_MISCONFIGURED, "is not an address", false},
     {CURLE_PARTIAL_FILE, FETCH_DISCONNECTED, "the connection broke off before the answer was whole", false},
     {CURLE_GOT_NOTHING, FETCH_DISCONNECTED, "the connection broke off without an answer", false},
     {CURLE_RECV_ERROR, FETCH_DISCONNECTED, "the connection broke off", true},
@@ -420,7 +420,8 @@ static void fail_transfer(struct fetch *f, CURLcode code)
         text = "did not answer in HTTP";
         how = FETCH_NOT_HTTP;
     } else if (f->sent &&
-               how == FETCH_UNREACHABLE) { /* a kept connection broke, and no other could be made */
+               (how == FETCH_UNREACHABLE ||
+                how == FETCH_MISCONFIGURED)) { /* a kept connection broke, and no other could be made */
         text = "the connection broke off without an answer";
         more = "";
         how = FETCH_DISCONNECTED;

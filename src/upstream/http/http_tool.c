@@ -464,6 +464,7 @@ static bool is_text(struct str text)
 
 const struct http_failure http_failures[] = {
     [FETCH_UNREACHABLE] = {UPSTREAM_TRANSIENT, "unreachable"},
+    [FETCH_MISCONFIGURED] = {UPSTREAM_UNAVAILABLE, "misconfigured"},
     [FETCH_TIMEOUT] = {UPSTREAM_TRANSIENT, "timeout"},
     [FETCH_DISCONNECTED] = {UPSTREAM_TRANSIENT, "broken_off"},
     [FETCH_TOO_LARGE] = {UPSTREAM_BROKEN, "too_large"},

@@ -262,7 +262,7 @@ describe("the connections of HTTP endpoints", function()
   it("are trusted by certificate", function()
     answers({ ["GET /"] = { body = "encrypted" } }, { tls = true })
     serves '{ "GET SERVER/" }'
-    is_refused(calls(), "transient", "unreachable", "the certificate is not trusted")
+    is_refused(calls(), "unavailable", "misconfigured", "the certificate is not trusted")
     gate:write_policy("endpoint.lua", policy('{ "GET SERVER/", ca_file = "' .. server.certificate .. '" }'))
     gate:reload()
     assert.equal("encrypted", text(gate:connect():calls("endpoint", { n = 2 }, session "s")))
