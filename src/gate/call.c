@@ -363,7 +363,9 @@ static enum step upstream_answered(struct call *c)
         [TARGET_MCP] = result_read_mcp, [TARGET_HTTP] = result_read, [TARGET_EXEC] = result_read_command};
     const struct upstream_answer *a = &c->upstream->answer;
     struct verdict *v = &c->verdict;
-    struct str detail = call_redact_text(c, a->detail), hint = STR_NONE;
+    struct str detail = call_redact_text(c, a->detail);
+    struct str hint =
+        str_is(str_cut_front(a->code, strlen("too_large")), "too_large") ? CALL_HINT_ASK_FOR_LESS : STR_NONE;
     c->ran = a->outcome != UPSTREAM_UNAVAILABLE && !(a->outcome == UPSTREAM_REFUSED && !a->reached);
     switch (a->outcome) {
     case UPSTREAM_RESULT:
@@ -386,10 +388,10 @@ static enum step upstream_answered(struct call *c)
         break;
     case UPSTREAM_UNAVAILABLE:
         if (a->after_s >= 0)
-            hint = arena_printf(
-                c->arena,
-                "Use another tool, or tell the user. The same call fails until the next attempt in %lld s.",
-                (long long)(a->after_s > 0 ? a->after_s : 1));
+            hint = arena_printf(c->arena,
+                                "Use another tool, or repeat the call in %lld s, not before. If it fails "
+                                "again, tell the user.",
+                                (long long)(a->after_s > 0 ? a->after_s : 1));
         verdict_set(v, CLASS_UNAVAILABLE, a->code, detail, hint);
         v->after_s = a->after_s;
         break;

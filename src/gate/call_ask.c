@@ -40,6 +40,7 @@ void call_ask_unseen(struct call *c, struct str goal)
     struct buf question = buf_in(c->arena);
     struct policy_outcome *outcome = ARENA_NEW(c->arena, struct policy_outcome);
     unsigned count = 0;
+    struct str named = STR_NONE;
     problems_init(&outcome->problems, c->arena);
     outcome->after_s = outcome->cost = -1;
     buf_printf(&question, "Run " STR_FMT " with", STR_ARG(c->tool->name));
@@ -50,10 +51,14 @@ void call_ask_unseen(struct call *c, struct str goal)
             continue;
         if (!outcome->hint.len && ids->from[i]->look_up.len)
             outcome->hint =
-                arena_printf(c->arena, "Look it up first with " STR_FMT ".", STR_ARG(ids->from[i]->look_up));
-        if (count++ < UNSEEN_NAMED_MAX)
-            buf_printf(&question, "%s " STR_FMT " " STR_FMT, count > 1 ? "," : "",
-                       STR_ARG(ids->from[i]->path), STR_ARG(ids_quoted(c->arena, ids->values[i])));
+                arena_printf(c->arena, "Look ids up first with " STR_FMT ".", STR_ARG(ids->from[i]->look_up));
+        if (count++ >= UNSEEN_NAMED_MAX)
+            continue;
+        buf_text(&question, count > 1 ? "," : "");
+        if (!str_eq(ids->from[i]->path, named)) /* the ids of one list follow each other */
+            buf_printf(&question, " " STR_FMT, STR_ARG(ids->from[i]->path));
+        named = ids->from[i]->path;
+        buf_printf(&question, " " STR_FMT, STR_ARG(ids_quoted(c->arena, ids->values[i])));
     }
     if (!count)
         return;

@@ -47,7 +47,7 @@ static void redact(struct call *c)
                                  "it holds more that must be masked than the gateway looks for: over %u "
                                  "different values, or too much text around them",
                                  REDACT_COPIES_MAX),
-                    STR_LIT("Ask for less: fewer items, a page, a narrower range."));
+                    CALL_HINT_ASK_FOR_LESS);
             else
                 verdict_set(
                     &c->verdict, CLASS_SCHEMA_MISMATCH, STR_LIT("redaction_unfit"),
@@ -86,13 +86,13 @@ static bool reads_envelopes(const struct tool *tool)
 static const struct {
     const char *code, *detail;
 } envelope_details[] = {
-    {"success_false", "it reports that it failed"},
-    {"valid_false", "it reports that what it got is not valid"},
-    {"status_error", "its status is an error"},
-    {"error_field", "it has an error and no data"},
-    {"errors_field", "it has errors and no data"},
-    {"http_status", "it has an HTTP error status"},
-    {"error_text", "its text is an error message"},
+    {"success_false", "its result reports a failure"},
+    {"valid_false", "its result reports that what it got is not valid"},
+    {"status_error", "the status in its result is an error"},
+    {"error_field", "its result has an error and no data"},
+    {"errors_field", "its result has errors and no data"},
+    {"http_status", "its result has an HTTP error status"},
+    {"error_text", "its result is an error message"},
     {"exit_code", "its command failed"},
     {"rate_limited", "it is called too often"},
     {"timed_out", "it took too long"},
@@ -179,8 +179,7 @@ static void judge_by_schema(struct call *c, const struct result *given)
     const char *code = result_parse_error(given);
     struct str cut = code ? partial_result_cut(c->arena, given) : STR_NONE;
     if (cut.len) { /* what is missing is no problem of the tool's: nothing to list */
-        verdict_set(v, CLASS_SCHEMA_MISMATCH, STR_LIT("truncated_response"), cut,
-                    STR_LIT("Ask for less: fewer items, a page, a narrower range; or use another tool."));
+        verdict_set(v, CLASS_SCHEMA_MISMATCH, STR_LIT("truncated_response"), cut, CALL_HINT_ASK_FOR_LESS);
         return;
     }
     problems_init(&found, c->arena);

@@ -28,6 +28,10 @@ struct trace_context;
 #define CALL_HINT_CHECK_FIRST                                                                                \
     STR_LIT("First check whether it was carried out; only if not, make the same call again.")
 
+/* For a result that is too large, or was cut off. */
+#define CALL_HINT_ASK_FOR_LESS                                                                               \
+    STR_LIT("Ask for less: fewer items, a page, a narrower range; or use another tool.")
+
 /* A call to an upstream. */
 struct upstream_exchange {
     struct upstream_request request;

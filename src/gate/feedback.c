@@ -286,6 +286,21 @@ static void put_parameters(struct feedback *f)
     PUT(f, named ? STR_LIT("\n") : STR_NONE);
 }
 
+/* "0 attempts left" beside "call it again" would read as a contradiction. */
+static void put_attempts(struct feedback *f)
+{
+    const struct verdict *v = f->verdict;
+    if (v->has_budget && !v->attempts_left) {
+        PUT(f,
+            STR_LIT("If that fails too, no attempt is left this turn: ask the user for a value that you do "
+                    "not know.\n"));
+    } else if (v->has_budget) {
+        buf_int(&f->out, v->attempts_left);
+        PUT(f, v->attempts_left == 1 ? STR_LIT(" attempt") : STR_LIT(" attempts"),
+            STR_LIT(" left this turn.\n"));
+    }
+}
+
 /* retry() of a policy that has run the tool, or of an agent that has: what ran may have had effects. */
 static void put_retry(struct feedback *f)
 {
@@ -302,8 +317,7 @@ static void put_retry(struct feedback *f)
         return;
     }
     put_next(f, "change the arguments as it says, and call it again.");
-    if (v->has_budget)
-        put(f, "%u attempt%s left this turn.\n", v->attempts_left, plural(v->attempts_left));
+    put_attempts(f);
 }
 
 /* A published schema may be stricter than its server: without this line a model could find out only by
@@ -371,11 +385,7 @@ static void write_invalid_arguments(struct feedback *f)
                                                STR_LIT(" again, the rest unchanged."));
     PUT(f, STR_LIT("Next: "), foreign(f, next), STR_LIT(" "));
     f->hint = next;
-    if (v->has_budget) {
-        buf_int(&f->out, v->attempts_left);
-        PUT(f, v->attempts_left == 1 ? STR_LIT(" attempt") : STR_LIT(" attempts"),
-            STR_LIT(" left this turn.\n"));
-    }
+    put_attempts(f);
     put_insistence(f);
 }
 
@@ -398,7 +408,11 @@ static void write_unknown_tool(struct feedback *f)
             STR_ARG(foreign(f, f->suggestions[i])));
     put(f, count ? "?\n" : "\n");
     for (size_t i = 0; f->name_count > count && i < f->name_count; i++)
-        put(f, "%s" STR_FMT, i ? ", " : "The tools are ", STR_ARG(foreign(f, f->suggestions[i])));
+        put(f, "%s" STR_FMT,
+            i                    ? ", "
+            : f->name_count == 1 ? "The only tool is "
+                                 : "The tools are ",
+            STR_ARG(foreign(f, f->suggestions[i])));
     put(f, f->name_count > count ? ".\n" : "");
     put_next(f, "Call only tools from your list, by their exact names; if none fits, tell the user.");
 }
@@ -417,7 +431,7 @@ static void put_last_error(struct feedback *f)
  * ---- */
 
 struct budget {
-    const char *what; /* "it may be called 10 times this turn, and 10 were made" */
+    const char *what; /* "it may be called 10 times this turn, and 10 calls were made" */
     const char *next; /* a sentence */
 };
 
@@ -501,9 +515,10 @@ static struct budget budget_of(const struct feedback *f, struct str code)
         const void *max = (const char *)(all ? &tool->limits.session : &tool->limits.tool) + limit->offset;
         struct str text;
         if (limit->unit == CALLS)
-            text = arena_printf(arena, "%s may be called %u time%s %s, and %llu were made",
+            text = arena_printf(arena, "%s may be called %u time%s %s, and %llu call%s made",
                                 all ? "all tools together" : "it", *(const uint32_t *)max,
-                                plural(*(const uint32_t *)max), limit->period, used);
+                                plural(*(const uint32_t *)max), limit->period, used,
+                                used == 1 ? " was" : "s were");
         else if (limit->unit == SECONDS)
             text = arena_printf(arena, "%s may be used for %u s per turn, and %s %llu s ago",
                                 all ? "tools" : "it", *(const uint32_t *)max,
@@ -517,10 +532,11 @@ static struct budget budget_of(const struct feedback *f, struct str code)
         return (struct budget){text.at, all ? limit->next_all : limit->next_own};
     }
     if (tool && str_is(code, "too_soon"))
-        return (struct budget){arena_printf(arena, "this call may be made every %s s, and it is not yet time",
-                                            amount(arena, (uint64_t)tool->limits.poll_every_ms * 1000))
-                                   .at,
-                               arena_printf(arena, "Repeat the call in %llu s.", used_s).at};
+        return (struct budget){
+            arena_printf(arena, "this call may be made once in %s s, and the last one is not that long ago",
+                         amount(arena, (uint64_t)tool->limits.poll_every_ms * 1000))
+                .at,
+            arena_printf(arena, "Repeat the call in %llu s.", used_s).at};
     if (str_is(code, "rate_limit"))
         return (struct budget){
             "it is called too often for now",
@@ -584,9 +600,9 @@ static void write_loop(struct feedback *f)
                                                                                      : REPEATED_RESULT;
     const struct loop_words *words = &loop_words[repeated];
     /* The ledger ignores what a write returns: the same arguments are the same write. */
-    bool compares_results =
-        !tool || (!tool->limits.compare_arguments && tool->limits.effects != LEDGER_EFFECTS_WRITE &&
-                  tool->limits.effects != LEDGER_EFFECTS_DESTRUCTIVE);
+    bool writes = tool && (tool->limits.effects == LEDGER_EFFECTS_WRITE ||
+                           tool->limits.effects == LEDGER_EFFECTS_DESTRUCTIVE);
+    bool compares_results = !writes && !(tool && tool->limits.compare_arguments);
     bool tells = repeated != REPEATED_RESULT || compares_results;
     if (v->kind == VERDICT_HALT)
         put(f, "Stop. " STR_FMT " was not run: %s again and again%s.\n", STR_ARG(foreign(f, f->name)),
@@ -601,6 +617,9 @@ static void write_loop(struct feedback *f)
     put_last_error(f);
     if (v->kind == VERDICT_HALT)
         put_next(f, arena_printf(f->arena, "End this run now: call no more tools, and %s.", words->stuck).at);
+    else if (writes && repeated == REPEATED_RESULT)
+        put_next(f, "It has run and what it did stands: do not repeat it. Change the arguments, use another "
+                    "tool, or answer the user.");
     else
         put_next(f, words->next);
 }

@@ -204,7 +204,11 @@ static bool is_optional(const struct explain_ctx *e, const struct location *loca
     return declared;
 }
 
-#define OR_LEAVE_OUT ", or leave it out"
+/* What comes between what is expected and the value. */
+static const char *got_words(bool may_be_left_out)
+{
+    return may_be_left_out ? " (or leave it out), got " : ", got ";
+}
 
 /* Null and what is empty stand for no value. */
 static bool is_nothing(const struct json *v)
@@ -257,8 +261,8 @@ void message_type(struct explain_ctx *e, const struct node *node, const struct n
     } else {
         shape_put(&out, node);
     }
+    buf_text(&out, got_words(is_nothing(v) && is_optional(e, location)));
     /* "number 42", "list", "null": without its type, "42" in a list of fields may be read as a string. */
-    buf_text(&out, ", got ");
     buf_text(&out, v->type != JSON_ARRAY ? json_type_name(v->type) : v->len ? "list" : "empty list");
     if (v->type != JSON_NULL && v->type < JSON_ARRAY) {
         buf_byte(&out, ' ');
@@ -266,8 +270,6 @@ void message_type(struct explain_ctx *e, const struct node *node, const struct n
     }
     if (list)
         put_list_form(&out, v);
-    if (is_nothing(v) && is_optional(e, location))
-        buf_text(&out, OR_LEAVE_OUT);
     message_add(e, location,
                 (struct problem){.code = list ? "list" : "type",
                                  .message = buf_view(&out),
@@ -435,7 +437,7 @@ void message_choices(struct explain_ctx *e, const struct choices *const *lists, 
     for (size_t i = 0; i < count; i++)
         for (uint32_t k = 0; k < lists[i]->count; k++)
             all.at[all.count++] = lists[i]->at[k];
-    struct buf out = buf_in(e->arena), suggestion = buf_in(e->arena);
+    struct buf out = buf_in(e->arena), more = buf_in(e->arena), suggestion = buf_in(e->arena);
     bool constant = all.count == 1 && lists[0]->constant && !other_types;
     struct str close = closest_choice(e->arena, &all, v);
     if (constant) {
@@ -448,20 +450,19 @@ void message_choices(struct explain_ctx *e, const struct choices *const *lists, 
         buf_text(&out, " or ");
         message_put_types(&out, other_types);
     }
-    buf_text(&out, ", got ");
+    /* A value that names a member beside it says what that is: without it, the member is no clearer. */
+    bool unlike = !close.len && !constant, longer = unlike && put_longer_choices(&more, &all, v);
+    buf_text(&out, got_words(unlike && !longer && is_optional(e, location) &&
+                             !json_get(e->object->v, json_str(v))));
     buf_str(&out, message_quote(e->arena, v));
+    buf_str(&out, buf_view(&more));
     if (close.len)
         json_write_string(&suggestion, close);
-    if (!close.len && !constant && put_longer_choices(&out, &all, v)) {
-        ; /* which of them is for the model to say */
-    } else if (close.len && !constant) {
+    if (close.len && !constant) {
         bool string = v->type == JSON_STRING;
         buf_text(&out, string ? " (did you mean '" : " (did you mean the string ");
         buf_str(&out, string ? close : buf_view(&suggestion));
         buf_text(&out, string ? "'?)" : "?)");
-    } else if (!constant && is_optional(e, location) && !json_get(e->object->v, json_str(v))) {
-        /* A value that names a member beside it says what that is: without it, the member is no clearer. */
-        buf_text(&out, OR_LEAVE_OUT);
     }
     message_add(e, location,
                 (struct problem){.code = constant ? "const" : "enum",
@@ -556,16 +557,15 @@ void message_op(struct explain_ctx *e, const struct op *op, const struct json *v
         break;
     case OP_FORMAT:
         local = op->format->check_local && op->format->check_local(json_str(v));
-        problem =
-            (struct problem){.code = "format",
-                             .message = ARENA_JOIN(e->arena, STR_LIT("expected "), str_of(op->format->title),
-                                                   STR_LIT(" (e.g. '"), str_of(op->format->example),
-                                                   STR_LIT("'), got "), got, local ? no_zone : STR_NONE),
-                             .expected = ARENA_JOIN(e->arena, STR_LIT("{\"type\":\"string\",\"format\":"),
-                                                    json_text(e->arena, op->value), STR_LIT("}")),
-                             .got = got};
-        if (is_nothing(v) && is_optional(e, location))
-            problem.message = ARENA_JOIN(e->arena, problem.message, STR_LIT(OR_LEAVE_OUT));
+        problem = (struct problem){
+            .code = "format",
+            .message = ARENA_JOIN(e->arena, STR_LIT("expected "), str_of(op->format->title),
+                                  STR_LIT(" (e.g. '"), str_of(op->format->example), STR_LIT("')"),
+                                  str_of(got_words(is_nothing(v) && is_optional(e, location))), got,
+                                  local ? no_zone : STR_NONE),
+            .expected = ARENA_JOIN(e->arena, STR_LIT("{\"type\":\"string\",\"format\":"),
+                                   json_text(e->arena, op->value), STR_LIT("}")),
+            .got = got};
         break;
     case OP_COUNT:
         problem = count_problem(e, op, v);

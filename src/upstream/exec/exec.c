@@ -377,8 +377,7 @@ static void finish_too_large(struct command *c)
 {
     c->call->answer->reached = true;
     upstream_call_answer(c->call, UPSTREAM_REFUSED, "output_too_large",
-                         "%s wrote more than %zu bytes and was ended: ask for less at once", c->name,
-                         c->output_max);
+                         "%s wrote more than %zu bytes and was ended", c->name, c->output_max);
     c->call->finish(c->call);
 }
 
