@@ -1,5 +1,5 @@
 #!/bin/bash
-# README's first command in a bare Debian 12 and 13, which have nothing but make: it installs what it lacks, builds, and
+# README's first commands in a bare Debian 12 and 13, which have nothing but make: it installs what it lacks, builds, and
 # what it built reads the sample. Prints TAP. Needs root and mmdebstrap.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
@@ -56,6 +56,7 @@ for suite in bookworm trixie; do
     check "a bare $suite: make with DEPS=no names the packages" \
         inside "$suite" 'make DEPS=no 2>&1 | grep -q "^make needs these Debian packages, which are missing: gcc "'
     check "a bare $suite: make builds" inside "$suite" 'make'
+    check "a bare $suite: make install installs" inside "$suite" 'make install'
     check "a bare $suite: toolgate replay reads the sample" inside "$suite" \
-        'build/toolgate replay --format openai docs/samples/run.json --tools docs/samples/tools.json | grep -q "^14 calls of 1 session"'
+        'toolgate replay docs/samples/run.json --tools docs/samples/tools.json | grep -q "^14 calls of 1 session"'
 done

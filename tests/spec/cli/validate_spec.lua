@@ -86,9 +86,9 @@ describe("toolgate validate", function()
   end
 end)
 
-describe("the validation in the README", function()
-  it("prints what the README shows", function()
-    local page = process.read "README.md"
+describe("the validation in docs/testing.md", function()
+  it("prints what the page shows", function()
+    local page = process.read "docs/testing.md"
     local command, shown = page:match "\n%$ (toolgate validate [^\n]+)\n(.-)```"
     local argv = {}
     for word in command:gmatch "%S+" do argv[#argv + 1] = word end

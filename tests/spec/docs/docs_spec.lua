@@ -131,7 +131,7 @@ end)
 
 describe("the replay in README.md", function()
   it("prints what the page shows", function()
-    local shown = process.read("README.md"):match "\n%$ build/toolgate (replay [^\n]+\n.-)\n```"
+    local shown = process.read("README.md"):match "\n%$ toolgate (replay [^\n]+\n.-)\n```"
     local arguments, lines = shown:match "^([^\n]+)\n(.*)$"
     local argv = { daemon.binary }
     for word in arguments:gmatch "%S+" do argv[#argv + 1] = word end
