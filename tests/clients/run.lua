@@ -2,7 +2,7 @@
 -- recorded traffic, each with a real daemon. Fetches packages from npm and PyPI into CLIENTS (build/clients). Ends with
 -- `N passed, N failed`.
 --
--- ONLY=sdk,inspector,suite,pydantic,restart,ask,python-client,typescript-client,servers,schema,monitoring,collector,
+-- ONLY=sdk,inspector,http,suite,pydantic,restart,ask,python-client,typescript-client,servers,schema,monitoring,collector,
 -- corpus,page,bare,package,binary,image selects some, or one server of tests/clients/servers by name; SUITE=DIR is the
 -- JSON Schema suite.
 package.path = "tests/support/?.lua;tests/clients/?.lua;" .. package.path
@@ -259,13 +259,15 @@ local function any(names)
   return false
 end
 
-if any { "sdk", "inspector", "suite", "servers", "page", "restart", "ask" } or any(SERVERS) then packages.npm() end
+if any { "sdk", "inspector", "http", "suite", "servers", "page", "restart", "ask" } or any(SERVERS) then packages.npm() end
 if any { "pydantic", "servers", "restart", "ask" } or any(SERVERS) then packages.python() end
 for _, script in ipairs { { "sdk", "sdk_v1", "TypeScript SDK v1" }, { "sdk", "sdk_v2", "TypeScript SDK v2" },
-                          { "inspector", "inspector", "MCP Inspector" } } do
+                          { "inspector", "inspector", "MCP Inspector" },
+                          { "http", "over_http", "TypeScript SDK v1 over HTTP, through the bridge of docs/clients.md" } } do
   if chosen(script[1]) then
     with_daemon({ policies = "policies" }, function(gate)
-      tap(script[3], { node, place .. "/npm/" .. script[2] .. ".mjs", daemon.binary, gate.socket })
+      tap(script[3], { node, place .. "/npm/" .. script[2] .. ".mjs", daemon.binary, gate.socket,
+                       unistd.getcwd() .. "/docs/clients.md" })
     end)
   end
   if script[1] == "sdk" and chosen "sdk" then
