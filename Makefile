@@ -439,6 +439,7 @@ lint-now:
 # ---- installation ----
 LUADIR  ?= $(PREFIX)/lib/lua/5.1
 UNITDIR ?= $(PREFIX)/lib/systemd/system
+USERUNITDIR ?= $(PREFIX)/lib/systemd/user
 DOCDIR  ?= $(PREFIX)/share/doc/toolgate
 MANDIR  ?= $(PREFIX)/share/man
 BASHDIR ?= $(PREFIX)/share/bash-completion/completions
@@ -447,7 +448,8 @@ FISHDIR ?= $(PREFIX)/share/fish/vendor_completions.d
 
 PAGES    := $(sort $(wildcard man/*.[1-9]))
 DOCUMENTS := $(sort $(shell find policies docs -type f) README.md CHANGELOG.md)
-UNITS_OF_SYSTEMD := $(sort $(wildcard systemd/*))
+UNITS_OF_SYSTEMD := $(sort $(wildcard systemd/*.*))
+USER_UNITS       := $(sort $(wildcard systemd/user/*))
 man_file  = man$(patsubst .%,%,$(suffix $(1)))/$(notdir $(1))
 
 install: $(BUILD)/toolgate $(MODULE)
@@ -455,9 +457,9 @@ install: $(BUILD)/toolgate $(MODULE)
 	$(if $(MODULE),install -D -m 644 $(MODULE) $(DESTDIR)$(LUADIR)/toolgate.so)
 	install -D -m 644 lua/types/toolgate.lua $(DESTDIR)$(PREFIX)/share/toolgate/types/toolgate.lua
 	for file in $(DOCUMENTS); do install -D -m 644 $$file $(DESTDIR)$(DOCDIR)/$${file#docs/} || exit 1; done
-	install -d $(DESTDIR)$(UNITDIR) $(DESTDIR)$(BASHDIR) $(DESTDIR)$(ZSHDIR) $(DESTDIR)$(FISHDIR)
-	for unit in $(UNITS_OF_SYSTEMD); do sed 's|/usr/bin/toolgate|$(PREFIX)/bin/toolgate|' $$unit \
-	    > $(DESTDIR)$(UNITDIR)/$${unit##*/} || exit 1; done
+	install -d $(DESTDIR)$(UNITDIR) $(DESTDIR)$(USERUNITDIR) $(DESTDIR)$(BASHDIR) $(DESTDIR)$(ZSHDIR) $(DESTDIR)$(FISHDIR)
+	for unit in $(UNITS_OF_SYSTEMD) $(USER_UNITS); do folder=$(UNITDIR); case $$unit in */user/*) folder=$(USERUNITDIR);; esac; \
+	    sed 's|/usr/bin/toolgate|$(PREFIX)/bin/toolgate|' $$unit > $(DESTDIR)$$folder/$${unit##*/} || exit 1; done
 	for page in $(PAGES); do install -D -m 644 $$page $(DESTDIR)$(MANDIR)/man$${page##*.}/$${page##*/} || exit 1; done
 	$(BUILD)/toolgate completion bash > $(DESTDIR)$(BASHDIR)/toolgate
 	$(BUILD)/toolgate completion zsh > $(DESTDIR)$(ZSHDIR)/_toolgate
@@ -466,7 +468,7 @@ install: $(BUILD)/toolgate $(MODULE)
 # The files that install wrote. What operators added to these folders stays.
 INSTALLED = $(PREFIX)/bin/toolgate $(LUADIR)/toolgate.so $(PREFIX)/share/toolgate/types/toolgate.lua \
             $(DOCUMENTS:%=$(DOCDIR)/%) $(patsubst docs/%,$(DOCDIR)/%,$(filter docs/%,$(DOCUMENTS))) \
-            $(UNITS_OF_SYSTEMD:systemd/%=$(UNITDIR)/%) $(foreach page,$(PAGES),$(MANDIR)/$(call man_file,$(page))) \
+            $(UNITS_OF_SYSTEMD:systemd/%=$(UNITDIR)/%) $(USER_UNITS:systemd/user/%=$(USERUNITDIR)/%) $(foreach page,$(PAGES),$(MANDIR)/$(call man_file,$(page))) \
             $(BASHDIR)/toolgate $(ZSHDIR)/_toolgate $(FISHDIR)/toolgate.fish
 uninstall:
 	rm -f $(INSTALLED:%=$(DESTDIR)%)

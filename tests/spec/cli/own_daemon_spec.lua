@@ -222,6 +222,24 @@ describe("the user's own daemon", function()
     end)
   end)
 
+  it("is systemd's where its socket unit is enabled, and is not started a second time", function()
+    if os.execute "command -v systemd-socket-activate >/dev/null" ~= 0 then return pending "systemd is not installed" end
+    local words = process.read("systemd/user/toolgate.service"):match "\nExecStart=/usr/bin/toolgate ([^\n]+)"
+    local argv = { "systemd-socket-activate", "-l", (process.read("systemd/user/toolgate.socket")
+                   :match("\nListenStream=([^\n]+)"):gsub("%%t", home .. "/run")), "-E", "HOME=" .. home,
+                   "-E", "XDG_RUNTIME_DIR=" .. home .. "/run", daemon.binary }
+    for word in words:gmatch "%S+" do argv[#argv + 1] = word end
+    os.execute("mkdir -m 700 " .. home .. "/run/toolgate")
+    local systemd = process.start(argv, { stderr = home .. "/systemd.log", environment = environment })
+    process.eventually("systemd listens", function() return os.execute("test -S " .. socket) == 0 end)
+    local code, out, err = run(LIST, "connect")
+    assert.same({ 0, "" }, { code, err })
+    assert.same({}, cjson.decode(out).result.tools)
+    assert.equal(systemd.pid, pid())
+    assert.equal(0, (run("", "stop")))
+    systemd:wait()
+  end)
+
   it("says without a HOME why none is started", function()
     local code, _, err = process.run({ "env", "-i", daemon.binary, "connect", "--wait", "1" }, { input = LIST })
     assert.equal(2, code)

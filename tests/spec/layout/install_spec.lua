@@ -22,7 +22,8 @@ describe("make uninstall", function()
     end
 
     make "install"
-    for _, path in ipairs { "bin/toolgate", "share/man/man1/toolgate.1", "lib/systemd/system/toolgate.service" } do
+    for _, path in ipairs { "bin/toolgate", "share/man/man1/toolgate.1", "lib/systemd/system/toolgate.service",
+                           "lib/systemd/user/toolgate.socket" } do
       assert.truthy(files():find("/usr/local/" .. path, 1, true), path .. " is not installed")
     end
     make "uninstall"

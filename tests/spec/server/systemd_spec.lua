@@ -73,7 +73,7 @@ end)
 
 describe("the units", function()
   local found = {}
-  for path in io.popen("ls systemd/* 2>/dev/null"):lines() do found[#found + 1] = path end
+  for path in io.popen("ls systemd/*.* 2>/dev/null"):lines() do found[#found + 1] = path end
 
   it("are a socket, a service and their templates", function()
     local names = {}
@@ -100,6 +100,18 @@ describe("the units", function()
     for line in (out .. err):gmatch "[^\n]+" do
       assert.is_nil(line:find(directory, 1, true) or line:find("toolgate", 1, true), line)
     end
+    process.remove(directory)
+  end)
+
+  it("of a user are accepted by systemd-analyze --user verify", function()
+    local directory = process.directory()
+    for _, name in ipairs { "toolgate.socket", "toolgate.service" } do
+      process.write(directory .. "/" .. name, (process.read("systemd/user/" .. name):gsub("/usr/bin/toolgate", daemon.binary)))
+    end
+    local code, out, err = process.run({ "systemd-analyze", "--user", "verify", "--man=no", directory .. "/toolgate.service" },
+                                       { environment = { SYSTEMD_UNIT_PATH = directory .. ":", XDG_RUNTIME_DIR = directory } })
+    assert.equal(0, code, out .. err)
+    assert.is_nil((out .. err):find("toolgate", 1, true), out .. err)
     process.remove(directory)
   end)
 
@@ -130,7 +142,7 @@ describe("the units", function()
   end)
 
   it("give a reason for each directive", function()
-    for _, path in ipairs(found) do
+    for path in io.popen("ls systemd/*.service systemd/user/*.service"):lines() do
       local reason
       for line in io.lines(path) do
         if line:find "^#" then reason = true
