@@ -397,7 +397,7 @@ return {
   --watch = true,
 
   -- Folder of what the daemon keeps: the quarantine list, the tool lists of lazy upstreams and, without Redis, the key of
-  -- call ids. The default is systemd's StateDirectory, else files beside the socket. Each daemon needs its own.
+  -- call ids. The default is systemd's StateDirectory, else SOCKET.state. Each daemon needs its own.
   --state = "/var/lib/toolgate",
 
   -- Seconds without a call that begin a new turn if a client sends no turns; 0: no pause does.

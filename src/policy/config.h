@@ -122,7 +122,7 @@ struct config {
     struct span_export traces;
     bool watch; /* changed files are loaded automatically */
     const char
-        *state; /* folder for persistent state; NULL: systemd's, else beside the socket; see complete */
+        *state; /* folder for persistent state; NULL: systemd's, else SOCKET.state; see complete */
     uint32_t turn_idle_s, anonymous_repeats;
     struct {
         struct http_address address; /* without text: no endpoint */

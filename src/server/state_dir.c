@@ -21,6 +21,7 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -30,7 +31,7 @@
 #define QUARANTINE_MAX            256u   /* texts, those whose faults are newest */
 #define GUARDED_FILE_MAX_BYTES    1048576u
 
-/* ---- the folder: the configuration's, else systemd's, else none ---- */
+/* ---- the folder: the configuration's, else systemd's, else SOCKET.state ---- */
 
 static const char *given(const struct config *config)
 {
@@ -46,7 +47,22 @@ bool state_dir_is_given(const struct config *config)
 const char *state_dir_folder(struct arena *arena, const struct config *config)
 {
     const char *folder = given(config); /* systemd's is a list */
-    return folder ? arena_dup(arena, (struct str){folder, strcspn(folder, ":")}).at : NULL;
+    return folder ? arena_dup(arena, (struct str){folder, strcspn(folder, ":")}).at
+                  : state_dir_beside_socket(arena, config, "state");
+}
+
+/* Earlier versions kept each file beside the socket. Pins that were lost without a word would be no guard. */
+static void move_in(struct arena *arena, const struct config *config)
+{
+    static const char *const names[] = {
+        "quarantine", "pins.json",         "call-ids.key",           "decisions.key",
+        "upstreams",  DECISIONS_FILE_NAME, DECISIONS_FILE_NAME ".1", DECISIONS_FILE_NAME ".2"};
+    for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
+        const char *from = state_dir_beside_socket(arena, config, names[i]);
+        const char *to = arena_printf(arena, "%s/%s", state_dir_folder(arena, config), names[i]).at;
+        if (access(from, F_OK) == 0 && access(to, F_OK) != 0 && rename(from, to) == 0)
+            log_event(LOG_INFO, "state_moved", LOG_TEXT("from", from), LOG_TEXT("to", to));
+    }
 }
 
 static bool is_trusted(uid_t owner)
@@ -59,11 +75,9 @@ enum err state_dir_prepare(struct arena *arena, const struct config *config, str
     const char *path = state_dir_folder(arena, config);
     char real[PATH_MAX];
     struct stat link, st;
-    if (!path)
-        return OK;
     for (const char *slash = path; (slash = strchr(slash + 1, '/'));) /* ~/.local/state of a new user */
         mkdir(arena_printf(arena, "%.*s", (int)(slash - path), path).at, 0700);
-    if (mkdir(path, 0700) == 0)
+    if (mkdir(path, 0700) == 0 && given(config))
         log_event(LOG_INFO, "state_created", LOG_TEXT("folder", path));
     if (lstat(path, &link) != 0 || !realpath(path, real))
         return OK;
@@ -83,6 +97,10 @@ enum err state_dir_prepare(struct arena *arena, const struct config *config, str
             why, ERR_CONFIG,
             "state: other users may write into the folder %s: look at what is in it, then chmod go-w %s",
             real, real);
+    if (!given(config)) { /* whoever may replace it may replace the socket as well */
+        move_in(arena, config);
+        return OK;
+    }
     enum err err = file_check_above(real, why);
     if (err)
         err_prefix(why, "state");
@@ -96,9 +114,7 @@ const char *state_dir_beside_socket(struct arena *arena, const struct config *co
 
 static const char *path_of(struct arena *arena, const struct config *config, const char *name)
 {
-    const char *folder = state_dir_folder(arena, config);
-    return folder ? arena_printf(arena, "%s/%s", folder, name).at
-                  : state_dir_beside_socket(arena, config, name);
+    return arena_printf(arena, "%s/%s", state_dir_folder(arena, config), name).at;
 }
 
 const char *state_dir_path(struct arena *arena, const struct config *config, const char *name)
@@ -120,23 +136,18 @@ const char *state_dir_decisions(struct arena *arena, const struct config *config
 /* ---- the file `guarded`: a policy has a tool's name, an upstream letters, digits, '_' and '-'; a line with
  * anything else is skipped ---- */
 
-static const char *guarded_path(struct arena *arena, const struct config *config)
-{
-    return given(config) ? state_dir_path(arena, config, "guarded") : NULL;
-}
-
 static struct str read_text(struct arena *arena, const char *path)
 {
     struct str text = STR_NONE;
     struct why why;
-    if (path && access(path, F_OK) == 0 && file_read(arena, path, GUARDED_FILE_MAX_BYTES, &text, &why) != OK)
+    if (access(path, F_OK) == 0 && file_read(arena, path, GUARDED_FILE_MAX_BYTES, &text, &why) != OK)
         log_event(LOG_ERROR, "guarded_unreadable", LOG_TEXT("why", why.text));
     return text;
 }
 
 struct guarded_tool *guarded_file_read(struct arena *arena, const struct config *config, size_t *count)
 {
-    struct str text = read_text(arena, guarded_path(arena, config));
+    struct str text = read_text(arena, state_dir_path(arena, config, "guarded"));
     size_t lines = 0;
     *count = 0;
     for (size_t i = 0; i < text.len; i++)
@@ -157,12 +168,12 @@ struct guarded_tool *guarded_file_read(struct arena *arena, const struct config 
 void guarded_file_write(const struct config *config, const struct guarded_tool *list, size_t count)
 {
     struct arena *arena = arena_new();
-    const char *path = guarded_path(arena, config);
+    const char *path = state_dir_path(arena, config, "guarded");
     struct buf text = buf_in(arena);
     struct why why;
     for (size_t i = 0; i < count; i++)
         buf_printf(&text, STR_FMT " " STR_FMT "\n", STR_ARG(list[i].policy), STR_ARG(list[i].upstream));
-    if (path && !str_eq(read_text(arena, path), buf_view(&text)) &&
+    if (!str_eq(read_text(arena, path), buf_view(&text)) &&
         file_replace(path, buf_view(&text), false, &why) != OK)
         log_event(LOG_ERROR, "guarded_not_kept", LOG_TEXT("why", why.text));
     arena_free(arena);

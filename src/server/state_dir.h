@@ -1,6 +1,6 @@
 /*
- * The daemon's files between runs: in the configuration's `state` or systemd's StateDirectory=, else beside
- * the socket as SOCKET.name. Among them the quarantine; and what confined processes cannot read.
+ * The daemon's files between runs: in the configuration's `state` or systemd's StateDirectory=, else in
+ * SOCKET.state. Among them the quarantine; and what confined processes cannot read.
  */
 #ifndef TOOLGATE_SERVER_STATE_DIR_H
 #define TOOLGATE_SERVER_STATE_DIR_H
@@ -29,15 +29,14 @@ const char *state_dir_beside_socket(struct arena *arena, const struct config *co
 /* The decision log of the configuration; NULL: it is off, or writes no file. Makes no folder. */
 const char *state_dir_decisions(struct arena *arena, const struct config *config);
 
-/* The folder, in the arena; NULL: none is given. */
+/* The folder, in the arena. */
 const char *state_dir_folder(struct arena *arena, const struct config *config);
 
-/* False: its files are beside the socket, whose folder is mostly in memory. */
+/* False: its folder is beside the socket, mostly in memory. */
 bool state_dir_is_given(const struct config *config);
 
 /* Which upstream's tool each policy without `upstream` guards, between runs: the file `guarded`, "POLICY
- * UPSTREAM" a line. Without a state folder nothing is kept. See struct guarded_tool (catalog/generation.h).
- */
+ * UPSTREAM" a line. See struct guarded_tool (catalog/generation.h). */
 
 /* The list is allocated in the arena; empty if there is no file. A file that cannot be read is logged. */
 struct guarded_tool *guarded_file_read(struct arena *arena, const struct config *config, size_t *count);

@@ -71,7 +71,8 @@ describe("the daemon's log", function()
   it("is found beside its socket after the daemon has ended", function()
     local _, path = recorded()
     local socket = folder .. "/toolgate.sock"
-    process.write(socket .. ".decisions.ndjson", process.read(path))
+    os.execute("mkdir -m 700 " .. socket .. ".state")
+    process.write(socket .. ".state/decisions.ndjson", process.read(path))
     assert.equal(1, #ids("--socket", socket))
   end)
 
@@ -98,8 +99,9 @@ describe("the daemon's log", function()
     daemon.stop_all()
     local socket = folder .. "/toolgate.sock"
     process.run { "chmod", "755", folder }
-    records.write(socket .. ".decisions.ndjson", { records.record {} }, cjson.encode)
-    process.run { "chmod", "600", socket .. ".decisions.ndjson" }
+    os.execute("mkdir -m 755 " .. socket .. ".state")
+    records.write(socket .. ".state/decisions.ndjson", { records.record {} }, cjson.encode)
+    process.run { "chmod", "600", socket .. ".state/decisions.ndjson" }
     local code, _, err = process.run { "setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", daemon.binary,
                                        "decisions", "--socket", socket }
     assert.equal(2, code)

@@ -187,10 +187,11 @@ return tool "nowhere" { upstream = "fake/nowhere", examples = {} }
     os.execute("mkdir " .. policies)
     process.write(policies .. "/echo.lua", source)
     local hash = bit.tohex(ffi.load "libxxhash.so.0".XXH3_128bits(source, #source).low, 16)
-    process.write(directory .. "/s.quarantine", (hash .. " stall " .. policies .. "/echo.lua\n"):rep(2))
+    os.execute("mkdir -p -m 700 " .. directory .. "/s.state")
+    process.write(directory .. "/s.state/quarantine", (hash .. " stall " .. policies .. "/echo.lua\n"):rep(2))
     local gate = start { policies = policies, socket = directory .. "/s" }
     local finding = finds(of(gate), "policy_quarantined", "error")
-    assert.truthy(finding["do"]:find(directory .. "/s.quarantine", 1, true))
+    assert.truthy(finding["do"]:find(directory .. "/s.state/quarantine", 1, true))
   end)
 
   it("sends nothing to the terminal that could control it", function()

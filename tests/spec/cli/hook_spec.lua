@@ -343,7 +343,7 @@ while True:
     hears(after(pre, { stdout = "a", stderr = "" }))
     local records = process.eventually("both are recorded", function()
       local list = {}
-      for _, line in ipairs(process.whole_lines(gate.socket .. ".decisions.ndjson")) do
+      for _, line in ipairs(process.whole_lines(gate.socket .. ".state/decisions.ndjson")) do
         list[#list + 1] = cjson.decode(line)
       end
       return #list >= 2 and list

@@ -8,7 +8,7 @@ local both = { ["echo.lua"] = fixtures.echo, ["create_task.lua"] = fixtures.crea
 local ALWAYS = { "v", "ts", "decision_id", "generation", "uid", "session", "turn", "tool", "arguments", "verdict",
                  "error_class", "us" }
 
-local function file_of(gate) return gate.socket .. ".decisions.ndjson" end
+local function file_of(gate) return gate.socket .. ".state/decisions.ndjson" end
 
 -- Waits until the file has `count` records, and returns them.
 local function records(path, count)

@@ -208,7 +208,8 @@ describe("a file of lib", function()
     local modules = chain(0ULL, hash "lib.paths", hash(paths))
     local function start()
       local line = bit.tohex(chain(hash(uses), modules), 16) .. " stall " .. directory .. "/policies/t.lua\n"
-      process.write(directory .. "/s.quarantine", line:rep(2))
+      os.execute("mkdir -p -m 700 " .. directory .. "/s.state")
+      process.write(directory .. "/s.state/quarantine", line:rep(2))
       return daemon.start { policies = directory .. "/policies", socket = directory .. "/s" }
     end
     local client = start():connect()
@@ -219,7 +220,8 @@ describe("a file of lib", function()
     assert.equal("pass", start():connect():checks("t", { path = "src/a" }).verdict)
     daemon.stop_all()
     write("lib/paths.lua", "-- calls no function\n" .. paths)
-    process.write(directory .. "/s.quarantine",
+    os.execute("mkdir -p -m 700 " .. directory .. "/s.state")
+    process.write(directory .. "/s.state/quarantine",
                   (bit.tohex(hash("-- calls no function\n" .. paths), 16) .. " stall " .. directory
                    .. "/policies/lib/paths.lua\n"):rep(2))
     local gate = daemon.start { policies = directory .. "/policies", socket = directory .. "/s" }

@@ -199,7 +199,8 @@ describe("a policy for several tools", function()
                                    ['("t"):rep(1)'] = { "policy_error", "policy_error" } } do
       local directory = process.directory()
       local source = over("tools = " .. tools .. ", check = function() end")
-      process.write(directory .. "/s.quarantine", (bit.tohex(xxhash.XXH3_128bits(source, #source).low, 16) .. " stall "
+      os.execute("mkdir -p -m 700 " .. directory .. "/s.state")
+      process.write(directory .. "/s.state/quarantine", (bit.tohex(xxhash.XXH3_128bits(source, #source).low, 16) .. " stall "
                                                    .. directory .. "/policies/a.lua\n"):rep(2))
       os.execute("mkdir " .. directory .. "/policies")
       for name, text_ in pairs { ["a.lua"] = source, ["t.lua"] = tool "t", ["u.lua"] = tool "u" } do

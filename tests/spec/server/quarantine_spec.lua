@@ -23,8 +23,8 @@ describe("a policy that stalled the process", function()
   local directory, policies, list
   before_each(function()
     directory = process.directory()
-    policies, list = directory .. "/policies", directory .. "/s.quarantine"
-    os.execute("mkdir " .. policies)
+    policies, list = directory .. "/policies", directory .. "/s.state/quarantine"
+    os.execute("mkdir " .. policies .. "; mkdir -m 700 " .. directory .. "/s.state")
     process.write(policies .. "/stuck.lua", (fixtures.echo:gsub("echo", "stuck")))
     process.write(policies .. "/echo.lua", fixtures.echo)
   end)
@@ -169,8 +169,8 @@ describe("a policy that crashes the process", function()
   local directory, policies, list
   before_each(function()
     directory = process.directory()
-    policies, list = directory .. "/policies", directory .. "/s.quarantine"
-    os.execute("mkdir " .. policies)
+    policies, list = directory .. "/policies", directory .. "/s.state/quarantine"
+    os.execute("mkdir " .. policies .. "; mkdir -m 700 " .. directory .. "/s.state")
     process.write(policies .. "/echo.lua", fixtures.echo)
   end)
   after_each(function()

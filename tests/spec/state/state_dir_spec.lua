@@ -71,7 +71,7 @@ describe("the state folder", function()
   end)
 end)
 
-describe("files beside the socket", function()
+describe("the folder beside the socket", function()
   local function offers(name)
     process.write(directory .. "/offer.json", ('[{"name":"%s","inputSchema":{"type":"object"}}]'):format(name))
     return ([[return { upstreams = { files = { command = "python3", start = "lazy",
@@ -84,7 +84,23 @@ describe("files beside the socket", function()
     return table.concat(found, " ")
   end
 
-  it("that another user made are not read, and what their links name is not written", function()
+  it("has all but the list of pinned upstreams, and takes in what an earlier version left beside the socket", function()
+    local socket = directory .. "/t.sock"
+    process.write(socket .. ".quarantine", "")
+    process.write(socket .. ".pins.json", '{"version":1}')
+    run("mkdir -m 700 %s.upstreams", socket)
+    local gate = daemon.start { socket = socket, config = offers "search" }
+    assert.equal("search", names(gate))
+    gate:logs(("state_moved from=%s.pins.json to=%s.state/pins.json"):format(socket, socket))
+    local left = {}
+    for name in io.popen("ls " .. directory):lines() do
+      if name:find "^t%.sock" then left[#left + 1] = name end
+    end
+    assert.same({ "t.sock", "t.sock.pinned", "t.sock.state" }, left)
+    assert.equal(tonumber("700", 8), mode(socket .. ".state"))
+  end)
+
+  it("has files that are not read if another user made them, and what their links name is not written", function()
     if not as_root() then return pending "needs root, to be another user" end
     local socket = directory .. "/t.sock"
     run("chmod 1777 %s", directory)
@@ -92,23 +108,23 @@ describe("files beside the socket", function()
     assert.equal("search", names(first))
     first:stop()
     -- The same files as the daemon writes, but another user's.
-    run("sed -i s/search/planted/ %s.upstreams/files.tools.json && chown -R %d %s.upstreams", socket, OTHER, socket)
+    run("sed -i s/search/planted/ %s.state/upstreams/files.tools.json && chown -R %d %s.state/upstreams", socket, OTHER, socket)
     process.write(directory .. "/precious", "precious")
-    run("rm -f %s.pins.json && ln -s %s/precious %s.pins.json && chown -h %d %s.pins.json", socket, directory, socket, OTHER,
-        socket)
-    run("ln -s %s/precious %s.upstreams/files.tools.json.new", directory, socket)
-    run("ln -s %s/precious %s.upstreams/files.tools.new", directory, socket)
-    run("echo 0123456789abcdef x > %s.quarantine && chown %d %s.quarantine", socket, OTHER, socket)
+    run("rm -f %s.state/pins.json && ln -s %s/precious %s.state/pins.json && chown -h %d %s.state/pins.json",
+        socket, directory, socket, OTHER, socket)
+    run("ln -s %s/precious %s.state/upstreams/files.tools.json.new", directory, socket)
+    run("ln -s %s/precious %s.state/upstreams/files.tools.new", directory, socket)
+    run("echo 0123456789abcdef x > %s.state/quarantine && chown %d %s.state/quarantine", socket, OTHER, socket)
     local gate = daemon.start { socket = socket, config = offers "search" }
     assert.equal("search", names(gate))
     assert.equal("precious", process.read(directory .. "/precious"))
     gate:logs "upstream_tools_ignored"
     gate:logs "quarantine_unavailable"
     gate:stop()
-    run("rm -f %s.call-ids.key && head -c 16 /dev/zero > %s.call-ids.key && chown %d %s.call-ids.key", socket, socket, OTHER,
-        socket)
+    run("rm -f %s.state/call-ids.key && head -c 16 /dev/zero > %s.state/call-ids.key && chown %d %s.state/call-ids.key",
+        socket, socket, OTHER, socket)
     gate = daemon.start { socket = socket, config = offers "search" }
-    gate:logs(('call_id_key_not_kept why="%s.call-ids.key: it belongs to uid %d, and is not used'):format(socket, OTHER))
+    gate:logs(('call_id_key_not_kept why="%s.state/call-ids.key: it belongs to uid %d, and is not used'):format(socket, OTHER))
   end)
 
   it("and the socket itself have their mode from the beginning", function()
