@@ -47,6 +47,13 @@ check() {
     fi
 }
 
+# An assistant that starts what its file names, and makes one call three times.
+guarded='cd && set -- $(sed -n "s/.*\"args\": *\[\(.*\)\].*/\1/p" .mcp.json | tr -d "\",") && [ $# -gt 0 ] &&
+    { printf "%s\n" "{\"jsonrpc\":\"2.0\",\"id\":0,\"method\":\"initialize\",\"params\":{\"protocolVersion\":\"2025-06-18\",\"capabilities\":{},\"clientInfo\":{\"name\":\"bare\",\"version\":\"1\"}}}"
+      for id in 1 2 3; do
+          printf "%s\n" "{\"jsonrpc\":\"2.0\",\"id\":$id,\"method\":\"tools/call\",\"params\":{\"name\":\"say\",\"arguments\":{\"text\":\"x\"}}}"
+      done; } | toolgate "$@" > heard && cat heard && grep -q "made 3 times at once" heard'
+
 for suite in bookworm trixie; do
     if ! out=$(bare "$suite" 2>&1); then
         echo "not ok - a bare $suite begins"
@@ -59,4 +66,13 @@ for suite in bookworm trixie; do
     check "a bare $suite: make install installs" inside "$suite" 'make install'
     check "a bare $suite: toolgate replay reads the sample" inside "$suite" \
         'toolgate replay docs/samples/run.json --tools docs/samples/tools.json | grep -q "^14 calls of 1 session"'
+    cp tests/package/say_server.sh "$scratch/$suite/root/"
+    printf '{\n  "mcpServers": { "say": { "command": "sh", "args": ["/root/say_server.sh"] } } // mine\n}\n' > "$scratch/$suite/root/.mcp.json"
+    cp "$scratch/$suite/root/.mcp.json" "$scratch/$suite/root/before.json"
+    check "a bare $suite: toolgate attach puts toolgate in front of an assistant's server" \
+        inside "$suite" 'cd && toolgate attach .mcp.json && grep -q \'"connect"\' .mcp.json && ! grep -q say_server .mcp.json'
+    check "a bare $suite: what the file names now starts the daemon, and tells the model of its third same call" \
+        inside "$suite" "$guarded"
+    check "a bare $suite: toolgate attach --undo gives the file back, byte for byte" \
+        inside "$suite" 'cd && toolgate attach --undo .mcp.json && cmp .mcp.json before.json && toolgate stop'
 done
