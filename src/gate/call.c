@@ -363,7 +363,7 @@ static enum step upstream_answered(struct call *c)
         [TARGET_MCP] = result_read_mcp, [TARGET_HTTP] = result_read, [TARGET_EXEC] = result_read_command};
     const struct upstream_answer *a = &c->upstream->answer;
     struct verdict *v = &c->verdict;
-    struct str detail = call_redact_text(c, a->detail);
+    struct str detail = call_redact_text(c, a->detail), said = a->quoted;
     struct str hint =
         str_is(str_cut_front(a->code, strlen("too_large")), "too_large") ? CALL_HINT_ASK_FOR_LESS : STR_NONE;
     c->ran = a->outcome != UPSTREAM_UNAVAILABLE && !(a->outcome == UPSTREAM_REFUSED && !a->reached);
@@ -373,6 +373,12 @@ static enum step upstream_answered(struct call *c)
         return STEP_NEXT;
     case UPSTREAM_REFUSED: /* not reached: the arguments do not fit the request, which the model can correct
                             */
+        c->result.value = json_get_text(a->rpc_error, "data");
+        c->result.error_text = a->quoted;
+        call_redact(c); /* before the verdict: what cannot be redacted is left out */
+        said = c->result.error_text;
+        v->data = c->result.value;
+        c->result = (struct result){0};
         verdict_set(v, a->reached ? CLASS_TOOL_ERROR : CLASS_INVALID_ARGUMENTS, a->code, detail, hint);
         v->valid = a->reached;
         break;
@@ -405,7 +411,7 @@ static enum step upstream_answered(struct call *c)
         v->coverage = STR_LIT("NEED_USER_INPUT");
         return STEP_NEXT;
     }
-    v->quoted = call_redact_text(c, a->quoted);
+    v->quoted = call_redact_text(c, said);
     return STEP_NEXT;
 }
 
@@ -603,7 +609,7 @@ static struct ledger_call *settle_request(struct call *c, enum ledger_class clas
     if (class == LEDGER_CLASS_OK || class == LEDGER_CLASS_PARTIAL)
         request->under_way = c->under_way =
             call_under_way(c->arena, &c->tool->limits, c->args.now, &c->result);
-    call_compare(c, c->arena, compared, v->quoted, request);
+    call_compare(c, c->arena, compared, call_failure_text(c), request);
     return request;
 }
 

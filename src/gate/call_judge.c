@@ -28,7 +28,7 @@ struct str call_redact_text(struct call *c, struct str text)
 
 /* Redacts what its own policy and its overlays name, as far as they are enforced; before anything is judged,
  * quoted or kept. */
-static void redact(struct call *c)
+void call_redact(struct call *c)
 {
     const struct policy *policy;
     for (size_t i = 0; (policy = tool_enforced_policy(c->tool, &i));) {
@@ -135,6 +135,23 @@ static void verdict_from_envelope(struct call *c, const struct envelope *e, stru
     v->after_s = transient ? e->after_s : -1;
 }
 
+/* A failure's structured content, unless its words have it, and its pictures and links. */
+static void keep_beside(struct call *c, const struct result *result)
+{
+    struct verdict *v = &c->verdict;
+    const struct json *content = result->content, *data = result->structured;
+    v->keeps_blocks = result->is_call_result;
+    for (uint32_t i = 0; data && json_is(content, JSON_ARRAY) && i < content->len; i++) {
+        struct str text = json_str(json_get_text(&content->items[i], "text"));
+        const struct json *same = result_json_of_text(c->arena, text);
+        bool wraps = data->type == JSON_OBJECT && data->len == 1 && text.len &&
+                     str_eq(json_str(&data->members[0].value), text);
+        if (wraps || (same && json_equal(same, data)))
+            data = NULL;
+    }
+    v->data = result->error_text.len ? data : NULL;
+}
+
 /* An error that the tool reports is an error in every mode. Its kind (transient, a question, …) is read from
  * the result's text, or from `message` if there is no result. */
 static void judge_stated_error(struct call *c, const struct result *result, struct str message)
@@ -143,6 +160,8 @@ static void judge_stated_error(struct call *c, const struct result *result, stru
     if (reads_envelopes(c->tool) && c->tool->mode == POLICY_ENFORCE)
         envelope = result ? envelope_of_error(c->arena, result) : envelope_of_message(message);
     verdict_from_envelope(c, &envelope, message);
+    if (result)
+        keep_beside(c, result);
 }
 
 /* ---- the output schema ---- */
@@ -307,6 +326,7 @@ static void judge_result(struct call *c, const struct result *given)
             v->next_args = next;
     } else if (!judge_by_policy(c, policy)) {
         verdict_from_envelope(c, &envelope, result_text(c->arena, &c->result));
+        keep_beside(c, &c->result);
         /* Clients and models of a tool that speaks MCP get what it sent, and its own isError: a failure that
          * is only recognised must not hide data. A client rejects such a result only for its output schema.
          */
@@ -366,7 +386,7 @@ enum step call_judge(struct call *c)
     }
     const struct result given = c->result; /* redacted fields may break the output schema */
     if (c->tool->redacts)
-        redact(c);
+        call_redact(c);
     if (!verdict_is_decided(v) && c->result.is_error)
         judge_stated_error(c, &c->result, result_text(c->arena, &c->result));
     if (!verdict_is_decided(v) && (c->tool->mode != POLICY_OFF || c->tool->overlay_count))

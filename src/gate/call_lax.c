@@ -188,8 +188,9 @@ uint64_t call_lax_refused(struct call *c)
     if (!c->lax && !c->admitted)
         find_problems(c);
     size_t count = c->lax && c->lax->problem_count < 64 ? c->lax->problem_count : 0;
+    struct str said = call_failure_text(c);
     for (size_t i = 0; i < count; i++)
-        refused |= (uint64_t)str_contains_word(v->quoted, last_name(c->lax->problems[i].path)) << i;
+        refused |= (uint64_t)str_contains_word(said, last_name(c->lax->problems[i].path)) << i;
     /* By its own code the server refuses the arguments, and does not say which. */
     return refused || !str_is(v->code, "invalid_params") ? refused : ((uint64_t)1 << count) - 1;
 }

@@ -321,6 +321,13 @@ struct hash128 call_result_hash(struct call *c, const struct json *value)
     return c->result_hash;
 }
 
+struct str call_failure_text(const struct call *c)
+{
+    const struct verdict *v = &c->verdict;
+    return v->data ? ARENA_JOIN(c->arena, v->quoted, STR_LIT(" "), json_to_str(c->arena, v->data))
+                   : v->quoted;
+}
+
 /* Times and the like make no result a new one; numbers are data of a read alone. What a write returns is not
  * compared in runs, nor is what a poll does. */
 void call_compare(struct call *c, struct arena *arena, const struct json *value, struct str text,
@@ -384,16 +391,18 @@ void call_reply_content(struct arena *arena, struct json_out *out, const struct 
     const struct call_outcome *outcome = call_outcome(call);
     const struct json *content = outcome->content;
     bool is_error = verdict_replaces_result(outcome->verdict);
-    uint32_t count = !is_error && json_is(content, JSON_ARRAY) ? content->len : 0;
+    bool shows = !is_error || outcome->verdict->keeps_blocks;
+    uint32_t count = shows && json_is(content, JSON_ARRAY) ? content->len : 0;
     json_field_open(out, "content", '[');
-    for (uint32_t i = 0; i < count; i++)
-        json_put(out, mcp_version_content(arena, protocol, &content->items[i]));
+    if (is_error)
+        call_reply_text_block(out, outcome->feedback.len ? outcome->feedback : outcome->verdict->detail);
+    for (uint32_t i = 0; i < count; i++) /* the feedback has an error's text */
+        if (!is_error || !str_is(json_str(json_get_text(&content->items[i], "type")), "text"))
+            json_put(out, mcp_version_content(arena, protocol, &content->items[i]));
     if (unsent && !count)
         call_reply_text_block(out, json_to_str(arena, unsent));
     if (!is_error)
         call_reply_text_block(out, outcome->advice);
-    else
-        call_reply_text_block(out, outcome->feedback.len ? outcome->feedback : outcome->verdict->detail);
     json_close(out, ']');
 }
 

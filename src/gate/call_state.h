@@ -134,6 +134,7 @@ void call_resume(void *owner);
 
 /* An error message without what the tool's policies redact; itself if they redact nothing in it. */
 struct str call_redact_text(struct call *call, struct str text);
+void call_redact(struct call *call); /* the result likewise */
 
 /* ---- call_state.c ---- */
 
@@ -165,6 +166,8 @@ struct hash128 call_fingerprint(const void *call);
 struct hash128 call_arguments_hash(struct call *call);
 /* The json_fingerprint of the result, or of what the ledger compares of it. */
 struct hash128 call_result_hash(struct call *call, const struct json *value);
+/* What a failed tool said, with its data. */
+struct str call_failure_text(const struct call *call);
 /* Sets what the ledger compares: of `value`, else (NULL) of the text. `c` NULL: a call of the past. */
 void call_compare(struct call *c, struct arena *arena, const struct json *value, struct str text,
                   struct ledger_call *settle);

@@ -103,6 +103,18 @@ static void put_quoted(struct feedback *f, struct str text, size_t max)
         put(f, "… (%zu bytes more)", text.len - cut.len);
 }
 
+/* A failure is as long as a result may be: only a policy that shortens results shortens it. */
+static size_t words_max(const struct feedback *f)
+{
+    const struct tool *tool = f->tool;
+    bool shortens = tool && tool->compact.on && tool->mode == POLICY_ENFORCE;
+    if (f->verdict->class == CLASS_SEMANTIC_GARBAGE)
+        return FEEDBACK_DATA_MAX_BYTES;
+    return !shortens                 ? SIZE_MAX
+           : tool->compact.max_bytes ? tool->compact.max_bytes
+                                     : tool->compact.max_tokens;
+}
+
 static void put_next(struct feedback *f, const char *by_default)
 {
     struct str hint = f->verdict->hint.len ? f->verdict->hint : str_of(by_default);
@@ -147,6 +159,7 @@ static void put_failure(struct feedback *f)
     }
     put(f, "\n");
     const struct problems *problems = &v->problems;
+    size_t max = words_max(f);
     bool told =
         problems->count == 1 && v->detail.len &&
         memmem(v->detail.at, v->detail.len, problems->list[0].message.at, problems->list[0].message.len);
@@ -163,14 +176,20 @@ static void put_failure(struct feedback *f)
             is_data               ? "The data: "
             : v->quoted_is_policy ? "The tool's policy says: "
                                   : "The tool said: ");
-        if (trimmed.len && trimmed.len <= FEEDBACK_DATA_MAX_BYTES && strchr("{[", trimmed.at[0]) &&
+        if (trimmed.len && trimmed.len <= max && strchr("{[", trimmed.at[0]) &&
             json_parse(f->arena, trimmed, NULL, &value, &error) == OK)
             put_json(f, &value);
         else
-            put_quoted(f, v->quoted,
-                       is_data                       ? FEEDBACK_DATA_MAX_BYTES
-                       : v->class == CLASS_TRANSIENT ? FEEDBACK_TRANSIENT_MAX_BYTES
-                                                     : FEEDBACK_QUOTE_MAX_BYTES);
+            put_quoted(f, v->quoted, max);
+        put(f, "\n");
+    }
+    if (v->data && !v->as_sent) {
+        struct str data = json_to_str(f->arena, v->data);
+        put(f, "Its data: ");
+        if (data.len <= max)
+            put_json(f, v->data);
+        else
+            put_quoted(f, data, max);
         put(f, "\n");
     }
     if (v->class == CLASS_TOOL_ERROR && v->failed_alike >= LEDGER_FAILED_ALIKE_NOTED)

@@ -8,15 +8,14 @@
 #include "catalog/tool.h"
 #include "gate/verdict.h"
 
-#define FEEDBACK_QUOTE_MAX_BYTES     8192u  /* of a tool's own message */
-#define FEEDBACK_TRANSIENT_MAX_BYTES 1024u  /* of the message of a transient failure */
-#define FEEDBACK_DETAIL_MAX_BYTES    400u   /* of the verdict's detail */
-#define FEEDBACK_DATA_MAX_BYTES      16384u /* of an unusable result, and of a message that is JSON */
-#define FEEDBACK_PARAMETERS_MAX      24u    /* shown with their shape */
-#define FEEDBACK_NAMES_MAX           40u    /* of other parameters */
-#define FEEDBACK_SHAPE_MAX_BYTES     80u    /* of a parameter whose shape a problem shows already */
-#define FEEDBACK_REWRITES_MAX        8u     /* changed arguments that are named one by one */
-#define FEEDBACK_INTENT_MAX_BYTES    240u   /* of a tool: its first sentences */
+#define FEEDBACK_QUOTE_MAX_BYTES  8192u  /* of a tool's question, and of an error of before */
+#define FEEDBACK_DETAIL_MAX_BYTES 400u   /* of the verdict's detail */
+#define FEEDBACK_DATA_MAX_BYTES   16384u /* of an unusable result */
+#define FEEDBACK_PARAMETERS_MAX   24u    /* shown with their shape */
+#define FEEDBACK_NAMES_MAX        40u    /* of other parameters */
+#define FEEDBACK_SHAPE_MAX_BYTES  80u    /* of a parameter whose shape a problem shows already */
+#define FEEDBACK_REWRITES_MAX     8u     /* changed arguments that are named one by one */
+#define FEEDBACK_INTENT_MAX_BYTES 240u   /* of a tool: its first sentences */
 
 struct feedback {
     const struct verdict *verdict;

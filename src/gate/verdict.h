@@ -109,6 +109,8 @@ struct verdict {
     const struct json *changes;        /* JSON Patch of the arguments' members; NULL or empty: none */
     const struct arguments *arguments; /* how they were read as a whole; NULL: they were not */
     struct str quoted;                 /* the tool's own words */
+    const struct json *data;           /* what a failed tool sent beside them; NULL: nothing */
+    bool keeps_blocks;                 /* a failed tool's pictures and links go out with the feedback */
     bool quoted_is_policy;             /* `quoted` comes from the policy's result hook instead */
     struct str warning;                /* ours, beside a result that is delivered */
     struct str compact_note;           /* what was left out of the result; empty: nothing */

@@ -379,21 +379,17 @@ static enum request_status reply_answer(struct request *r)
     struct upstream_answer *answer = &passed->answer;
     unsigned masks = guard_of(r->client->server).enforced & PATTERN_SETS_MASKING;
     if (masks) { /* in an error, a server's words are masked as in its results */
-        struct json rpc_data;
-        struct json_error fault;
         answer->quoted = pattern_sets_mask_text(r->arena, masks, answer->quoted);
         answer->detail = pattern_sets_mask_text(r->arena, masks, answer->detail);
-        if (answer->rpc_data.len)
-            answer->rpc_data = json_parse(r->arena, answer->rpc_data, NULL, &rpc_data, &fault) == OK
-                                   ? json_to_str(r->arena, pattern_sets_mask(r->arena, masks, &rpc_data))
-                                   : STR_NONE;
+        answer->rpc_error = pattern_sets_mask(r->arena, masks, answer->rpc_error);
     }
     if (answer->outcome == UPSTREAM_RESULT)
         return reply_result(r, answer->result);
     if (answer->rpc_code == MCP_RESOURCE_NOT_FOUND && r->modern)
         return reply_not_found(r, answer->quoted);
     if (answer->rpc_code)
-        return reply_upstream_error(r, answer->rpc_code, answer->quoted, answer->rpc_data);
+        return reply_upstream_error(r, answer->rpc_code, answer->quoted,
+                                    json_get_text(answer->rpc_error, "data"));
     struct buf data = buf_in(r->arena);
     struct json_out out = json_out(&data);
     json_put_object(&out, FIELD_TEXT("name", "unavailable"), FIELD_OPTIONAL("code", answer->code),

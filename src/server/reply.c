@@ -8,7 +8,8 @@
 #include <math.h>
 #include <stdarg.h>
 
-#define PROGRESS_TEXT_MAX_BYTES 4096u
+#define PROGRESS_TEXT_MAX_BYTES  4096u
+#define UPSTREAM_ERROR_MAX_BYTES 1048576u /* of its message, and of its data */
 
 static const struct jsonrpc_error_info {
     int code;
@@ -73,9 +74,12 @@ enum request_status reply_error_data(struct request *request, enum rpc_error err
 }
 
 enum request_status reply_upstream_error(struct request *request, int64_t code, struct str message,
-                                         struct str data)
+                                         const struct json *data)
 {
-    write_error(conn_out(request->client->conn), request->id, code, message, data);
+    struct str written = data ? json_to_str(request->arena, data) : STR_NONE;
+    write_error(conn_out(request->client->conn), request->id, code,
+                str_cut(message, UPSTREAM_ERROR_MAX_BYTES),
+                written.len <= UPSTREAM_ERROR_MAX_BYTES ? written : STR_NONE);
     return REQUEST_DONE;
 }
 

@@ -88,9 +88,10 @@ enum request_status reply_error_data(struct request *request, enum rpc_error err
 enum err reply_refuse(struct request *request, enum rpc_error error, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* An upstream's own error, for a request that was passed on to it. */
+/* An upstream's own error, for a request that was passed on to it; `data` may be NULL. What would not fit one
+ * line is cut, or left out. */
 enum request_status reply_upstream_error(struct request *request, int64_t code, struct str message,
-                                         struct str data);
+                                         const struct json *data);
 
 /* {"jsonrpc":"2.0","id":…,"result":{ and, for a modern request, "resultType". */
 struct json_out *reply_open(struct request *request);

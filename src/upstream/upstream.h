@@ -151,15 +151,15 @@ enum upstream_outcome {
 struct upstream_answer {
     enum upstream_outcome outcome;
     const struct json *result;
-    struct str code;     /* "timeout", "crashed", "http_503", "exit_3", "unreachable", …; may be empty */
-    struct str detail;   /* our sentence, for the model */
-    struct str quoted;   /* the upstream's words: data, to be quoted and cut */
-    int64_t rpc_code;    /* of a JSON-RPC error; 0: none */
-    struct str rpc_data; /* its data, JSON; empty: none, or too long */
-    int64_t after_s;     /* when to retry; -1: unknown */
-    bool reached;        /* the tool may have begun to run; false: it certainly has not */
-    struct str question; /* for a model to pass on */
-    const struct json *input; /* {inputRequests, requestState?}; NULL: the client cannot ask its user */
+    struct str code;   /* "timeout", "crashed", "http_503", "exit_3", "unreachable", …; may be empty */
+    struct str detail; /* our sentence, for the model */
+    struct str quoted; /* the upstream's words: data, to be quoted */
+    int64_t rpc_code;  /* of a JSON-RPC error; 0: none */
+    const struct json *rpc_error; /* the error itself, without configured secrets; NULL: none */
+    int64_t after_s;              /* when to retry; -1: unknown */
+    bool reached;                 /* the tool may have begun to run; false: it certainly has not */
+    struct str question;          /* for a model to pass on */
+    const struct json *input;     /* {inputRequests, requestState?}; NULL: the client cannot ask its user */
 };
 
 enum upstream_call_state { UPSTREAM_DONE, UPSTREAM_PENDING };

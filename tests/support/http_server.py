@@ -165,7 +165,7 @@ def send_answer(client, request, answer):
 # ---- an MCP server --------------------------------------------------------------------------------------------------
 # {"mcp": {"era": "legacy" | "modern", "answers": "json" | "sse", "session": true, "token": "Bearer …",
 #          "listens": [pieces of the GET stream], "tools": […], "tools_file": a JSON file, "forget_after": n calls, "lost": answer,
-#          "calls": {text: answer}}}: the answer to a call with this text; "ID" is replaced by its id, and within
+#          "calls": {text: answer}}}: a tool's _meta may have its `answer` or `error`; the answer to a call with this text; "ID" is replaced by its id, and within
 # pieces TOKEN by its progress token and ANSWER by the normal answer.
 
 LEGACY, MODERN = "2025-11-25", "2026-07-28"
@@ -215,6 +215,9 @@ def result_of(message, options, request):
     if method == "tools/list":
         return {"tools": tools_of(options), "ttlMs": 0, "cacheScope": "private"}
     text = params.get("arguments", {}).get("text", "")
+    for tool in tools_of(options):
+        if tool["name"] == params.get("name") and "answer" in tool.get("_meta", {}):
+            return tool["_meta"]["answer"]
     if text == "what did I send?":
         text = json.dumps(request.headers)
     return {"content": [{"type": "text", "text": "said " + text}]}
@@ -265,6 +268,9 @@ def mcp(request, options):
     if "id" not in message or "method" not in message:
         return {"status": 202}
     answer = {"jsonrpc": "2.0", "id": message["id"], "result": result_of(message, options, request)}
+    for tool in tools_of(options):
+        if message["method"] == "tools/call" and tool["name"] == message["params"]["name"] and "error" in tool.get("_meta", {}):
+            return {"body": {"jsonrpc": "2.0", "id": message["id"], "error": tool["_meta"]["error"]}}
     if modern:
         answer["result"]["resultType"] = "complete"
     headers = {}

@@ -1,8 +1,8 @@
 """An MCP server over stdio whose tools are in a file, which is read for each tools/list.
 
 OFFER: the file, a JSON array of definitions. GATE: if set, nothing is answered until that file exists. A call returns
-the `answer` in its definition's _meta, or else its tool's name and arguments; `tell…` sends list_changed, `leave` ends
-the process.
+the `answer` in its definition's _meta, fails with the `error` there, or else its tool's name and arguments; `tell…` sends
+list_changed, `leave` ends the process.
 """
 import json
 import os
@@ -32,15 +32,17 @@ def call(name, arguments):
     with open(os.environ["OFFER"], encoding="utf-8") as file:
         for tool in json.load(file):
             if tool["name"] == name and "answer" in tool.get("_meta", {}):
-                return tool["_meta"]["answer"]
-    return {"content": [{"type": "text", "text": "%s %s" % (name, json.dumps(arguments, sort_keys=True))}]}
+                return {"result": tool["_meta"]["answer"]}
+            if tool["name"] == name and "error" in tool.get("_meta", {}):
+                return {"error": tool["_meta"]["error"]}
+    return {"result": {"content": [{"type": "text", "text": "%s %s" % (name, json.dumps(arguments, sort_keys=True))}]}}
 
 
-def result_of(method, params):
+def answer_of(method, params):
     if method == "initialize":
-        return {"protocolVersion": "2025-06-18", "capabilities": {"tools": {"listChanged": True}},
-                "serverInfo": {"name": "offering", "version": "1"}}
-    return call(params["name"], params.get("arguments", {})) if method == "tools/call" else {}
+        return {"result": {"protocolVersion": "2025-06-18", "capabilities": {"tools": {"listChanged": True}},
+                           "serverInfo": {"name": "offering", "version": "1"}}}
+    return call(params["name"], params.get("arguments", {})) if method == "tools/call" else {"result": {}}
 
 
 while os.environ.get("GATE") and not os.path.exists(os.environ["GATE"]):
@@ -53,4 +55,4 @@ for line in sys.stdin:
         elif request["method"] == "tools/list":
             offer(request)
         else:
-            write({"id": request["id"], "result": result_of(request["method"], request.get("params", {}))})
+            write({"id": request["id"], **answer_of(request["method"], request.get("params", {}))})

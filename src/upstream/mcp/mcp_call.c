@@ -378,6 +378,7 @@ static void take_error(struct pending_request *pending, struct str text)
     if (elicitation_from_error(pending, &error))
         return;
     json_int(json_get_text(&error, "code"), &code);
+    const struct json *shown = mcp_client_redact_json(client, call->arena, json_keep(call->arena, error));
     struct str message = json_str(error.type == JSON_STRING ? &error : json_get_text(&error, "message"));
     while (known[i].code && known[i].code != code)
         i++;
@@ -392,14 +393,10 @@ static void take_error(struct pending_request *pending, struct str text)
         (code == -32601 && !str_is(json_str(json_get_text(execution, "taskSupport")), "required")))
         i++;
     call->answer->rpc_code = code;
-    if (call->request->method) { /* whose errors are the client's to read, without configured secrets */
-        const struct json *data = json_get_text(&error, "data");
-        struct str written = data ? json_to_str(call->arena, data) : STR_NONE;
+    if (call->request->method) /* whose errors are the client's to read */
         i = sizeof(known) / sizeof(*known) - 1;
-        if (written.len <= MCP_QUOTE_MAX_BYTES)
-            call->answer->rpc_data = mcp_client_redact(client, call->arena, written);
-    }
-    call->answer->quoted = str_cut(mcp_client_redact(client, call->arena, message), MCP_QUOTE_MAX_BYTES);
+    call->answer->rpc_error = shown;
+    call->answer->quoted = json_str(shown->type == JSON_STRING ? shown : json_get_text(shown, "message"));
     end_call(pending, UPSTREAM_REFUSED, known[i].name, "%s (JSON-RPC error %lld)", known[i].sentence,
              (long long)code);
 }
