@@ -275,3 +275,41 @@ void printable_strip_invisible(struct buf *out, struct str text)
     }
     buf_add(out, from, (size_t)(w.end - from));
 }
+
+/* ---- Letters without their marks: by Unicode's decomposition, U+00C0 to U+024F and U+1E00 to U+1EFF, and
+ * the few of them that it leaves whole; '.': none. A library would have more letters, and another name for
+ * them in its next version. ---- */
+
+static const char marked[] =
+    "AAAAAAACEEEEIIII.NOOOOO.OUUUUY.saaaaaaaceeeeiiii.nooooo.ouuuuy.yAaAaAaCcCcCcCcDd"
+    "DdEeEeEeEeEeGgGgGgGgHh..IiIiIiIiIi..JjKk.LlLlLl..LlNnNnNn...OoOoOoOoRrRrRrSsSsSs"
+    "SsTtTt..UuUuUuUuUuUuWwYyYZzZzZzs................................Oo.............U"
+    "u............................AaIiOoUuUuUuUuUu.AaAa....GgKkOoOo..j...Gg..NnAa...."
+    "AaAaEeEeIiIiOoOoRrRrUuUuSsTt..Hh......AaEeOoOoOoOoYy............................";
+static const char marked_more[] =
+    "AaBbBbBbCcDdDdDdDdDdEeEeEeEeEeFfGgHhHhHhHhHhIiIiKkKkKkLlLlLlLlMmMmMmNnNnNnNnOoOo"
+    "OoOoPpPpRrRrRrRrSsSsSsSsSsTtTtTtTtUuUuUuUuUuVvVvWwWwWwWwWwXxXxYyZzZzZzhtwy.s...."
+    "AaAaAaAaAaAaAaAaAaAaAaAaEeEeEeEeEeEeEeEeIiIiOoOoOoOoOoOoOoOoOoOoOoOoUuUuUuUuUuUu"
+    "UuYyYyYyYy......";
+
+static char unmarked(uint32_t c)
+{
+    if (c < ASCII_END)
+        return (char)c;
+    if (c >= 0xc0 && c - 0xc0 < sizeof(marked) - 1)
+        return marked[c - 0xc0];
+    return c >= 0x1e00 && c - 0x1e00 < sizeof(marked_more) - 1 ? marked_more[c - 0x1e00] : '.';
+}
+
+void printable_write_name(struct buf *out, struct str text)
+{
+    for (struct walk w = walk_of(text); walk_read(&w); walk_next(&w)) {
+        char letter = unmarked(w.length ? w.c : 0);
+        bool is_mark = w.c >= 0x300 && w.c <= 0x36f; /* behind its letter */
+        bool plain = str_is_name((struct str){&letter, 1}) || (letter == '.' && w.c == '.');
+        if (!is_mark && (plain || (out->len && out->at[out->len - 1] != '_')))
+            buf_byte(out, plain ? letter : '_');
+    }
+    while (out->len && out->at[out->len - 1] == '_')
+        out->len--;
+}

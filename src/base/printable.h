@@ -37,6 +37,10 @@ size_t printable_count_hidden(struct str text);
 /* Writes the text without them. */
 void printable_strip(struct buf *out, struct str text);
 
+/* Writes what of a text can stand in a tool's name: letters without their marks, digits, '-', '.' and '_',
+ * which also stands for each run of other characters between. May write nothing. */
+void printable_write_name(struct buf *out, struct str text);
+
 /* What is invisible in a text of data, such as a tool's result: zero-width, bidirectional and tag characters.
  * Unlike above, controls, soft hyphens, marks of direction and line separators are not, nor are the tags of a
  * flag, as all of them have a use in data. Returns "zero_width", "bidirectional" or "tags" for the first;

@@ -100,6 +100,8 @@ static void set_definition(struct arena *arena, struct tool *tool, const struct 
     const struct json *d = source->definition;
     tool->name = first_of(source->name, first_of(json_str(json_get_text(d, "name")), p->name));
     tool->title = first_of(p->title, json_str(json_get_text(d, "title")));
+    if (!tool->title.len && !tool_name_fits(source->target.tool)) /* by which people know it */
+        tool->title = source->target.tool;
     tool->description = first_of(p->description, json_str(json_get_text(d, "description")));
     tool->input = first_object(p->schema, json_get_text(d, "inputSchema"));
     tool->output = first_object(p->output_schema, json_get_text(d, "outputSchema"));

@@ -724,7 +724,8 @@ static void finish(struct call *c)
     struct call_outcome *outcome = &c->outcome;
     const struct result *shown = c->compacted.done ? &c->compacted.result : &c->result;
     /* The model's provider accepts no other name of it: there is no better one to tell. */
-    bool is_plain_name = c->tool && str_eq(outcome->alias, c->tool->plain_name);
+    bool is_plain_name = c->tool && (str_eq(outcome->alias, c->tool->plain_name) ||
+                                     str_eq(outcome->alias, c->tool->target.tool));
     struct feedback feedback = {.verdict = &c->verdict,
                                 .tool = c->tool,
                                 .name = c->request.tool,
