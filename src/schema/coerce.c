@@ -21,7 +21,6 @@
 #define STEPS_OF_CONTAINER 60u
 #define STEPS_OF_SCALAR    20u
 #define SPLIT_MAX_PARTS    256u /* a text of more is not split */
-#define TIME_MAX_BYTES     40u  /* a longer text is no date and no time */
 
 struct coercer {
     struct pass pass;
@@ -372,13 +371,12 @@ static const struct json *read_boolean(struct coercer *c, const struct node *nod
     return NULL;
 }
 
-/* A date or time with a space for the T, without seconds, or with an offset without its colon. */
-static const struct json *read_time(struct coercer *c, const struct node *node, struct str text)
+/* A date or time with a space for the T, without seconds, or with an offset without its colon; a URI with
+ * characters that a browser encodes. */
+static const struct json *read_format(struct coercer *c, const struct node *node, struct str text)
 {
     struct in_place_nodes all;
     const struct json *read = NULL;
-    if (text.len > TIME_MAX_BYTES)
-        return NULL;
     in_place_collect(&all, node, NULL, NULL);
     for (uint32_t i = 0; i < all.count && !read; i++)
         for (uint16_t k = 0; k < all.nodes[i]->op_count && !read; k++) {
@@ -411,7 +409,7 @@ static const struct json *coerce_string(struct coercer *c, const struct node *no
     if (node->types & STRING) {
         read = c->options->enums ? read_choice(c, node, text, true) : NULL;
         if (!read && c->options->strings)
-            read = read_time(c, node, text);
+            read = read_format(c, node, text);
         return read ? read : v;
     }
     read = read_container(c, node, text);

@@ -508,7 +508,9 @@ struct str uri_decode(struct arena *arena, struct str s)
     return buf_view(&out);
 }
 
-/* ---- dates and times that are spelled otherwise ---- */
+/* ---- dates, times and URIs that are spelled otherwise ---- */
+
+#define TIME_MAX_BYTES 40u /* a longer text is no date and no time */
 
 /* "9:00", "09:00:00.5" at the beginning of the text, with two digits of the hour and with seconds. Returns
  * the bytes read. */
@@ -546,12 +548,60 @@ static bool respell_zone(struct buf *out, struct str s)
     return !s.len || read_zone((struct str){out->at + from, out->len - from}, &minutes);
 }
 
+/* As a browser does: other characters as %XX, a host beyond ASCII as IDNA. Of prose it makes no address: only
+ * of what has "//" behind its scheme, or as a reference begins like a path, and is one address. Where
+ * browsers disagree, or something was to be filled in ("{id}"), the text stays as it is. */
+static struct str respell_uri(struct arena *arena, bool (*check)(struct str s), struct str text)
+{
+    struct components c = split(text);
+    struct buf out = buf_in(arena);
+    const char *space = memchr(text.at, ' ', text.len);
+    bool begins = c.authority.len || (check == is_uri_reference && strchr("/.?#", *text.at));
+    if (!begins || (space && str_contains_nocase(str_from(text, (size_t)(space - text.at)), STR_LIT("://"))))
+        return STR_NONE;
+    const char *at = c.authority.len ? memrchr(c.authority.at, '@', c.authority.len) : NULL;
+    struct str host =
+        at ? str_from(c.authority, (size_t)(at - c.authority.at) + 1) : str_from(c.authority, 2);
+    host.len = span_until(host, COLON);
+    const char *copy = arena_dup(arena, host).at;
+    char *ascii = NULL;
+    bool plain = true;
+    for (size_t i = 0; i < host.len; i++)
+        plain &= (unsigned char)host.at[i] < 0x80;
+    if (!plain && (idn2_to_ascii_8z(copy, &ascii, IDN2_NONTRANSITIONAL) != IDN2_OK ||
+                   strlen(copy) != host.len || !is_hostname(str_of(ascii)))) {
+        idn2_free(ascii);
+        return STR_NONE;
+    }
+    buf_str(&out, c.scheme);
+    buf_str(&out, plain ? c.authority : (struct str){c.authority.at, (size_t)(host.at - c.authority.at)});
+    if (!plain) {
+        buf_text(&out, ascii);
+        buf_str(&out, str_from(c.authority, (size_t)(host.at - c.authority.at) + host.len));
+    }
+    idn2_free(ascii);
+    for (size_t i = c.scheme.len + c.authority.len; i < text.len; i++) {
+        unsigned char byte = (unsigned char)text.at[i];
+        bool in_fragment = c.fragment.len && text.at + i > c.fragment.at;
+        bool coded = byte == '%' && consists_of(str_cut(str_from(text, i), 3), 0);
+        bool stays = coded || (classes[byte] && !(byte == '#' && in_fragment)) || byte < ' ' || byte == 127;
+        if (stays || strchr("{}\\", byte))
+            buf_byte(&out, (char)byte);
+        else
+            buf_printf(&out, "%%%02X", byte);
+    }
+    return check(buf_view(&out)) ? buf_view(&out) : STR_NONE;
+}
+
 struct str format_respell(struct arena *arena, const struct format *format, struct str text)
 {
     struct buf out = buf_in(arena);
     struct str rest = str_trim(text);
     bool is_time_alone = format->check == is_time;
-    if (format->check != is_date_time && format->check != is_date && !is_time_alone)
+    if (rest.len && (format->check == is_uri || format->check == is_uri_reference))
+        return respell_uri(arena, format->check, rest);
+    if (rest.len > TIME_MAX_BYTES ||
+        (format->check != is_date_time && format->check != is_date && !is_time_alone))
         return STR_NONE;
     if (!is_time_alone) {
         if (rest.len < 12 || !memchr("Tt ", rest.at[10], 3) || !is_date((struct str){rest.at, 10}))

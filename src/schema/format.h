@@ -26,9 +26,10 @@ struct format {
 /* NULL: unknown, or an annotation only. */
 const struct format *format_find(struct str name);
 
-/* A date, time or date-time as the format wants it, if that is what the text says in one reading: "2026-05-03
- * 9:00 +0200" as "2026-05-03T09:00:00+02:00", and for a date "2026-05-03 00:00:00" as "2026-05-03". No zone
- * is made up. Empty: none. */
+/* A date, time, date-time or URI as the format wants it, if that is what the text says in one reading:
+ * "2026-05-03 9:00 +0200" as "2026-05-03T09:00:00+02:00", for a date "2026-05-03 00:00:00" as "2026-05-03",
+ * and "https://a.de/Käse und Brot" as "https://a.de/K%C3%A4se%20und%20Brot". No zone and no scheme is made
+ * up. Empty: none. */
 struct str format_respell(struct arena *arena, const struct format *format, struct str text);
 
 /* A date-time that only lacks its zone; and its seconds since 1970 by the clocks of wherever it is. */

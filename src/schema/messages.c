@@ -534,7 +534,7 @@ void message_op(struct explain_ctx *e, const struct op *op, const struct json *v
                   {"exclusiveMaximum", "must be less than"}};
     const struct choices *choices = &op->choices;
     bool local = false;
-    struct str got = message_quote(e->arena, v);
+    struct str got = message_quote(e->arena, v), lacks = STR_NONE;
     size_t first = 0, second = 0, bound;
     struct problem problem;
     switch ((enum op_code)op->code) {
@@ -557,12 +557,16 @@ void message_op(struct explain_ctx *e, const struct op *op, const struct json *v
         break;
     case OP_FORMAT:
         local = op->format->check_local && op->format->check_local(json_str(v));
+        if (local)
+            lacks = no_zone;
+        else if (strcmp(op->format->name, "uri") == 0 &&
+                 format_find(STR_LIT("uri-reference"))->check(json_str(v)))
+            lacks = STR_LIT(", which has no scheme");
         problem = (struct problem){
             .code = "format",
             .message = ARENA_JOIN(e->arena, STR_LIT("expected "), str_of(op->format->title),
                                   STR_LIT(" (e.g. '"), str_of(op->format->example), STR_LIT("')"),
-                                  str_of(got_words(is_nothing(v) && is_optional(e, location))), got,
-                                  local ? no_zone : STR_NONE),
+                                  str_of(got_words(is_nothing(v) && is_optional(e, location))), got, lacks),
             .expected = ARENA_JOIN(e->arena, STR_LIT("{\"type\":\"string\",\"format\":"),
                                    json_text(e->arena, op->value), STR_LIT("}")),
             .got = got};

@@ -18,6 +18,8 @@ static void each_kind_of_problem_has_its_line(void **state)
         {OBJECT("`name`:{`anyOf`:[{`type`:`string`},{`type`:`integer`},{`type`:`null`}]}"), "{`name`:true}"},
         {OBJECT("`due_date`:{`type`:`string`,`format`:`date-time`}"), "{`due_date`:`tomorrow`}"},
         {OBJECT("`day`:{`format`:`date`}"), "{`day`:`2026-02-30`}"},
+        {OBJECT("`page`:{`format`:`uri`}"), "{`page`:`example.com/a`}"},
+        {OBJECT("`page`:{`format`:`uri`}"), "{`page`:`the second one`}"},
         {OBJECT("`tags`:{`type`:`array`}"), "{`tags`:`a`}"},
         {OBJECT("`tags`:{`type`:[`array`,`null`]}"), "{`tags`:1}"},
         {"{`properties`:{`title`:{}},`additionalProperties`:false}", "{`titel`:1}"},
