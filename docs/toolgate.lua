@@ -93,6 +93,10 @@ return {
       -- Its prompts and resources likewise, names and URIs with *; {} means none. The default is all.
       --prompts = { "review_*" },
       --resources = { "file:///srv/docs/*" },
+      -- Whether clients get its instructions.
+      --instructions = true,
+      -- Whether it gets the _meta keys of callers that are neither toolgate's nor MCP's.
+      --forward_meta = true,
       -- "on_collision", or "always": its tools are named files__read_file.
       --prefix = "on_collision",
       -- Timeout of a call, in seconds or as "30s".

@@ -89,8 +89,13 @@ static enum err write_definition(struct arena *arena, const struct str texts[3],
         valid = json_is(json_get_text(&icons->items[i], "src"), JSON_STRING);
     if (valid)
         members[count++] = json_member(STR_LIT("icons"), *icons);
-    if (json_is(meta, JSON_OBJECT))
-        members[count++] = json_member(STR_LIT("_meta"), *meta);
+    if (json_is(meta, JSON_OBJECT)) { /* whose keys of toolgate would pass for its own words */
+        struct json told = *meta;
+        for (uint32_t i = 0; i < meta->len; i++)
+            if (str_starts(meta->members[i].key, "dev.toolgate/"))
+                told = json_without(arena, &told, meta->members[i].key);
+        members[count++] = json_member(STR_LIT("_meta"), told);
+    }
     *out = json_object(arena, members, count);
     return OK;
 }

@@ -438,6 +438,7 @@ static enum step run_upstream(struct call *c)
         .target = &c->tool->target,
         .arguments = c->args.now,
         .trace_context = c->span ? call_span_for_upstream(c) : r->trace_context,
+        .meta = r->meta,
         .can_elicit = r->supports_elicitation,
         .input_responses = r->input_responses,
         .request_state = r->request_state,

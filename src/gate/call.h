@@ -72,8 +72,9 @@ struct call_request {
     const struct str *notices;
     size_t notice_count;
     const struct trace_context *trace_context; /* of the caller, for upstreams; NULL: none */
-    const struct json *context;        /* for the policies: an object; NULL: none. In no fingerprint or log */
-    const struct peer *peer;           /* NULL: no access rules apply */
+    struct str meta;            /* members of the caller's _meta, for upstreams, as JSON; may be empty */
+    const struct json *context; /* for the policies: an object; NULL: none. In no fingerprint or log */
+    const struct peer *peer;    /* NULL: no access rules apply */
     struct client_tools *client_tools; /* NULL: none */
 
     /* Only a report: either `result` or `has_error`. */

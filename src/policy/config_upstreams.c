@@ -256,6 +256,8 @@ static const struct field entry_fields[] = {
     {STRINGS("tools", spec.tools), MCP},
     {"prompts", AT(spec.prompts), READ_KEY(read_globs), MCP},
     {"resources", AT(spec.resources), READ_KEY(read_globs), MCP},
+    {"instructions", FIELD_BOOL, AT(spec.instructions), MCP},
+    {"forward_meta", FIELD_BOOL, AT(spec.forward_meta), MCP},
     {DURATION("timeout", spec.timeout_ms)},
     {DURATION("start_timeout", spec.start_ms), MCP},
     {DURATION("resubscribe", spec.resubscribe_ms), MCP},
@@ -267,7 +269,10 @@ const struct field_table config_upstream_table = KEYS(entry_fields);
 void config_upstream_init(struct config_upstream *entry)
 {
     *entry = (struct config_upstream){
-        .spec = {.timeout_ms = UPSTREAM_TIMEOUT_MS, .start_ms = UPSTREAM_START_MS},
+        .spec = {.timeout_ms = UPSTREAM_TIMEOUT_MS,
+                 .start_ms = UPSTREAM_START_MS,
+                 .forward_meta = true,
+                 .instructions = true},
         .start = START_AT_ONCE,
     };
 }

@@ -37,6 +37,7 @@ static enum err read_call(struct request *r, enum call_mode mode, struct call_re
         .notices = r->notices,
         .notice_count = r->notice_count,
         .trace_context = r->trace_context,
+        .meta = buf_view(&r->meta_for_server),
         .trace_id = parent.len ? trace_parent_trace_id(parent) : STR_NONE,
         .protocol = request_protocol(r),
         .batch = conn_batch(client->conn),
@@ -175,18 +176,11 @@ static enum err read_elicitation(struct request *r, struct call_request *call)
     return err;
 }
 
-/* The tool's own metadata, without the keys that only toolgate may write, and the verdict. */
+/* The tool's own metadata and the verdict. */
 static void put_meta(struct request *r, const struct verdict *verdict, const struct json *metadata)
 {
     struct json_out *out = reply_meta(r);
-    for (uint32_t i = 0; json_is(metadata, JSON_OBJECT) && i < metadata->len; i++) {
-        const struct json_member *member = &metadata->members[i];
-        if (str_is(member->key, GATE_VERDICT_KEY) || str_is(member->key, GATE_FINAL_KEY) ||
-            str_is(member->key, MCP_SERVER_KEY))
-            continue;
-        json_key_str(out, member->key);
-        json_put(out, &member->value);
-    }
+    reply_meta_of_tool(r, metadata);
     json_field_open(out, GATE_VERDICT_KEY, '{');
     verdict_write(out, verdict);
     json_close(out, '}');

@@ -9,6 +9,7 @@
 #include "base/suggest.h"
 #include "base/version.h"
 #include "policy/policy_set.h"
+#include "server/served.h"
 
 /* ---- the table: it is searched from the top, so the most frequent methods come first ---- */
 
@@ -71,7 +72,8 @@ static const char *const legacy_versions[] = {MCP_NEWEST_LEGACY, MCP_2025_06_18,
                                               MCP_2024_11_05};
 
 /* "capabilities":{"tools":{…},"prompts":{…},"experimental" or
- * "extensions":{"dev.toolgate/gate":{"methods":[…]}}}, and "instructions", if any. */
+ * "extensions":{"dev.toolgate/gate":{"methods":[…]}}}, and "instructions", if any: the operator's, then those
+ * of the servers. */
 static void put_capabilities(struct request *r, struct json_out *out)
 {
     bool completions = !mcp_version_before(request_protocol(r), MCP_2025_03_26);
@@ -91,8 +93,10 @@ static void put_capabilities(struct request *r, struct json_out *out)
     json_close(out, '}');
     json_close(out, '}');
     json_close(out, '}');
-    json_field_optional_str(out, "instructions",
-                            policy_set_gateway(r->client->server->gate.generation->policies)->instructions);
+    struct buf instructions = buf_in(r->arena);
+    buf_str(&instructions, policy_set_gateway(r->client->server->gate.generation->policies)->instructions);
+    served_write_instructions(r, &instructions);
+    json_field_optional_str(out, "instructions", buf_view(&instructions));
 }
 
 /* {"elicitation":{}} means forms; a client that lists modes must list that one. */

@@ -351,12 +351,7 @@ static enum request_status reply_result(struct request *r, const struct json *re
     if (r->modern || meta || warning.len) {
         reply_meta(r);
         json_field_optional_str(out, GATE_WARNING_KEY, warning);
-        for (uint32_t i = 0; json_is(meta, JSON_OBJECT) && i < meta->len; i++)
-            if (!str_starts(meta->members[i].key, GATE_KEY_PREFIX) &&
-                !str_is(meta->members[i].key, MCP_SERVER_KEY)) {
-                json_key_str(out, meta->members[i].key);
-                json_put(out, &meta->members[i].value);
-            }
+        reply_meta_of_tool(r, meta);
         json_close(out, '}');
     }
     return reply_close(r);
@@ -416,6 +411,7 @@ static enum request_status pass(struct request *r, struct str upstream, struct s
         .user = r->client->peer.uid,
         .caller = hash_seeded(str_of(r->client->name)) ^ (user << 32),
         .trace_context = r->trace_context,
+        .meta = buf_view(&r->meta_for_server),
         .progress = reply_progress_begin(r),
         .listener = r,
     };

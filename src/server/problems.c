@@ -16,6 +16,7 @@ static const char *const codes[] = {
     [PROBLEM_EMPTY_SESSION] = "empty_session",
     [PROBLEM_WRONG_TYPE] = "wrong_type",
     [PROBLEM_TRACE_CONTEXT] = "invalid_trace_context",
+    [PROBLEM_META_TOO_LONG] = "meta_too_long",
     [PROBLEM_CHECKS_UNREPORTED] = "checks_unreported",
     [PROBLEM_REPORT_UNPLACED] = "report_unplaced",
 };
@@ -83,7 +84,8 @@ void unreported_clear(struct client *client)
 
 /* ---- toolgate's own keys of params._meta, as they are spelled; the closest known one is named ---- */
 
-#define KEY_SHOWN_BYTES 64u
+#define KEY_SHOWN_BYTES           64u
+#define META_FOR_SERVER_MAX_BYTES 16384u
 
 /* null is as good as no key: nothing that was meant gets lost. */
 #define LABEL (1u << JSON_STRING | 1u << JSON_NUMBER | 1u << JSON_NULL)
@@ -181,12 +183,42 @@ static struct str last_word(struct str key)
     return key;
 }
 
+/* A key under a prefix of somebody's own ("com.example/tenant") is for the server that answers. Any prefix
+ * with the label mcp or modelcontextprotocol is MCP's, whose keys hold for one connection. */
+static void keep_for_server(struct request *r, const struct json_member *member)
+{
+    static const char *const reserved[] = {"mcp", "modelcontextprotocol"};
+    struct str rest = member->key, label = {rest.at, 0};
+    struct buf *kept = &r->meta_for_server;
+    const char *slash = rest.len ? memchr(rest.at, '/', rest.len) : NULL;
+    size_t len = slash ? (size_t)(slash - rest.at) : 0;
+    for (size_t i = 0; i <= len && len; i++)
+        if (i < len && rest.at[i] != '.')
+            label.len++;
+        else if (STR_IS_ONE_OF(label, reserved))
+            return;
+        else
+            label = (struct str){rest.at + i + 1, 0};
+    if (!len || kept->len > META_FOR_SERVER_MAX_BYTES)
+        return;
+    if (!kept->arena)
+        *kept = buf_in(r->arena);
+    buf_text(kept, kept->len ? "," : "");
+    json_write_string(kept, member->key);
+    buf_byte(kept, ':');
+    json_write(kept, &member->value);
+}
+
 static enum err check_meta_key(struct request *r, const struct json_member *member)
 {
     struct str name = member->key;
     bool ours = str_starts(name, GATE_KEY_PREFIX);
-    if (!ours && (take_trace_key(r, member) || !str_contains_nocase(name, STR_LIT("toolgate"))))
+    if (!ours && take_trace_key(r, member))
         return OK;
+    if (!ours && !str_contains_nocase(name, STR_LIT("toolgate"))) {
+        keep_for_server(r, member);
+        return OK;
+    }
     const struct gate_key *key = ours ? find(str_from(name, sizeof(GATE_KEY_PREFIX) - 1)) : NULL;
     if (!key) {
         struct str names[KEY_COUNT], word = last_word(name);
@@ -220,6 +252,14 @@ enum err gate_keys_check(struct request *r)
     enum err err = OK;
     for (uint32_t i = 0; r->meta && i < r->meta->len && !err; i++)
         err = check_meta_key(r, &r->meta->members[i]);
+    if (r->meta_for_server.len > META_FOR_SERVER_MAX_BYTES) {
+        r->meta_for_server.len = 0;
+        gate_keys_notice(
+            r, PROBLEM_META_TOO_LONG,
+            arena_printf(r->arena,
+                         "params._meta: keys of your own are longer than %u bytes: none is passed on",
+                         META_FOR_SERVER_MAX_BYTES));
+    }
     struct trace_context *context = r->trace_context;
     if (!err && context && context->values[TRACE_STATE].len && !context->values[TRACE_PARENT].len) {
         context->values[TRACE_STATE] = STR_NONE;

@@ -26,6 +26,7 @@ enum problem_kind {
     PROBLEM_MISPLACED_KEY, /* session beside _meta */
     PROBLEM_EMPTY_SESSION,
     PROBLEM_WRONG_TYPE,    /* of a label or flag in _meta */
+    PROBLEM_META_TOO_LONG, /* more _meta for the server than is passed on */
     PROBLEM_TRACE_CONTEXT, /* a traceparent, tracestate or baggage that cannot be passed on */
     PROBLEM_CHECKS_UNREPORTED,
     PROBLEM_REPORT_UNPLACED, /* its callId is missing, wrong, or of a call that is forgotten */

@@ -2,8 +2,11 @@
 #include "server/request.h"
 
 #include "base/arena.h"
+#include "base/log.h"
 #include "base/version.h"
 #include "catalog/mcp_version.h"
+#include "gate/call.h"
+#include "server/problems.h"
 
 #include <math.h>
 #include <stdarg.h>
@@ -140,6 +143,24 @@ struct json_out *reply_meta(struct request *request)
         json_field_raw(out, MCP_SERVER_KEY,
                        STR_LIT("{\"name\":\"toolgate\",\"version\":\"" TOOLGATE_VERSION "\"}"));
     return out;
+}
+
+void reply_meta_of_tool(struct request *request, const struct json *meta)
+{
+    uint64_t held;
+    for (uint32_t i = 0; json_is(meta, JSON_OBJECT) && i < meta->len; i++) {
+        struct str key = meta->members[i].key;
+        bool is_ours = str_starts(key, GATE_KEY_PREFIX) && !str_is(key, CALL_COST_KEY);
+        if (is_ours &&
+            rate_limit_allow(&request->client->server->problems.lines, PROBLEM_LINES_PER_SECOND, &held))
+            log_event(LOG_WARN, "meta_dropped", LOG_STR("method", request->method_name),
+                      LOG_STR("key", str_cut(key, 64)), LOG_TEXT("why", "only toolgate writes such keys"),
+                      LOG_NUM("not_logged", held));
+        if (is_ours || str_starts(key, "io.modelcontextprotocol/"))
+            continue;
+        json_key_str(&request->out, key);
+        json_put(&request->out, &meta->members[i].value);
+    }
 }
 
 bool reply_fits(struct request *request)

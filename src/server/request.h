@@ -32,7 +32,8 @@ struct request {
     struct str *notices; /* what the client sent without effect (problems.h); NULL: nothing */
     size_t notice_count;
     struct trace_context *trace_context; /* what can be passed on of it; NULL: none was sent */
-    struct str fault; /* duplicate keys, lone surrogates: readable, but ambiguous; empty: none */
+    struct buf meta_for_server; /* the members of _meta that are neither toolgate's nor MCP's, as JSON */
+    struct str fault;           /* duplicate keys, lone surrogates: readable, but ambiguous; empty: none */
     size_t pending_bytes;
 
     /* Of a pending request. */
@@ -99,6 +100,9 @@ struct json_out *reply_open_as(struct request *request, const char *result_type)
 
 /* "_meta":{ and, for a modern request, the server's name. Close it with json_close. At most once. */
 struct json_out *reply_meta(struct request *request);
+
+/* The members of a tool's or a server's `_meta`, but for those that only toolgate or this hop may write. */
+void reply_meta_of_tool(struct request *request, const struct json *meta);
 
 /* Ends the reply. False: it was longer than SERVER_LINE_MAX_BYTES, or the client leaves too much unread
  * (`unread` is set). The reply is then taken back; send a smaller one. */

@@ -1,7 +1,7 @@
 /*
  * What the MCP servers behind the gate list besides tools, as one list for clients: prompts/list,
- * resources/list and resources/templates/list. Two passes over the prompts, since a name that two servers use
- * is prefixed for both; one over the rest.
+ * resources/list and resources/templates/list; and their instructions. Two passes over the prompts, since a
+ * name that two servers use is prefixed for both; one over the rest.
  */
 #include "server/served.h"
 
@@ -26,6 +26,9 @@
 #define SERVED_PAGE_MAX       1000u    /* entries of a page */
 #define SERVED_PAGE_MAX_BYTES 1048576u /* a page ends after the entry that reaches this */
 
+#define INSTRUCTIONS_OF_ONE_MAX_BYTES 4096u /* of one server */
+#define INSTRUCTIONS_MAX_BYTES        16384u
+
 static const struct kind {
     enum upstream_list list; /* what upstreams call it */
     const char *noun, *name_member;
@@ -37,6 +40,7 @@ static const struct kind {
     [SERVED_RESOURCES] = {UPSTREAM_RESOURCES, "resource", "uri", "resources/list", "resources", "resources"},
     [SERVED_TEMPLATES] = {UPSTREAM_TEMPLATES, "resource template", "uriTemplate", "resources/templates/list",
                           "resourceTemplates", "templates"},
+    [SERVED_INSTRUCTIONS] = {UPSTREAM_INSTRUCTIONS, "instructions", "name", "", "", "instructions"},
 };
 
 struct list {
@@ -162,8 +166,8 @@ bool served_is_for(const struct config *config, const struct peer *peer, enum se
         return false;
     if (kind == SERVED_TEMPLATES)
         return peer_may_read_some(config, peer);
-    return kind == SERVED_PROMPTS ? peer_may_get(config, peer, item->name)
-                                  : peer_may_read(config, peer, item->name);
+    return kind == SERVED_INSTRUCTIONS || (kind == SERVED_PROMPTS ? peer_may_get(config, peer, item->name)
+                                                                  : peer_may_read(config, peer, item->name));
 }
 
 /* ---- building ------------------------------------------------------------------ */
@@ -224,9 +228,10 @@ static void add_one(struct building *b, const struct upstream_spec *spec, enum s
     struct served *served = b->served;
     struct str name = json_str(json_get_text(definition, kinds[kind].name_member));
     /* The globs of `resources` are for URIs: which a template gives, only a request shows. */
-    bool selected = kind == SERVED_TEMPLATES ? !spec->resources.given || spec->resources.count
-                    : kind == SERVED_PROMPTS ? fits_any(&spec->prompts, name)
-                                             : fits_any(&spec->resources, name);
+    bool selected = kind == SERVED_TEMPLATES      ? !spec->resources.given || spec->resources.count
+                    : kind == SERVED_PROMPTS      ? fits_any(&spec->prompts, name)
+                    : kind == SERVED_INSTRUCTIONS ? spec->instructions
+                                                  : fits_any(&spec->resources, name);
     if (!selected)
         return;
     const char *fault = fault_of(b, spec, kind, name);
@@ -241,6 +246,8 @@ static void add_one(struct building *b, const struct upstream_spec *spec, enum s
     if (kind == SERVED_PROMPTS && (spec->prefix == UPSTREAM_PREFIX_ALWAYS || (use && use->shared)))
         item.name =
             arena_printf(served->arena, STR_FMT IMPORT_SEPARATOR STR_FMT, STR_ARG(spec->name), STR_ARG(name));
+    if (kind == SERVED_INSTRUCTIONS)
+        item.name = spec->name;
     item.renamed = !str_eq(item.name, name);
     item.upstream = arena_dup(served->arena, spec->name);
     if (served_find(served, kind, item.name))
@@ -415,6 +422,35 @@ static size_t put_page(struct request *r, const struct served *served, enum serv
     }
     json_close(out, ']');
     return i < list->count ? i : 0;
+}
+
+void served_write_instructions(struct request *r, struct buf *out)
+{
+    struct server *server = r->client->server;
+    const struct list *list = &served_now(server)->lists[SERVED_INSTRUCTIONS];
+    size_t left = INSTRUCTIONS_MAX_BYTES;
+    for (size_t i = 0; i < list->count; i++) {
+        const struct served_item *item = list->items[i];
+        struct hidden_text hidden;
+        if (!served_is_for(server_config(server), &r->client->peer, SERVED_INSTRUCTIONS, item))
+            continue;
+        const struct json *clean = hidden_text_strip(r->arena, item->definition, &hidden);
+        struct str text = json_str(json_get_text(clean, "text"));
+        struct str rest =
+            str_cut(text, left < INSTRUCTIONS_OF_ONE_MAX_BYTES ? left : INSTRUCTIONS_OF_ONE_MAX_BYTES);
+        bool is_cut = rest.len < text.len;
+        left -= rest.len;
+        buf_printf(out, "%sThe server '" STR_FMT "' says of its own tools, prompts and resources:",
+                   out->len ? "\n\n" : "", STR_ARG(item->upstream));
+        while (rest.len) {
+            const char *end = memchr(rest.at, '\n', rest.len);
+            size_t len = end ? (size_t)(end - rest.at) : rest.len;
+            struct str line = printable_line(r->arena, (struct str){rest.at, len});
+            buf_printf(out, "\n> " STR_FMT, STR_ARG(line));
+            rest = str_from(rest, len + (end != NULL));
+        }
+        buf_text(out, is_cut ? "\n[the rest is too long and left out]" : "");
+    }
 }
 
 /* "3.1000": entry 1000 of the third list. Its pages go on also after a change; the client hears of that

@@ -15,13 +15,15 @@
 #include "upstream/upstream.h"
 
 struct resource_links; /* NULL: none so far */
+struct request;
 struct served;
 struct server;
 
 #define SERVED_URI_MAX_BYTES  8192u
 #define SERVED_NAME_MAX_BYTES 256u
 
-enum served_kind { SERVED_PROMPTS, SERVED_RESOURCES, SERVED_TEMPLATES, SERVED_KINDS };
+/* Instructions: one entry for each server that has some; its name is that of the server. */
+enum served_kind { SERVED_PROMPTS, SERVED_RESOURCES, SERVED_TEMPLATES, SERVED_INSTRUCTIONS, SERVED_KINDS };
 
 struct served_item {
     const struct json *definition; /* as the server sent it */
@@ -48,6 +50,10 @@ bool served_may_read_all(const struct config *config, const struct peer *peer,
 /* Both `allow` and the upstream's own `resources`. A URI with dot segments fits no glob. */
 bool served_may_read(const struct config *config, const struct peer *peer, const struct upstream_spec *spec,
                      struct str uri);
+
+/* Appends what the servers that this client sees want said to every model, each under the server's name and
+ * quoted line by line, so that no server speaks as the gate or as another one. */
+void served_write_instructions(struct request *r, struct buf *out);
 
 /* ---- passing_methods.c ---- */
 

@@ -84,7 +84,8 @@ static bool is_trusted(const char *path)
     return false;
 }
 
-static const char *const members[UPSTREAM_LISTS] = {"tools", "prompts", "resources", "resourceTemplates"};
+static const char *const members[UPSTREAM_LISTS] = {"tools", "prompts", "resources", "resourceTemplates",
+                                                    "instructions"};
 
 struct tool_list *tool_cache_read(const char *state, const struct upstream_spec *spec,
                                   enum upstream_list which, enum tool_cache_owner owner)

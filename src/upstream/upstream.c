@@ -277,6 +277,7 @@ static void take_limits(struct upstream *u, const struct upstream_spec *spec)
     u->spec->in_flight = spec->in_flight;
     u->spec->prefix = spec->prefix;
     u->spec->user_idle_ms = spec->user_idle_ms;
+    u->spec->forward_meta = spec->forward_meta;
 }
 
 void upstreams_apply(struct upstreams *set, const struct upstream_spec *const *specs, size_t count)

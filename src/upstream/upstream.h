@@ -34,7 +34,8 @@ enum upstream_list {
     UPSTREAM_TOOLS,
     UPSTREAM_PROMPTS,
     UPSTREAM_RESOURCES,
-    UPSTREAM_TEMPLATES, /* of resources */
+    UPSTREAM_TEMPLATES,    /* of resources */
+    UPSTREAM_INSTRUCTIONS, /* of the server, for all that use it: {name, text}, or no entry */
     UPSTREAM_LISTS
 };
 
@@ -130,8 +131,9 @@ struct upstream_request {
     uint64_t caller; /* equal for calls of one conversation: a server message that names no call is relayed
                         only if every call it may be about has the same caller */
     const struct trace_context *trace_context; /* passed on with the call; NULL: none */
-    uint32_t max_ms;                           /* upper bound of the call's time; 0: none beside its own */
-    upstream_progress *progress;               /* NULL: not relayed; fires until `done` */
+    struct str meta;             /* members of the caller's _meta for the server, as JSON; may be empty */
+    uint32_t max_ms;             /* upper bound of the call's time; 0: none beside its own */
+    upstream_progress *progress; /* NULL: not relayed; fires until `done` */
     upstream_log *log;
     void *listener;
 };

@@ -64,11 +64,13 @@ struct upstream_spec {
     struct str ca_file;    /* https: trusted instead of the system's authorities; empty: those */
     bool per_user;         /* each user who calls has an instance; %u in ${file:…} is the user's name */
     uint32_t user_idle_ms; /* 0: UPSTREAM_USER_IDLE_MS */
+    bool forward_meta;     /* the _meta of callers, but for what is the gate's or MCP's */
     bool lazy;             /* started at its first call; its tools come from the cache if it has them */
     enum upstream_prefix prefix;
     const struct str *tools; /* globs; none: all */
     size_t tool_count;
     struct name_globs excluded;           /* tools that are not served, whatever else names them */
+    bool instructions;                    /* are passed to clients */
     struct name_globs prompts, resources; /* resources: of their URIs, and of their templates */
     uint32_t timeout_ms, start_ms;        /* of one call; of a start */
     uint32_t resubscribe_ms; /* from a subscription that the server ended to the next; 0: MCP_RELISTEN_MS */

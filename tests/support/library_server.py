@@ -1,6 +1,6 @@
 """An MCP server over stdio with prompts, resources and templates, which are in a file that is read for each list.
 
-LIBRARY: the file, JSON {"prompts", "resources", "templates", "page", "capabilities", "silent"}. Prompts, resources and
+LIBRARY: the file, JSON {"prompts", "resources", "templates", "page", "capabilities", "silent", "instructions"}. Prompts, resources and
 completions are answered with what was asked for; its tool `do` sends what its arguments say, or links to a resource.
 MODERN: it answers server/discover alone. HEARD: a file to which each request is appended.
 """
@@ -29,6 +29,10 @@ def capabilities():
     changes = {"listChanged": not library().get("silent"), "subscribe": True}
     every = {"tools": {}, "prompts": changes, "resources": changes, "completions": {}, "logging": {}}
     return library().get("capabilities", every)
+
+
+def words():
+    return {"instructions": library()["instructions"]} if "instructions" in library() else {}
 
 
 def listed(method, params):
@@ -92,10 +96,10 @@ def answer(request):
             write({"id": request["id"], "error": {"code": -32601, "message": "no such method"}})
         elif method == "initialize":
             write({"id": request["id"], "result": {"protocolVersion": "2025-11-25", "capabilities": capabilities(),
-                                                   "serverInfo": {"name": "library", "version": "1"}}})
+                                                   "serverInfo": {"name": "library", "version": "1"}, **words()}})
         elif method == "server/discover":
             write({"id": request["id"], "result": {"resultType": "complete", "supportedVersions": ["2026-07-28"],
-                                                   "capabilities": capabilities()}})
+                                                   "capabilities": capabilities(), **words()}})
         elif method == "subscriptions/listen":
             if "resourceSubscriptions" in params["notifications"]:
                 WATCHES.append(request["id"])

@@ -418,7 +418,8 @@ static void send_call(struct mcp_client *client, struct pending_request *pending
     struct mcp_outgoing outgoing = {.id = pending->id,
                                     .method = request->method ? request->method : "tools/call",
                                     .name = request->target->tool,
-                                    .trace = request->trace_context};
+                                    .trace = request->trace_context,
+                                    .meta = client->spec->forward_meta ? request->meta : STR_NONE};
     pending_mark_sent(pending);
     mcp_message_open(client, pending->id, outgoing.method);
     if (request->method) {

@@ -114,6 +114,16 @@ void mcp_client_start(struct mcp_client *client)
 
 /* ---- the handshake ------------------------------------------------------------------ */
 
+/* Kept like a list, so that they are cached, pinned and reported as changed. */
+static void take_instructions(struct mcp_client *client, struct arena *arena, struct str text)
+{
+    text = str_trim(mcp_client_redact(client, arena, text));
+    struct json_member members[] = {json_member(STR_LIT("name"), json_string(STR_LIT("instructions"))),
+                                    json_member(STR_LIT("text"), json_string(text))};
+    struct json entry = json_object(arena, members, 2), list = json_array(&entry, text.len ? 1 : 0);
+    mcp_list_replace(&client->lists[UPSTREAM_INSTRUCTIONS], &list);
+}
+
 /* The response to `initialize`, or to `server/discover`, which follows if that is rejected. Keeps what the
  * server may be asked for, and lists its tools. Older and unknown versions are treated as LEGACY. */
 static void on_handshake(struct pending_request *pending, const struct mcp_message *message)
@@ -168,6 +178,7 @@ static void on_handshake(struct pending_request *pending, const struct mcp_messa
              STR_ARG(str_cut(version, sizeof(client->version) - 1)));
     if (client->kind->set_version)
         client->kind->set_version(client->transport, client->version, client->modern);
+    take_instructions(client, arena, json_str(json_get_text(&result, "instructions")));
     if (!client->modern)
         mcp_send(client, 0, "notifications/initialized", STR_NONE);
     mcp_list_fetch(&lists[UPSTREAM_TOOLS]);

@@ -178,6 +178,7 @@ void mcp_request_abandon(struct pending_request *pending, const char *reason);
 
 /* mcp_lists.c */
 void mcp_list_fetch(struct mcp_list *list); /* all its pages; of the tools: ends the start */
+void mcp_list_replace(struct mcp_list *list, const struct json *items); /* and reports it, if it differs */
 void mcp_lists_lost(
     struct mcp_client *client); /* the server is down: nothing is being fetched or subscribed */
 void mcp_lists_free(struct mcp_client *client);

@@ -34,6 +34,7 @@ static const struct list_kind {
                             UPSTREAM_LIST_MAX_BYTES},
     [UPSTREAM_TEMPLATES] = {"resource templates", "resources/templates/list", "resourceTemplates",
                             UPSTREAM_TOOLS_MAX, UPSTREAM_LIST_MAX_BYTES},
+    [UPSTREAM_INSTRUCTIONS] = {.noun = "instructions"}, /* which the handshake brings */
 };
 
 /* ---- subscriptions to resources, and the level of log messages --------------------------- */
@@ -320,28 +321,33 @@ void mcp_lists_refresh(struct mcp_client *client, enum upstream_list which)
         mcp_list_fetch(list);
 }
 
+void mcp_list_replace(struct mcp_list *list, const struct json *items)
+{
+    struct tool_list *now = tool_list_new(items), *before = list->list;
+    bool differs = !before || tool_list_hash(before) != tool_list_hash(now);
+    if (differs)
+        list->list = now;
+    tool_list_unref(differs ? before : now);
+    if (differs)
+        upstream_listed(list->client->upstream, list->which);
+}
+
 static void finish_list(struct mcp_list *list)
 {
     struct mcp_client *client = list->client;
     struct mcp_listing *listing = &list->listing;
     enum upstream_list which = list->which;
     struct json items = json_array(listing->items, listing->count);
-    struct tool_list *now = tool_list_new(&items), *before = list->list;
     bool changed_again = listing->changed, first = which == UPSTREAM_TOOLS && !client->ready;
     if (listing->truncated)
         log_event(LOG_WARN, "upstream_list_truncated", LOG_STR("upstream", client->spec->name),
                   LOG_TEXT("of", kinds[which].noun), LOG_TEXT("why", listing->truncated),
                   LOG_NUM("listed", listing->count));
-    clear(listing);
     list->listed_us = clock_mono_us();
-    bool differs = !before || tool_list_hash(before) != tool_list_hash(now);
-    if (differs)
-        list->list = now;
-    tool_list_unref(differs ? before : now);
+    mcp_list_replace(list, &items);
+    clear(listing);
     if (changed_again)
         relist_soon(client, which);
-    if (differs)
-        upstream_listed(client->upstream, which);
     if (!first)
         return;
     /* The server is up with its tools: the rest does not keep calls waiting. */
@@ -349,8 +355,8 @@ static void finish_list(struct mcp_list *list)
         listen_to_lists(client);
     mcp_client_up(client);
     send_subscriptions(client);
-    for (list = &client->lists[UPSTREAM_TOOLS + 1]; client->ready && list < client->lists + UPSTREAM_LISTS;
-         list++) {
+    for (list = &client->lists[UPSTREAM_TOOLS + 1];
+         client->ready && list <= &client->lists[UPSTREAM_TEMPLATES]; list++) {
         if (list->offered) {
             mcp_list_fetch(list);
             continue;

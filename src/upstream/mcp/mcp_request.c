@@ -125,11 +125,12 @@ void mcp_message_open(struct mcp_client *client, uint64_t id, const char *method
     buf_text(out, "\",\"params\":{");
 }
 
-static void put_meta(struct mcp_client *client, uint64_t progress_token, const struct trace_context *trace)
+static void put_meta(struct mcp_client *client, uint64_t progress_token, const struct mcp_outgoing *outgoing)
 {
     struct buf *out = &client->out;
+    const struct trace_context *trace = outgoing->trace;
     const char *separator = client->modern ? "," : "";
-    if (!client->modern && !progress_token && !trace)
+    if (!client->modern && !progress_token && !trace && !outgoing->meta.len)
         return;
     buf_text(out, out->at[out->len - 1] == '{' ? "\"_meta\":{" : ",\"_meta\":{");
     if (client->modern)
@@ -152,12 +153,16 @@ static void put_meta(struct mcp_client *client, uint64_t progress_token, const s
         json_write_string(out, trace->values[i]);
         separator = ",";
     }
+    if (outgoing->meta.len) {
+        buf_text(out, separator);
+        buf_str(out, outgoing->meta);
+    }
     buf_byte(out, '}');
 }
 
 void mcp_message_send(struct mcp_client *client, struct mcp_outgoing *outgoing, uint64_t progress_token)
 {
-    put_meta(client, progress_token, outgoing->trace);
+    put_meta(client, progress_token, outgoing);
     buf_text(&client->out, "}}");
     outgoing->message = buf_view(&client->out);
     client->kind->send(client->transport, outgoing);

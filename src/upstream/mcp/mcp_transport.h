@@ -40,6 +40,7 @@ struct mcp_outgoing {
     struct str name;                       /* of the tool; may be empty */
     const struct json *schema, *arguments; /* of a tool and its call; NULL: not known, or none */
     const struct trace_context *trace;     /* of a call; NULL: none */
+    struct str meta;                       /* of a call: members of its _meta, as JSON; may be empty */
     struct str message;
 };
 
