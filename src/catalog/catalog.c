@@ -391,7 +391,7 @@ static bool is_hidden(struct view *v, const struct tool *tool)
     struct hidden_cache *cache = hidden_cache(v->generation);
     struct hash128 key = cache_key(v, cache);
     struct cache_slot *slot = &cache->slots[key.low % CACHE_SLOTS];
-    size_t bit = bit_of(v, tool), bytes = (v->generation->tool_count + CLIENT_TOOLS_MAX) / 8 + 1;
+    size_t bit = bit_of(v, tool), bytes = (v->generation->tool_count + 2 * CLIENT_TOOLS_MAX) / 8 + 1;
     if (!slot->hidden || slot->key.low != key.low || slot->key.high != key.high ||
         (slot->until_ms && clock_mono_us() / 1000 >= slot->until_ms)) {
         if (!slot->hidden && !(slot->hidden = malloc(bytes)))

@@ -1,46 +1,110 @@
 /*
- * Each registered tool has an arena of its own. A tool that was replaced, or compiled again after a reload,
- * is kept until no call can use it; the bytes of all together are limited.
+ * A compiled tool has an arena of its own and is shared by all sets that have its definition: an agent's
+ * tools are compiled once, however many sessions it serves. Tools and sets that nobody has any more are kept
+ * until no call can use them; the bytes of all together are limited.
  */
 #include "catalog/client_tools.h"
 
 #include "base/arena.h"
-#include "base/hash.h"
+#include "base/lru.h"
 #include "json/build.h"
 
 #include <stdlib.h>
 
 struct entry {
-    struct entry *next; /* in the list of replaced entries */
+    struct entry *next;
     struct arena *arena;
     struct str name;
     const struct json *definition;
     struct tool *tool;   /* NULL: the generation's configuration refuses it */
     uint64_t generation; /* the number of the generation that it was compiled with */
+    size_t sets;         /* that have it */
 };
 
+/* What one session registered, or the connection for all of them. */
 struct client_tools {
-    const struct peer *peer;
-    struct entry *entries[CLIENT_TOOLS_MAX], *replaced;
-    size_t count, bytes;
+    struct lru_node node;     /* first; of a session's set */
+    struct client_tools *all; /* the connection's own set; itself, if it is that */
+    struct entry *entries[CLIENT_TOOLS_MAX];
+    size_t count;
     uint64_t revision;
+    /* Only of the connection's own set. */
+    const struct peer *peer;
+    struct lru sessions;
+    struct entry *compiled; /* of all sets */
+    size_t bytes;
 };
+
+static struct client_tools *set_new(struct client_tools *all)
+{
+    struct client_tools *set = calloc(1, sizeof(*set));
+    if (!set)
+        abort();
+    set->all = all ? all : set;
+    set->revision = hash_random();
+    set->all->bytes += sizeof(*set);
+    return set;
+}
 
 struct client_tools *client_tools_new(const struct peer *peer)
 {
-    struct client_tools *tools = calloc(1, sizeof(*tools));
-    if (!tools)
-        abort();
+    struct client_tools *tools = set_new(NULL);
     tools->peer = peer;
-    tools->revision = hash_random();
+    lru_init(&tools->sessions);
     return tools;
 }
 
-void client_tools_free_replaced(struct client_tools *tools)
+struct client_tools *client_tools_of(struct client_tools *tools, struct hash128 session)
 {
-    while (tools->replaced) {
-        struct entry *entry = tools->replaced;
-        tools->replaced = entry->next;
+    struct lru_node *node = tools ? lru_find(&tools->sessions, session) : NULL;
+    return node ? (struct client_tools *)node : tools;
+}
+
+struct client_tools *client_tools_open(struct client_tools *tools, struct hash128 session)
+{
+    struct client_tools *set = client_tools_of(tools, session);
+    if (set != tools)
+        return set;
+    if (tools->bytes + sizeof(*tools) > CLIENT_TOOLS_MAX_BYTES)
+        return NULL;
+    set = set_new(tools);
+    set->node.id = session;
+    lru_add(&tools->sessions, &set->node);
+    return set;
+}
+
+static void drop_sessions(struct client_tools *tools, size_t kept)
+{
+    while (tools->sessions.count > kept) {
+        struct lru_node *oldest = tools->sessions.oldest;
+        struct client_tools *set = (struct client_tools *)oldest;
+        lru_remove(&tools->sessions, oldest);
+        for (size_t i = 0; i < set->count; i++)
+            set->entries[i]->sets--;
+        tools->bytes -= sizeof(*set);
+        free(set);
+    }
+}
+
+/* Frees what was compiled last. */
+static void take_back(struct client_tools *all)
+{
+    struct entry *entry = all->compiled;
+    all->compiled = entry->next;
+    all->bytes -= arena_bytes(entry->arena);
+    arena_free(entry->arena);
+}
+
+void client_tools_free_unused(struct client_tools *tools)
+{
+    drop_sessions(tools, CLIENT_TOOLS_SESSIONS);
+    for (struct entry **at = &tools->compiled; *at;) {
+        struct entry *entry = *at;
+        if (entry->sets) {
+            at = &entry->next;
+            continue;
+        }
+        *at = entry->next;
         tools->bytes -= arena_bytes(entry->arena);
         arena_free(entry->arena);
     }
@@ -50,33 +114,47 @@ void client_tools_free(struct client_tools *tools)
 {
     if (!tools)
         return;
-    client_tools_free_replaced(tools);
-    for (size_t i = 0; i < tools->count; i++)
-        arena_free(tools->entries[i]->arena);
+    drop_sessions(tools, 0);
+    lru_clear(&tools->sessions);
+    while (tools->compiled)
+        take_back(tools);
     free(tools);
 }
 
-size_t client_tools_count(const struct client_tools *tools)
-{
-    return tools ? tools->count : 0;
-}
+/* ---- what a session sees: its own, then the connection's ---- */
 
-struct str client_tools_name_at(const struct client_tools *tools, size_t index)
-{
-    return tools->entries[index]->name;
-}
-
-size_t client_tools_index(const struct client_tools *tools, struct str name)
+static size_t index_in(const struct client_tools *set, struct str name)
 {
     size_t i = 0;
-    while (i < tools->count && !str_eq(tools->entries[i]->name, name))
+    while (i < set->count && !str_eq(set->entries[i]->name, name))
         i++;
     return i;
 }
 
+size_t client_tools_count(const struct client_tools *tools)
+{
+    return !tools ? 0 : tools == tools->all ? tools->count : tools->count + tools->all->count;
+}
+
+struct str client_tools_name_at(const struct client_tools *tools, size_t index)
+{
+    if (index < tools->count)
+        return tools->entries[index]->name;
+    struct str name = tools->all->entries[index - tools->count]->name;
+    return index_in(tools, name) < tools->count ? STR_NONE : name;
+}
+
+size_t client_tools_index(const struct client_tools *tools, struct str name)
+{
+    size_t i = index_in(tools, name);
+    return i < tools->count || tools == tools->all ? i : i + index_in(tools->all, name);
+}
+
 uint64_t client_tools_revision(const struct client_tools *tools)
 {
-    return tools->revision;
+    uint64_t revision = tools->revision;
+    hash_add(&revision, tools->all->revision);
+    return revision;
 }
 
 /* Uses the operator's policy of the same name, if there is one. The caller frees the entry's arena, also on
@@ -101,30 +179,48 @@ static enum err compile(struct generation *generation, const struct json *defini
     return tool_build(arena, &generation->config, &source, &entry->tool, why);
 }
 
-static void put(struct client_tools *tools, size_t index, struct entry *entry)
+/* The compiled tool of a definition, which another set may have already. */
+static enum err share(struct client_tools *set, struct generation *generation, const struct json *definition,
+                      struct entry **out, struct why *why)
 {
-    if (index < tools->count) {
-        tools->entries[index]->next = tools->replaced;
-        tools->replaced = tools->entries[index];
-    } else {
-        tools->count++;
-    }
-    tools->entries[index] = entry;
-    tools->revision++;
-    tools->bytes += arena_bytes(entry->arena);
+    struct client_tools *all = set->all;
+    struct str name = json_str(json_get_text(definition, "name"));
+    for (*out = all->compiled; *out; *out = (*out)->next)
+        if ((*out)->tool && (*out)->generation == generation->number && str_eq((*out)->name, name) &&
+            json_equal((*out)->definition, definition))
+            return OK;
+    enum err err = compile(generation, definition, out, why);
+    (*out)->next = all->compiled;
+    all->compiled = *out;
+    all->bytes += arena_bytes((*out)->arena);
+    return err;
+}
+
+static void put(struct client_tools *set, size_t index, struct entry *entry)
+{
+    if (index < set->count && set->entries[index] == entry)
+        return;
+    if (index < set->count)
+        set->entries[index]->sets--;
+    else
+        set->count++;
+    set->entries[index] = entry;
+    entry->sets++;
+    set->revision++;
 }
 
 enum err client_tools_register(struct client_tools *tools, struct generation *generation,
                                const struct json *definition, const struct tool **out, struct why *why)
 {
+    struct client_tools *all = tools->all;
     struct str name = json_str(json_get_text(definition, "name"));
     const struct tool *known = generation_find(generation, name);
-    size_t index = client_tools_index(tools, name);
-    struct entry *entry = index < tools->count ? tools->entries[index] : NULL;
+    size_t index = index_in(tools, name);
+    struct entry *entry, *before = all->compiled;
     *out = NULL;
     if (!name.len)
         return err_set(why, ERR_SCHEMA, "expected a tool {name, description?, inputSchema}, got no name");
-    if (!peer_may_call(&generation->config, tools->peer, name))
+    if (!peer_may_call(&generation->config, all->peer, name))
         return err_set(why, ERR_NOT_FOUND,
                        "the configuration (allow) grants this user no tool named '" STR_FMT "'",
                        STR_ARG(str_cut(name, TOOL_NAME_MAX_BYTES)));
@@ -132,22 +228,20 @@ enum err client_tools_register(struct client_tools *tools, struct generation *ge
         return err_set(why, ERR_EXISTS,
                        "tool '" STR_FMT "' is run by toolgate itself: give yours another name",
                        STR_ARG(name));
-    if (!entry || !entry->tool || entry->generation != generation->number ||
-        !json_equal(entry->definition, definition)) {
-        if (index == CLIENT_TOOLS_MAX)
-            return err_set(why, ERR_LIMIT, "a connection may register at most %u tools", CLIENT_TOOLS_MAX);
-        enum err err = compile(generation, definition, &entry, why);
-        if (!err && tools->bytes + arena_bytes(entry->arena) > CLIENT_TOOLS_MAX_BYTES)
-            err = err_set(why, ERR_LIMIT,
-                          "a connection's registered tools may take at most %u bytes together, compiled: "
-                          "register fewer, or with simpler schemas",
-                          CLIENT_TOOLS_MAX_BYTES);
-        if (err) {
-            arena_free(entry->arena);
-            return err;
-        }
-        put(tools, index, entry);
+    if (index == CLIENT_TOOLS_MAX)
+        return err_set(why, ERR_LIMIT, "a connection may register at most %u tools", CLIENT_TOOLS_MAX);
+    enum err err = share(tools, generation, definition, &entry, why);
+    if (!err && all->compiled != before && all->bytes > CLIENT_TOOLS_MAX_BYTES)
+        err = err_set(why, ERR_LIMIT,
+                      "a connection's registered tools may take at most %u bytes together, compiled: "
+                      "register fewer, or with simpler schemas",
+                      CLIENT_TOOLS_MAX_BYTES);
+    if (err) {
+        if (all->compiled != before)
+            take_back(all);
+        return err;
     }
+    put(tools, index, entry);
     *out = entry->tool;
     return OK;
 }
@@ -156,18 +250,20 @@ enum err client_tools_register(struct client_tools *tools, struct generation *ge
 const struct tool *client_tools_find(struct client_tools *tools, struct generation *generation,
                                      struct str name)
 {
-    size_t index = tools ? client_tools_index(tools, name) : 0;
-    if (!tools || index == tools->count)
+    size_t index = tools ? index_in(tools, name) : 0;
+    if (tools && index == tools->count) {
+        tools = tools->all;
+        index = index_in(tools, name);
+    }
+    if (!tools || index == tools->count || !peer_may_call(&generation->config, tools->all->peer, name))
         return NULL;
     const struct tool *known = generation_find(generation, name);
-    if (!peer_may_call(&generation->config, tools->peer, name))
-        return NULL;
     if (known && known->runner != RUNNER_AGENT)
         return NULL;
     if (tools->entries[index]->generation != generation->number) {
         struct entry *compiled;
         struct why why;
-        compile(generation, tools->entries[index]->definition, &compiled, &why);
+        share(tools, generation, tools->entries[index]->definition, &compiled, &why);
         put(tools, index, compiled);
     }
     return tools->entries[index]->tool;

@@ -6,6 +6,7 @@
 #include "base/arena.h"
 #include "base/log.h"
 #include "base/trace_context.h"
+#include "catalog/client_tools.h"
 #include "catalog/mcp_version.h"
 #include "gate/call.h"
 #include "gate/verdict.h"
@@ -29,7 +30,6 @@ static enum err read_call(struct request *r, enum call_mode mode, struct call_re
         .mode = mode,
         .connection = str_of(client->name),
         .peer = &client->peer,
-        .client_tools = client->client_tools,
         .tool = json_str(name),
         .arguments = mode == CALL_REPORT && json_is(args, JSON_NULL) ? NULL : args,
         .arguments_fault = r->fault,
@@ -52,6 +52,8 @@ static enum err read_call(struct request *r, enum call_mode mode, struct call_re
                    param_turn(r, r->meta, GATE_TURN_KEY, &c->turn, &c->turn_text) ||
                    param_by(r, r->meta, GATE_BY_KEY, &c->by_person) || param_agent(r, &c->agent) ||
                    param_context(r, &c->context);
+    if (!refused)
+        c->client_tools = client_tools_seen(r, c->session);
     return refused ? ERR_PARSE : OK;
 }
 
@@ -119,6 +121,7 @@ static enum err read_report(struct request *r, struct call_request *c)
         return reply_refuse(r, RPC_UNAVAILABLE, "params.callId: %s", why.text);
     if (err != OK)
         return refuse_report(r, arena_printf(r->arena, "params.callId: %s", why.text));
+    c->client_tools = client_tools_of(r->client->client_tools, c->session_id);
     unreported_clear(r->client);
     if (!c->result == !error)
         return reply_refuse(

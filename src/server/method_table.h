@@ -54,6 +54,11 @@ void mcp_wants_level(struct client *client, int level);
 /* Whether the request's client wants a log message of that level. */
 bool mcp_wants_log(const struct request *request, struct str level);
 
+/* ---- tool_methods.c ---- */
+
+/* The tools that the client registered and that a request of this session sees; NULL: none. */
+struct client_tools *client_tools_seen(struct request *request, struct str session);
+
 /* ---- call_methods.c ---- */
 
 /* The client has cancelled the call: its user need not answer any more. No effect on any other request. */

@@ -10,6 +10,21 @@
 #include "json/parse.h"
 #include "server/method_table.h"
 
+/* ---- what the client registered ---- */
+
+static struct hash128 session_id(struct request *r, struct str session)
+{
+    const struct client *client = r->client;
+    return ledger_session_id(call_session_key(r->arena, server_config(client->server), &client->peer, session,
+                                              str_of(client->name)));
+}
+
+struct client_tools *client_tools_seen(struct request *r, struct str session)
+{
+    struct client_tools *tools = r->client->client_tools;
+    return tools && session.len ? client_tools_of(tools, session_id(r, session)) : tools;
+}
+
 /* ---- lists ---- */
 
 struct tools_list {
@@ -81,6 +96,8 @@ static enum request_status begin_list(struct request *r, struct tools_list *list
         param_context(r, &list->wanted.context) ||
         param_turn(r, r->meta, GATE_TURN_KEY, &place.turn, &place.turn_text))
         return REQUEST_DONE;
+    if (list->wanted.all)
+        list->wanted.client_tools = client_tools_seen(r, list->wanted.session);
     if (!r->modern &&
         r->method->handle == mcp_tools_list) /* initialize is optional: this request stands for it */
         client->wants_list_changed = true;
@@ -126,7 +143,6 @@ enum request_status tool_methods_tools(struct request *r)
                            "params.format: expected one of mcp, openai, anthropic, gemini, got '" STR_FMT "'",
                            STR_ARG(str_cut(format, 64)));
     list->wanted.all = true;
-    list->wanted.client_tools = r->client->client_tools;
     return param_flag(r, "strict", &list->wanted.provider.strict) ? REQUEST_DONE : begin_list(r, list);
 }
 
@@ -139,21 +155,29 @@ enum request_status tool_methods_register(struct request *r)
     const struct json *tools = json_get_text(r->params, "tools");
     struct buf refused_text = buf_in(r->arena);
     struct json_out refused = json_out(&refused_text);
+    struct str session;
+    if (param_session(r, &session))
+        return REQUEST_DONE;
     if (!json_is(tools, JSON_ARRAY))
         return reply_error(r, RPC_INVALID_PARAMS,
                            "params.tools: expected an array of tool definitions, got %s", param_kind(tools));
     if (!client->client_tools)
         client->client_tools = client_tools_new(&client->peer);
     if (LIST_EMPTY(&client->pending))
-        client_tools_free_replaced(client->client_tools);
+        client_tools_free_unused(client->client_tools);
+    struct client_tools *set = client->client_tools;
+    if (session.len && !(set = client_tools_open(set, session_id(r, session))))
+        return reply_error(r, RPC_MEMORY,
+                           "the tools of this connection's sessions take too much memory: try again once "
+                           "fewer calls are in flight");
     struct json_out *out = reply_open(r);
     json_field_open(out, "tools", '[');
     json_open(&refused, '[');
     for (uint32_t i = 0; i < tools->len; i++) {
         const struct tool *tool;
         struct why why;
-        if (client_tools_register(client->client_tools, client->server->gate.generation, &tools->items[i],
-                                  &tool, &why) != OK) {
+        if (client_tools_register(set, client->server->gate.generation, &tools->items[i], &tool, &why) !=
+            OK) {
             json_put_object(&refused, FIELD_STR("name", json_str(json_get_text(&tools->items[i], "name"))),
                             FIELD_TEXT("why", why.text));
             continue;

@@ -166,6 +166,54 @@ describe("toolgate/", function()
       assert.equal("unknown_tool", gate:connect():checks("find_train", { to = "Bern" }).error_class)
     end)
 
+    it("declares a session's tools for that session only: no other checks, lists, reports or is suggested them", function()
+      local theirs = { name = "find_train", description = "Find a toy train.",
+                       inputSchema = { type = "object", properties = { gauge = { type = "integer" } }, required = { "gauge" } } }
+      local function described(meta)
+        for _, tool in ipairs(client:asks("toolgate/tools", { _meta = meta }).tools) do
+          if tool.name == "find_train" then return tool.description end
+        end
+      end
+      client:asks("toolgate/register", { tools = { mine }, _meta = session "a" })
+      client:asks("toolgate/register", { tools = { theirs, { name = "paint", inputSchema = { type = "object" } } }, _meta = session "b" })
+      assert.same({ "Find a train.", "Find a toy train." }, { described(session "a"), described(session "b") })
+      assert.is_nil(described(session "c"))
+      local checked = client:checks("find_train", { to = "Bern" }, session "a")
+      assert.same({ "pass", "repair" }, { checked.verdict, client:checks("find_train", { to = "Bern" }, session "b").verdict })
+      assert.equal("pass", client:asks("toolgate/report", { callId = checked.callId, result = "8:00" }).verdict)
+      for name, meta in pairs { find_train = session "c", paint = session "a" } do
+        local said = client:checks(name, { to = "Bern" }, meta)
+        assert.equal("unknown_tool", said.error_class)
+        assert.is_nil(said.text:match("\n.*"):find("paint", 1, true), said.text)
+      end
+      assert.equal("unknown_tool", client:checks("find_train", { to = "Bern" }).error_class)
+    end)
+
+    it("puts a session's tools before the connection's of the same name", function()
+      client:asks("toolgate/register", { tools = { mine, { name = "paint", inputSchema = { type = "object" } } } })
+      client:asks("toolgate/register", { tools = { { name = "find_train", inputSchema = { type = "object" } } }, _meta = session "a" })
+      assert.same({ "pass", "pass", "repair" }, { client:checks("find_train", {}, session "a").verdict,
+                  client:checks("paint", {}, session "a").verdict, client:checks("find_train", {}, session "b").verdict })
+      local names = {}
+      for _, tool in ipairs(client:asks("toolgate/tools", { _meta = session "a" }).tools) do
+        names[tool.name] = (names[tool.name] or 0) + 1
+      end
+      assert.same({ 1, 1 }, { names.find_train, names.paint })
+    end)
+
+    it("keeps the tools of the last sessions of a connection", function()
+      for n = 0, 300 do client:asks("toolgate/register", { tools = { mine }, _meta = session("s" .. n) }) end
+      assert.equal("unknown_tool", client:checks("find_train", { to = "Bern" }, session "s0").error_class)
+      for n = 45, 300 do assert.equal("pass", client:checks("find_train", { to = "Bern" }, session("s" .. n)).verdict) end
+    end)
+
+    it("survives a reload, in a session, too", function()
+      client:asks("toolgate/register", { tools = { mine }, _meta = session "a" })
+      gate:write_policy("third.lua", (fixtures.echo:gsub("echo", "third")))
+      gate:reload()
+      assert.equal("pass", client:checks("find_train", { to = "Bern" }, session "a").verdict)
+    end)
+
     it("leaves tools/call refused with agent_runs_this", function()
       client:asks("toolgate/register", { tools = { mine } })
       local said = client_of.verdict(client:calls("find_train", { to = "Bern" }))
