@@ -11,6 +11,7 @@ local COMMON = { description = "description", title = "title", default = "defaul
 local TEXT = { min = "minLength", max = "maxLength", pattern = "pattern" }
 local NUMBER = { min = "minimum", max = "maximum", over = "exclusiveMinimum", under = "exclusiveMaximum",
                  step = "multipleOf" }
+local MAP = { min = "minProperties", max = "maxProperties" }
 local LIST = { min = "minItems", max = "maxItems", unique = "uniqueItems" }
 
 -- The order of keywords in the JSON; other keywords follow.
@@ -91,7 +92,7 @@ kinds[M.date] = date_type
 local function type_of(word, given)
   if type(given) == "function" and kinds[given] then given = kinds[given]() end
   if builtins.marked(given) == "type" then return given end
-  raise(word .. ": expected a type (str, int, num, bool, list, object, enum, uuid, datetime, date, email, uri, "
+  raise(word .. ": expected a type (str, int, num, bool, list, map, object, enum, uuid, datetime, date, email, uri, "
         .. "optional), got " .. builtins.kind(given))
 end
 
@@ -106,6 +107,20 @@ function M.list(given, description)
   return new(describe("list", schema, description, LIST, 2))
 end
 kinds[M.list] = function() return new { type = "array" } end
+
+-- map(str, int), map(str, int, "Pieces by article"), map{ str, int, "Pieces by article", max = 20 }
+function M.map(key, value, description)
+  local options = {}
+  if type(key) == "table" and not builtins.marked(key) then
+    options, key, value = key, key[1], key[2]
+  end
+  local names, values = type_of("map", key).schema, type_of("map", value).schema
+  if names.type ~= "string" then raise("map: expected a type of text for the keys, such as str, got " .. tostring(names.type)) end
+  local constrains = next(names, next(names)) ~= nil
+  local schema = { type = "object", additionalProperties = values, propertyNames = constrains and names or nil }
+  describe("map", schema, options, MAP, 3)
+  return new(describe("map", schema, description, MAP, 3))
+end
 
 -- enum{ "a", "b" }, enum({ "a", "b" }, "Which"), enum{ "a", "b", description = "Which" }
 function M.enum(given, description)

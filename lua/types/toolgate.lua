@@ -325,6 +325,14 @@
 ---@field max? integer The greatest number.
 ---@field unique? boolean true: no item may occur twice.
 
+---What `map { type, type, … }` takes besides.
+---@class toolgate.MapOptions: toolgate.TypeOptions
+---@field [1]? toolgate.AnyType
+---@field [2]? toolgate.AnyType
+---@field [3]? string
+---@field min? integer The least number of keys.
+---@field max? integer The greatest number.
+
 ---What a hook knows of the call; reading any other field is an error.
 ---@class toolgate.Call
 ---@field tool string The tool's name.
@@ -402,6 +410,15 @@ function gateway(fields) end
 ---@param file_or_text string
 ---@return table
 function json(file_or_text) end
+
+---The value of a JSON string; or nil and the reason. For hooks.
+---```lua
+---local value, why = json_decode(text)
+---```
+---@param text string
+---@return any
+---@return string?
+function json_decode(text) end
 
 ---What policies/lib/paths.lua returns, read-only and shared by all policies; only while the policy loads.
 ---```lua
@@ -604,6 +621,18 @@ function bool(spec) end
 ---@param description? string|toolgate.ListOptions
 ---@return toolgate.Type
 function list(type, description) end
+
+---An object whose keys the model chooses: a type of text for them, and one for the values.
+---```lua
+---map(str, int, "Pieces by article")
+---map { str, int, "Pieces", min = 1, max = 20 }
+---```
+---@overload fun(spec: toolgate.MapOptions): toolgate.Type
+---@param key toolgate.AnyType
+---@param value toolgate.AnyType
+---@param description? string|toolgate.MapOptions
+---@return toolgate.Type
+function map(key, value, description) end
 
 ---An object with these fields, closed.
 ---```lua
@@ -869,7 +898,7 @@ function set(...) end
 ---@return any
 function assert(value, message, ...) end
 
----Ends the hook with an error; the call fails as policy_error.
+---Ends the hook with an error: of run it is the tool's failure, in these words; of any other hook a policy_error.
 ---```lua
 ---error(message)
 ---```

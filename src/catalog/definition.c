@@ -146,6 +146,18 @@ enum err definition_repair(struct arena *arena, struct str name, const struct js
     if (!json_is(definition, JSON_OBJECT))
         return err_set(why, ERR_SCHEMA, "expected a tool definition, got %s",
                        definition ? json_type_name((enum json_type)definition->type) : "nothing");
+    const struct json *strict = json_get_text(definition, "strict"),
+                      *meta = json_get_text(definition, "_meta");
+    if (strict && !json_is(strict, JSON_BOOL))
+        return err_set(why, ERR_SCHEMA, "strict: expected true or false, got %s",
+                       json_type_name((enum json_type)strict->type));
+    struct json changed, empty = json_object(arena, NULL, 0);
+    if (strict) {
+        changed = json_with(arena, json_is(meta, JSON_OBJECT) ? meta : &empty, STR_LIT(DEFINITION_STRICT_KEY),
+                            *strict);
+        changed = json_with(arena, definition, STR_LIT("_meta"), changed);
+        definition = json_keep(arena, changed);
+    }
     const struct str texts[3] = {name, json_str(json_get_text(definition, "title")),
                                  json_str(json_get_text(definition, "description"))};
     return write_definition(arena, texts, json_get_text(definition, "inputSchema"),

@@ -11,7 +11,9 @@
 enum err definition_from_tool(struct arena *arena, const struct tool *tool, struct json *out,
                               struct why *why);
 
-/* Repairs a definition that a prepare hook returned; its name becomes `name`. */
+#define DEFINITION_STRICT_KEY "dev.toolgate/strict" /* of _meta: whether a provider's strict mode is used */
+
+/* Repairs a definition that a prepare hook returned; its name becomes `name`, its `strict` a key of _meta. */
 enum err definition_repair(struct arena *arena, struct str name, const struct json *definition,
                            struct json *out, struct why *why);
 

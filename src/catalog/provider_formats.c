@@ -4,6 +4,7 @@
 #include "base/arena.h"
 #include "base/buf.h"
 #include "base/log.h"
+#include "catalog/definition.h"
 #include "catalog/mcp_version.h"
 #include "json/build.h"
 #include "json/write.h"
@@ -283,6 +284,12 @@ static void warn(const struct provider_options *options, const struct json *defi
         log_event(LOG_WARN, "tool_format_unsupported", LOG_STR("tool", name), LOG_TEXT("why", why));
 }
 
+/* What a prepare hook says of this tool; NULL: what the request says of all holds. */
+static const struct json *own_strict(const struct json *definition)
+{
+    return json_get_text(json_get_text(definition, "_meta"), DEFINITION_STRICT_KEY);
+}
+
 static void write_name(struct json_out *out, const struct json *definition)
 {
     json_field_optional(out, "name", json_get_text(definition, "name"));
@@ -302,15 +309,16 @@ static void write_openai(struct arena *arena, const struct provider_options *opt
     const struct json *schema = json_get_text(definition, "inputSchema");
     struct json closed = *schema;
     struct why why;
-    bool strict = options->strict && openai_strict_schema(arena, schema, &closed, NULL, &why) == OK;
-    if (options->strict && !strict)
+    bool wanted = own_strict(definition) ? json_is_true(own_strict(definition)) : options->strict;
+    bool strict = wanted && openai_strict_schema(arena, schema, &closed, NULL, &why) == OK;
+    if (wanted && !strict)
         warn(options, definition, why.text);
     json_open(out, '{');
     json_field_text(out, "type", "function");
     json_field_open(out, "function", '{');
     write_name(out, definition);
     json_field(out, "parameters", &closed);
-    if (options->strict)
+    if (wanted || options->strict)
         json_field_bool(out, "strict", strict);
     json_close(out, '}');
     json_close(out, '}');
@@ -345,13 +353,14 @@ static const struct format {
     const char *name;
     bool any_name;     /* accepts names beyond [A-Za-z0-9_-]{1,64} */
     bool letter_first; /* a name begins with a letter or '_' */
+    bool ignores_strict;
     void (*write)(struct arena *arena, const struct provider_options *options, const struct json *definition,
                   struct json_out *out);
 } formats[] = {
-    [PROVIDER_FORMAT_MCP] = {"mcp", true, false, write_mcp},
-    [PROVIDER_FORMAT_OPENAI] = {"openai", false, false, write_openai},
-    [PROVIDER_FORMAT_ANTHROPIC] = {"anthropic", false, false, write_anthropic},
-    [PROVIDER_FORMAT_GEMINI] = {"gemini", false, true, write_gemini},
+    [PROVIDER_FORMAT_MCP] = {"mcp", true, false, false, write_mcp},
+    [PROVIDER_FORMAT_OPENAI] = {"openai", false, false, false, write_openai},
+    [PROVIDER_FORMAT_ANTHROPIC] = {"anthropic", false, false, true, write_anthropic},
+    [PROVIDER_FORMAT_GEMINI] = {"gemini", false, true, true, write_gemini},
 };
 
 enum err provider_format_named(struct str name, enum provider_format *out)
@@ -385,6 +394,8 @@ bool provider_format_write(struct arena *arena, const struct provider_options *o
              "left out: this provider accepts names of 1 to 64 letters, digits, _ and - only");
         return false;
     }
+    if (format->ignores_strict && json_is_true(own_strict(definition)))
+        warn(options, definition, "strict has no effect: this format has no strict mode");
     format->write(arena, options, definition, out);
     return true;
 }

@@ -279,6 +279,15 @@ static enum policy_effects effects_by_name(struct str name)
     return kind ? known[kind] : effects_guess(name);
 }
 
+/* What an agent's definition says of its own tool: a schema made of a function's signature is exact, and the
+ * function's author may have set how often the model may try again. NULL: nothing. */
+static const struct json *own_meta(const struct tool *tool, const char *key)
+{
+    return tool->runner == RUNNER_AGENT ? json_get_text(json_get_text(tool->definition, "_meta"), key) : NULL;
+}
+
+#define DEFINITION_REPAIR_MAX 1000
+
 static void set_limits(struct tool *tool, const struct policy *policy, const struct config *config)
 {
     static const uint32_t same_call[] = {[EFFECTS_READ] = SAME_CALL_READ,
@@ -307,9 +316,15 @@ static void set_limits(struct tool *tool, const struct policy *policy, const str
         l->same_call = same_call[tool->effects];
     take_limits(l, &config->defaults, false);
     take_allowance(&l->session, &config->session_limits, false);
+    int64_t repair;
+    if (json_int(own_meta(tool, "dev.toolgate/repair"), &repair) && repair >= 0 &&
+        repair <= DEFINITION_REPAIR_MAX) {
+        l->repair = (uint32_t)repair;
+        l->repair_hard = true;
+    }
     if (policy) {
         take_limits(l, policy, false);
-        l->repair_hard = policy->repair != POLICY_UNSET;
+        l->repair_hard |= policy->repair != POLICY_UNSET;
         l->poll_every_ms = policy->poll_every_ms;
         l->polls = policy->polls;
         for (size_t i = 0; i < policy->rate_count; i++)
@@ -355,14 +370,10 @@ static enum err compile(struct arena *arena, struct tool *tool, const struct jso
     return err;
 }
 
-/* What an agent's definition says of its own schema: one made of a function's signature is exact. */
 static enum policy_schema_mode mode_of_definition(const struct tool *tool)
 {
-    const struct json *meta = json_get_text(tool->definition, "_meta");
-    struct str mode = json_str(json_get_text(meta, "dev.toolgate/schema"));
-    bool is_own = tool->runner == RUNNER_AGENT && tool->definition;
-    return !is_own                  ? SCHEMA_MODE_UNSET
-           : str_is(mode, "strict") ? SCHEMA_STRICT
+    struct str mode = json_str(own_meta(tool, "dev.toolgate/schema"));
+    return str_is(mode, "strict")   ? SCHEMA_STRICT
            : str_is(mode, "advise") ? SCHEMA_ADVISE
                                     : SCHEMA_MODE_UNSET;
 }

@@ -390,6 +390,7 @@ static void run_hook(const struct policy *policy, enum policy_hook hook, const s
     struct arena *arena = outcome->problems.arena;
     uint32_t budget_ms = set->options.deadline_ms;
     bool shares_time = call && call->most_ms && call->most_ms < budget_ms;
+    struct str raised = STR_NONE;
     struct hook_run r = {policy, hook, subject, arena, outcome, read};
     struct sandbox_context context = {.call = call,
                                       .arena = arena,
@@ -399,12 +400,17 @@ static void run_hook(const struct policy *policy, enum policy_hook hook, const s
                                       .source_hash = policy->source_hash,
                                       .hook = policy == set->gateway ? "prepare_tools" : hook_names[hook],
                                       .hook_line = policy->hook_lines[hook],
+                                      .raised = hook == HOOK_RUN ? &raised : NULL,
                                       .args = args};
     enum err err = sandbox_run(set->sandbox, shares_time ? call->most_ms : budget_ms, &context, call_hook, &r,
                                &outcome->why);
     count_time(&context, err);
-    if (err)
+    if (raised.len) { /* the tool's own error, not one of its policy */
+        outcome->kind = OUTCOME_FAILED;
+        outcome->detail = raised;
+    } else if (err) {
         fail(policy, outcome);
+    }
 }
 
 static void raise_returned(lua_State *L, const struct hook_run *r, const char *expected)

@@ -182,9 +182,10 @@ static const luaL_Reg builtins[] = {{"mark", builtin_mark},
 /* ---- the environment ---- */
 
 /* Words that Lua brings along, and words that are written in C; all others are returned by the Lua files. */
-static const char *const stock[] = {"assert", "error",    "ipairs", "next",  "pairs",
-                                    "select", "tonumber", "type",   "unpack"};
+static const char *const stock[] = {"ipairs", "next", "pairs", "select", "tonumber", "type", "unpack"};
 static const luaL_Reg in_c[] = {{"require", lua_modules_require},
+                                {"assert", sandbox_assert},
+                                {"error", sandbox_error},
                                 {"pcall", sandbox_pcall},
                                 {"tostring", string_library_tostring},
                                 {NULL, NULL}};

@@ -75,6 +75,26 @@ static int word_json(lua_State *L)
     return 1;
 }
 
+/* json_decode(text): the value; or nil and the reason. */
+static int word_json_decode(lua_State *L)
+{
+    const struct sandbox_context *now = sandbox_context(sandbox_of(L));
+    struct json value;
+    struct json_error fault;
+    if (lua_type(L, 1) != LUA_TSTRING)
+        return luaL_error(L, "json_decode: expected a string, got %s", luaL_typename(L, 1));
+    struct str text = arena_dup(now->arena, sandbox_string(L, 1));
+    bridge_charge(L, "json_decode", text.len);
+    if (json_parse(now->arena, text, NULL, &value, &fault) == OK) {
+        bridge_charge(L, "json_decode", bridge_size(&value));
+        bridge_push(L, &value);
+        return 1;
+    }
+    lua_pushnil(L);
+    lua_pushstring(L, fault.text);
+    return 2;
+}
+
 #define ORDER_NAMES_MAX 1000u /* more fields than that keep the order of their names */
 
 /* source_order(names, line): the list in the order of the first table from that line on that has exactly
@@ -484,9 +504,9 @@ static int word_glob(lua_State *L)
     return 1;
 }
 
-const luaL_Reg words_in_c[] = {{"json", word_json}, {"time", word_time},       {"duration", word_duration},
-                               {"url", word_url},   {"host_in", word_host_in}, {"glob", word_glob},
-                               {NULL, NULL}};
+const luaL_Reg words_in_c[] = {
+    {"json", word_json}, {"json_decode", word_json_decode}, {"time", word_time}, {"duration", word_duration},
+    {"url", word_url},   {"host_in", word_host_in},         {"glob", word_glob}, {NULL, NULL}};
 
 const luaL_Reg word_builtins[] = {{"time", word_time},
                                   {"day", word_day},

@@ -302,6 +302,43 @@ int sandbox_pcall(lua_State *L)
     return lua_gettop(L);
 }
 
+/* Raises the value at `at`; `level`: of the place that precedes a message, 0: none. */
+static int raise_value(lua_State *L, int at, int level)
+{
+    const struct sandbox_context *now = sandbox_of(L)->now;
+    struct str text = sandbox_string(L, at);
+    if (now->raised)
+        *now->raised = arena_dup(now->arena, text);
+    if (text.at && level > 0)
+        luaL_where(L, level);
+    else
+        lua_pushliteral(L, "");
+    lua_pushvalue(L, at);
+    if (text.at)
+        lua_concat(L, 2);
+    return lua_error(L);
+}
+
+int sandbox_error(lua_State *L)
+{
+    int level = (int)luaL_optinteger(L, 2, 1);
+    lua_settop(L, 1);
+    return raise_value(L, 1, level);
+}
+
+int sandbox_assert(lua_State *L)
+{
+    luaL_checkany(L, 1);
+    if (lua_toboolean(L, 1))
+        return lua_gettop(L);
+    lua_settop(L, 2);
+    if (lua_isnil(L, 2)) {
+        lua_pushliteral(L, "assertion failed!");
+        lua_replace(L, 2);
+    }
+    return raise_value(L, 2, 0);
+}
+
 static int enter(lua_State *L)
 {
     struct sandbox *sandbox = sandbox_of(L);
@@ -390,6 +427,10 @@ enum err sandbox_run(struct sandbox *sandbox, uint32_t budget_ms, const struct s
     ticker.running = run.outer;
     if (run.late || sandbox->trace)
         lua_sethook(L, NULL, 0, 0);
+    struct str text = status == LUA_ERRRUN ? sandbox_string(L, -1) : STR_NONE;
+    if (now->raised && (text.len < now->raised->len || memcmp(text.at + text.len - now->raised->len,
+                                                              now->raised->at, now->raised->len) != 0))
+        *now->raised = STR_NONE; /* the run caught that one, and ended otherwise */
     if (status != 0)
         explain_failure(sandbox, status, why);
     lua_settop(L, top);

@@ -38,7 +38,7 @@ describe("a policy that fails open", function()
 
   it("refuses a call whose run throws, with or without an output schema", function()
     for _, schema in ipairs { "", [==[output_schema = json [[{"type":"object","required":["n"]}]],]==] } do
-      local result = calls(schema .. [[run = function() error "no" end]])
+      local result = calls(schema .. [[run = function(args) return args.n.n end]])
       assert.is_true(result.isError)
       assert.equal("policy_error", verdict(result).error_class)
     end
