@@ -28,11 +28,13 @@ function Conversation:both(id, tool, arguments, result, failed)
   log.both(self, id, tool, arguments, result, failed)
 end
 
--- A person says something.
-function Conversation:begin_turn() self.turn, self.by_person = self.turn + 1, true end
+-- A person says something; to a sub-agent only its parent does.
+function Conversation:begin_turn()
+  if not self.agent then self.turn, self.by_person = self.turn + 1, true end
+end
 
 -- The model no longer sees what it has read, so that it may read it again.
-function Conversation:compacted() self.turn, self.by_person = self.turn + 1, true end
+function Conversation:compacted() log.compacted(self) end
 
 -- A message: the calls in it are one step.
 function Conversation:message(at)

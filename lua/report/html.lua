@@ -56,11 +56,9 @@ local function examples(list)
 end
 
 local function summary(put, r)
-  local failed = r.calls - r.refused - (r.verdicts.pass or 0)
   put("<h1>%d call%s of %d session%s</h1>\n<table>", r.calls, r.calls == 1 and "" or "s", r.sessions,
       r.sessions == 1 and "" or "s")
-  for _, row in ipairs { { "pass", "ran well", r.verdicts.pass or 0 }, { "repair", "ran and failed", failed },
-                         { "refuse", "would not have run", r.refused } } do
+  for _, row in ipairs(view.outcomes(r)) do
     put("<tr class=%s><td class=k>%s</td>%s%s</tr>\n", row[1], row[2], count(row[3]), bar(row[3], r.calls, r.calls))
   end
   put("</table>\n<p>%d calls would not have run: %d saved (repetitions that brought nothing new), %d would have lost a "

@@ -22,10 +22,8 @@ local function put_more(list)
 end
 
 local function put_summary(r)
-  put("# Replay\n\n%d calls of %d sessions.\n\n| verdict | calls | share |\n|---|---:|---:|\n", r.calls, r.sessions)
-  for _, verdict in ipairs(cli.keys(r.verdicts)) do
-    put("| %s | %d | %s |\n", verdict, r.verdicts[verdict], view.share(r.verdicts[verdict], r.calls))
-  end
+  put("# Replay\n\n%d calls of %d sessions.\n\n| | calls | share |\n|---|---:|---:|\n", r.calls, r.sessions)
+  for _, row in ipairs(view.outcomes(r)) do put("| %s | %d | %s |\n", row[2], row[3], view.share(row[3], r.calls)) end
   put("\n%d calls would not have run: **%d saved** (repetitions that brought nothing new), **%d would have lost a new "
       .. "result**. The arguments of %d would have been repaired.\n", r.refused, r.loops.calls_saved, r.lost_results,
       r.repaired)

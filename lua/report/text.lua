@@ -88,10 +88,7 @@ end
 
 -- What speaks against toolgate: calls that it would have kept from something new.
 local function print_lost(r)
-  local rows, lost = {}, 0
-  for _, row in ipairs(r.lost.rows) do
-    if row.code ~= "need_user_input" then rows[#rows + 1], lost = row, lost + row.calls end
-  end
+  local rows, lost = r.lost.rows, r.lost_results
   if r.refused > 0 or lost > 0 then
     ui.say("  %s refused that had brought something new",
            has(lost, "1 call would have been", lost == 0 and "no call would have been" or "%d calls would have been"))
@@ -107,14 +104,13 @@ end
 
 local function print_summary(r)
   local seconds, days = r.us / 1000000, math.floor((r.last_ms - r.first_ms) / DAY_MS) + 1
-  local failed = r.calls - r.refused - (r.verdicts.pass or 0)
   io.write(ui.bold(ui.count(r.calls, "call")), " of ", ui.count(r.sessions, "session"),
            r.first_ms > 0 and " in " .. ui.count(days, "day") or "",
            seconds > 0 and ui.format("  %s(%s s, %s calls/s)%s", cli.dim, cli.fixed(seconds, 1),
                                                                  cli.fixed(r.calls / seconds, 0), cli.plain) or "", "\n")
-  ui.say("  %-20s %8d  %s", "ran well", r.verdicts.pass or 0, view.share(r.verdicts.pass or 0, r.calls))
-  if failed > 0 then ui.say("  %-20s %8d  %s", "ran and failed", failed, view.share(failed, r.calls)) end
-  if r.refused > 0 then ui.say("  %-20s %8d  %s", "would not have run", r.refused, view.share(r.refused, r.calls)) end
+  for i, row in ipairs(view.outcomes(r)) do
+    if i == 1 or row[3] > 0 then ui.say("  %-20s %8d  %s", row[2], row[3], view.share(row[3], r.calls)) end
+  end
   heading "What would have been different"
   local wrong, wrong_calls = rows_of(r, false)
   local asked, asked_calls = rows_of(r, true)

@@ -7,6 +7,13 @@ view.TABLES = {
   { "classes", "Classes" }, { "codes", "Codes" }, { "unknown_tools", "Tools that nothing describes" },
 }
 
+-- What became of the calls: a class of the page, words and the number of each kind. What is asked about has not run either.
+function view.outcomes(report)
+  local passed, asked = report.verdicts.pass or 0, report.asked
+  return { { "pass", "ran well", passed }, { "repair", "ran and failed", report.calls - report.refused - passed },
+           { "ask", "you are asked first", asked }, { "refuse", "would not have run", report.refused - asked } }
+end
+
 -- "4.2 %"; empty if the whole is 0.
 function view.share(part, whole) return whole > 0 and cli.fixed(100 * part / whole, 1) .. " %" or "" end
 

@@ -213,7 +213,7 @@ static void set_call(lua_State *L, struct recorded_call *call)
 
 static int seen(const struct recorded_call *call)
 {
-    if (call->tool.len || call->kind == RECORDED_REPORT)
+    if (call->tool.len || call->kind >= RECORDED_REPORT)
         now.reader->seen(now.reader->owner, call);
     return 0;
 }
@@ -245,12 +245,25 @@ static int see_both(lua_State *L)
     return seen(&call);
 }
 
+/* log.compacted(conversation): its model no longer sees what it has read. */
+static int see_compaction(lua_State *L)
+{
+    struct recorded_call call = call_of(L, RECORDED_COMPACTION);
+    return seen(&call);
+}
+
 /* ---- the readers ---- */
 
-static const luaL_Reg functions[] = {
-    {"kind", kind_of},      {"keys", keys_of},          {"parse", parse_text},
-    {"raw", raw_member},    {"keep_tools", keep_tools}, {"call", see_call},
-    {"result", see_result}, {"both", see_both},         {NULL, NULL}};
+static const luaL_Reg functions[] = {{"kind", kind_of},
+                                     {"keys", keys_of},
+                                     {"parse", parse_text},
+                                     {"raw", raw_member},
+                                     {"keep_tools", keep_tools},
+                                     {"call", see_call},
+                                     {"result", see_result},
+                                     {"both", see_both},
+                                     {"compacted", see_compaction},
+                                     {NULL, NULL}};
 
 /* A number or a truth where the format has an object has no members, as a text has none of theirs. */
 static void make_indexable(lua_State *L)

@@ -470,3 +470,13 @@ void judge_report(struct judge *judge, struct arena *arena, const struct recorde
     report_result(judge, world, arena, &report, known ? known : generation_find(world->generation, tool),
                   &call, out);
 }
+
+void judge_compaction(struct judge *judge, struct arena *arena, const struct recorded_call *call)
+{
+    const struct config *config = &judge->worlds[0].generation->config;
+    struct ledger_turned turned;
+    struct ledger_turn turn = {
+        .session = call_session_key(arena, config, NULL, call->session, str_of(call->line->file)),
+        .compacted = true};
+    ledger_turn(judge->ledger, &turn, arena, &turned, NULL, NULL);
+}

@@ -73,6 +73,9 @@ void judge_report(struct judge *judge, struct arena *arena, const struct recorde
                   const struct peer *peer, const struct judge_open *open, struct str tool,
                   struct judged *out);
 
+/* The session's model no longer sees what it has read: reads of it count anew. */
+void judge_compaction(struct judge *judge, struct arena *arena, const struct recorded_call *call);
+
 /* "/items/0/price" as the path of a problem, "items[0].price". */
 struct str judge_path_of_pointer(struct arena *arena, struct str pointer);
 

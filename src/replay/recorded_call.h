@@ -23,9 +23,10 @@ enum recorded_format {
 bool recorded_format_named(struct str name, enum recorded_format *out);
 
 enum recorded_kind {
-    RECORDED_CALL,  /* the call, and its result if the recording has one */
-    RECORDED_CHECK, /* the call; its result comes later, with the same id */
-    RECORDED_REPORT /* the result of an earlier RECORDED_CHECK */
+    RECORDED_CALL,      /* the call, and its result if the recording has one */
+    RECORDED_CHECK,     /* the call; its result comes later, with the same id */
+    RECORDED_REPORT,    /* the result of an earlier RECORDED_CHECK */
+    RECORDED_COMPACTION /* no call: the model no longer sees what its session has read */
 };
 
 struct recorded_call {

@@ -59,6 +59,7 @@ struct replay_open {
     bool counted;    /* as a call without a result */
     bool unjudged;   /* as a call whose result was not judged */
     bool stopped;    /* as a call that is saved */
+    bool asked;      /* a person would have been asked: the result is not lost */
     char *mark;      /* in its session's timeline; NULL: none */
     uint64_t call;   /* its hash */
     struct str code; /* of a refused one */
@@ -135,14 +136,21 @@ static void forget_session(struct replay *r, struct replay_session *session)
     free(session);
 }
 
-/* Found or made. Sessions of two users are two, whatever they are called. */
-static struct replay_session *session_of(struct replay *r, const struct recorded_call *call)
+/* Sessions of two users are two, whatever they are called. */
+static struct hash128 session_id_of(const struct recorded_call *call)
 {
     struct hash128 id = hash_stable(call->session);
     if (call->has_uid)
         id.high ^= (uint64_t)call->uid + 1;
     if (call->agent.len) /* what a sub-agent has seen, the others have not */
         id.low ^= hash_stable(call->agent).low;
+    return id;
+}
+
+/* Found or made. */
+static struct replay_session *session_of(struct replay *r, const struct recorded_call *call)
+{
+    struct hash128 id = session_id_of(call);
     struct replay_session *session = (struct replay_session *)lru_find(&r->sessions, id);
     if (session)
         return session;
@@ -547,6 +555,7 @@ static void count_call(struct replay *r, struct pass *p)
     report->calls++;
     report->verdicts[v->kind]++;
     report->refused += refused;
+    report->asked += refused && v->kind == VERDICT_ASK;
     report->masked += p->sides[0].masked;
     p->session->loop.calls++;
     mark_call(p);
@@ -554,7 +563,7 @@ static void count_call(struct replay *r, struct pass *p)
     settle_awaited(p);
     count_reasons(r, p, refused);
     count_repairs(r, p);
-    if (refused && p->is_news)
+    if (refused && p->is_news && v->kind != VERDICT_ASK)
         count_lost(r, p, p->tool->tool, reason_code(v));
     report->unjudged += p->unjudged;
     p->stopped = refused && !p->is_news && is_stopped(v);
@@ -590,6 +599,7 @@ static void keep_open(struct replay *r, const struct pass *p)
                                  .counted = p->waits,
                                  .unjudged = p->unjudged,
                                  .stopped = p->stopped,
+                                 .asked = p->sides[0].verdict->kind == VERDICT_ASK,
                                  .mark = p->mark,
                                  .call = p->key,
                                  .code = p->row_count > 2 ? p->rows[2]->code : STR_NONE};
@@ -665,7 +675,7 @@ static void see_report(struct replay *r, const struct recorded_call *call)
     p.side_count = r->sides[1] ? 2 : 1;
     r->report->without_result -= open->counted;
     r->report->unjudged -= open->unjudged && call->ran && !call->by_class;
-    if (brings_news(r, p.session, call, open->call) && open->refused[0]) {
+    if (brings_news(r, p.session, call, open->call) && open->refused[0] && !open->asked) {
         /* It may have been counted as saved: it brought something after all. */
         count_lost(r, &p, p.tool->tool, open->code);
         p.session->loop.saved -= open->stopped && p.session->loop.saved;
@@ -690,12 +700,25 @@ static void see_report(struct replay *r, const struct recorded_call *call)
     remove_open(r, open);
 }
 
+/* Of a session that has made no call yet it changes nothing. */
+static void see_compaction(struct replay *r, const struct recorded_call *call)
+{
+    struct replay_session *session = (struct replay_session *)lru_find(&r->sessions, session_id_of(call));
+    if (!session)
+        return;
+    set_clock(r, session, call);
+    for (size_t i = 0; i < 2 && r->sides[i]; i++)
+        judge_compaction(r->sides[i], call->line->arena, call);
+}
+
 static void seen(void *owner, const struct recorded_call *call)
 {
-    if (call->kind == RECORDED_REPORT)
-        see_report(owner, call);
-    else
-        see_call(owner, call);
+    static void (*const see[])(struct replay *,
+                               const struct recorded_call *) = {[RECORDED_CALL] = see_call,
+                                                                [RECORDED_CHECK] = see_call,
+                                                                [RECORDED_REPORT] = see_report,
+                                                                [RECORDED_COMPACTION] = see_compaction};
+    see[call->kind](owner, call);
 }
 
 /* ---- the whole ---- */

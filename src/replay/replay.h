@@ -101,7 +101,8 @@ struct replay_report {
     uint64_t verdicts[VERDICT_KINDS];
     uint64_t against_verdicts[VERDICT_KINDS];
     uint64_t refused;   /* calls that would not have run */
-    uint64_t lost;      /* of these, calls whose recorded result was new: they are not saved */
+    uint64_t asked;     /* of these, calls about which a person would have been asked */
+    uint64_t lost;      /* of the others, calls whose recorded result was new: they are not saved */
     uint64_t unjudged;  /* calls that run, with rules for results, and without a recorded result */
     uint64_t rewritten; /* calls whose arguments would have been repaired */
     uint64_t failures, failures_shown; /* recorded as failed; of these, such as their text alone shows */

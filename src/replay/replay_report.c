@@ -381,6 +381,7 @@ static void put_totals(struct json_out *out, const struct replay_report *r)
                   {"calls", r->calls},
                   {"sessions", r->sessions},
                   {"refused", r->refused},
+                  {"asked", r->asked},
                   {"repaired", r->rewritten},
                   {"masked", r->masked},
                   {"lost_results", r->lost},

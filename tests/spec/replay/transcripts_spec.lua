@@ -94,6 +94,63 @@ describe("toolgate replay reads without a flag", function()
     assert.same({ 4, 0 }, { report.calls, report.refused })
   end)
 
+  -- Writes that are made over and over, with a line of the transcript between them.
+  local function writes_around(line)
+    local lines = {}
+    for i = 1, 12 do
+      for _, each in ipairs(claude_lines(1)) do
+        lines[#lines + 1] = each:gsub("fetch_page", "send_mail"):gsub('"([tamr])1"', '"%1' .. i .. '"')
+      end
+      if i % 2 == 0 then lines[#lines + 1] = line end
+    end
+    local code, report, err = replay(folder:file("s.jsonl", table.concat(lines, "\n") .. "\n"))
+    assert.equal(0, code, err)
+    assert.equal(12, report.calls)
+    return report.refused
+  end
+
+  it("a compaction as no turn of a person's: what the agent wrote, it has still written", function()
+    assert.equal(0, writes_around [[{"type":"user","sessionId":"s","message":{"role":"user","content":"again"}}]])
+    assert.is_true(writes_around [[{"type":"system","subtype":"compact_boundary","sessionId":"s"}]] > 0)
+    local _, report = replay(folder:file("c.jsonl", '{"type":"system","subtype":"compact_boundary","sessionId":"t"}\n'
+                                                    .. table.concat(claude_lines(1), "\n") .. "\n"))
+    assert.equal(1, report.sessions)
+  end)
+
+  it("what a sub-agent's parent says to it as no turn of a person's", function()
+    local lines = { '{"type":"session_meta","payload":{"id":"child","source":{"subagent":{"thread_spawn":'
+                    .. '{"parent_thread_id":"parent"}}}}}' }
+    for i = 1, 12 do
+      lines[#lines + 1] = '{"type":"response_item","payload":{"type":"message","role":"user","content":[{"text":"go on"}]}}'
+      lines[#lines + 1] = ('{"type":"response_item","payload":{"type":"function_call","call_id":"c%d","name":"send_mail",'
+                           .. '"arguments":"{}"}}'):format(i)
+      lines[#lines + 1] = ('{"type":"response_item","payload":{"type":"function_call_output","call_id":"c%d",'
+                           .. '"output":"sent"}}'):format(i)
+    end
+    local text = table.concat(lines, "\n") .. "\n"
+    local _, child = replay(folder:file("a.jsonl", text))
+    local _, main = replay(folder:file("b.jsonl", (text:gsub('"source":%b{}', '"source":"cli"'))))
+    assert.same({ 12, 1, 12, 1, 0 }, { child.calls, child.sessions, main.calls, main.sessions, main.refused })
+    assert.is_true(child.refused > 0)
+  end)
+
+  it("a call that a person would have been asked about as none that lost its result", function()
+    local policies = folder:policies("policies", { fetch_page = [[
+-- fetch_page: a person agrees to each page.
+return tool "fetch_page" { check = function() return ask("Fetch it?", { "yes", "no" }) end }
+]] })
+    local later = folder:file("later.jsonl", table.concat(claude_lines(1), "\n") .. "\n")
+    local at_once = folder:file("log.ndjson", '{"session":"s","tool":"fetch_page","arguments":{"page":1},"result":"new"}\n')
+    for _, file in ipairs { later, at_once } do
+      local code, report, err = replay(file, "--policies", policies)
+      assert.equal(0, code, err)
+      assert.same({ 1, 1, 0, {} }, { report.refused, report.asked, report.lost_results, report.lost.rows })
+      local _, out = require("process").run { require("daemon").binary, "replay", file, "--policies", policies, "--markdown" }
+      assert.truthy(out:find("| you are asked first | 1 |", 1, true), out)
+      assert.truthy(out:find("| would not have run | 0 |", 1, true), out)
+    end
+  end)
+
   it("a call that the model sent as broken JSON, as it was sent", function()
     local code, report, err = replay(folder:file("run.json", [=[[{"type":"ai","data":{"type":"ai","content":"","tool_calls":[],
       "invalid_tool_calls":[{"name":"book_room","args":"{\"room\":","id":"c1","error":"no JSON"}]}}]]=]))
