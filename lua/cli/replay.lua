@@ -151,7 +151,7 @@ local function choose_files(o)
   print_found(found)
   if full then io.stderr:write(("only the first %d files were looked at"):format(full), "\n") end
   if #files == 0 then
-    fail("no sessions of the last %d days of Claude Code, Codex, gemini-cli, opencode, goose, Cline or Roo below %s", days, home)
+    fail("no sessions of the last %d days of Claude Code, Codex, gemini-cli, opencode, goose, pi, Cline or Roo below %s", days, home)
   end
   for i, file in ipairs(files) do o[i] = file end
   return found

@@ -10,6 +10,7 @@ local function read_step(c, step)
   c:message(step.timestamp)
   if step.source == "user" then c:begin_turn() end
   for call in each(step.tool_calls) do c:call(call.tool_call_id, call.function_name, call.arguments) end
+  c:usage(step.metrics)
   local seen = is_object(step.observation) and step.observation.results
   for result in each(seen) do
     c:result(result.source_call_id, result.content, is_object(result.extra) and result.extra.is_error)

@@ -36,6 +36,7 @@ local function read(value, state)
   if id == nil or id ~= c.message_id then c:message(value.timestamp) end -- a message is spread over several lines
   c.message_id, c.at = id, value.timestamp
   local answers = blocks(c, message.content)
+  c:usage(message.usage, id)
   if kind == "user" and not answers and value.toolUseResult == nil and not value.isMeta and not value.isCompactSummary then
     c:begin_turn()
   end

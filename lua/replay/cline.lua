@@ -67,7 +67,8 @@ local function read_message(c, m)
   c:message(m.ts)
   if m.role == "assistant" then
     blocks(c, m.content)
-    return read_xml(c, text)
+    read_xml(c, text)
+    return c:usage(m.metrics)
   end
   -- A result that fails rarely says so but in its text.
   local answers = false

@@ -54,6 +54,8 @@ local function read_event(c, p)
     c.failures = { [p.call_id or ""] = p.result.Err ~= nil or (is_object(ok) and (ok.isError or ok.is_error)) or nil }
   elseif p.type == "patch_apply_end" and p.success == false then
     c.failures = { [p.call_id or ""] = true }
+  elseif p.type == "token_count" and is_object(p.info) then
+    c:usage(p.info.total_token_usage, "total")
   end
 end
 

@@ -1,5 +1,6 @@
 -- A conversation as it is read: whose turn it is, which message, and when. Its calls go to the replay as they are found.
 local log = require "replay/log"
+local read_usage = require "replay/usage"
 
 local Conversation = {}
 Conversation.__index = Conversation
@@ -36,14 +37,21 @@ end
 -- The model no longer sees what it has read, so that it may read it again.
 function Conversation:compacted() log.compacted(self) end
 
+-- What the model has read and written. Of figures with one id the last ones count: a message that is written again, or the
+-- sum of all so far.
+function Conversation:usage(object, id)
+  local input, cached, output = read_usage(object)
+  if not input then return end
+  local counted, key = self.once or self.counted, id and self.session .. " usage " .. id
+  local before = id and counted[key] or { 0, 0, 0 }
+  if id then counted[key] = { input, cached, output } end
+  log.usage(self, input - before[1], cached - before[2], output - before[3])
+end
+
 -- A message: the calls in it are one step.
 function Conversation:message(at)
   self.messages = self.messages + 1
   self.at = at or self.at
-end
-
-local function new(session, agent)
-  return setmetatable({ session = session, agent = agent, turn = 0, messages = 0 }, Conversation)
 end
 
 -- A table that remembers the last so many keys at least, and twice as many at most.
@@ -61,6 +69,10 @@ local function remembered(most)
       young[key] = value
     end,
   })
+end
+
+local function new(session, agent)
+  return setmetatable({ session = session, agent = agent, turn = 0, messages = 0, counted = remembered(256) }, Conversation)
 end
 
 -- Each object of a list; nothing of what is none.

@@ -30,6 +30,7 @@ local function read_message(c, state, message)
   c:message(message.timestamp)
   state.seen = state.seen or conversation.remembered(SEEN_MAX)
   for call in each(message.toolCalls) do read_call(c, state.seen, call) end
+  c:usage(message.tokens, conversation.text(message, "id"))
   if message.type == "user" then c:begin_turn() end
 end
 

@@ -14,8 +14,11 @@ local function is(value)
 end
 
 local function read(value, state)
-  if not value.role then return true end -- what the file is
   local c = state.session(conversation.text(value, "session_id"))
+  if not value.role then -- what the session is
+    c:usage(value)
+    return true
+  end
   local content = content_of(value)
   c:message(value.created_timestamp or value.created)
   if blocks(c, content) or value.role ~= "user" then return true end

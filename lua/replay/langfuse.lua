@@ -14,8 +14,9 @@ local function is(value)
 end
 
 local function read_observation(o, state, session)
-  if o.type ~= "TOOL" then return end
   local c = state.session(text(o, "session_id", "sessionId") or session or text(o, "trace_id", "traceId"))
+  if o.type == "GENERATION" then c:usage(o.usage_details or o.usageDetails or o.usage or o) end
+  if o.type ~= "TOOL" then return end
   local failed = o.level == "ERROR" and (o.status_message or o.statusMessage or true)
   c:message(o.start_time or o.startTime)
   local output = conversation.parsed(o.output)

@@ -5,10 +5,14 @@ local is_object = conversation.is_object
 local function is(value) return type(value.run_type) == "string" and (value.inputs ~= nil or value.trace_id ~= nil) end
 
 local function read(value, state)
-  if value.run_type ~= "tool" then return true end
   local extra = is_object(value.extra) and is_object(value.extra.metadata) and value.extra.metadata or {}
   local c = state.session(conversation.text(extra, "thread_id", "session_id", "conversation_id")
                           or conversation.text(value, "thread_id", "trace_id"))
+  if value.run_type == "llm" then
+    c:usage(is_object(value.outputs) and value.outputs.usage_metadata)
+    c:usage(value)
+  end
+  if value.run_type ~= "tool" then return true end
   c:message(value.start_time)
   local inputs, output = value.inputs, value.outputs
   local inner = is_object(inputs) and conversation.parsed(inputs.input)

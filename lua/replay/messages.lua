@@ -126,6 +126,7 @@ local function read_message(c, m)
   if not is_object(m) then return false end
   m = unwrapped(m)
   c.at = m.timestamp or m.ts or m.created_at or c.at
+  c:usage(m.usage or m.usage_metadata or (is_object(m.metadata) and m.metadata.usage), text(m, "id"))
   if CHAINS[m.type] and not m.role then return read_chain(c, m) end
   if m.kind and is_array(m.parts) then return read_pydantic(c, m) end
   if is_array(m.parts) then return read_parts_message(c, m) end
@@ -207,7 +208,7 @@ local function session_of(value, state)
   local named = is_object(value) and text(value, "session", "session_id", "conversation_id", "thread_id", "chat_id",
                                           "trace_id", "run_id", "task_id", "id")
   local part = state.item and "." .. state.item or ""
-  return named or ("%s:%d%s"):format(state.name, state.line, part)
+  return named or is_object(value) and text(value, "responseId") or ("%s:%d%s"):format(state.name, state.line, part)
 end
 
 local function read_array(array, state)
@@ -215,7 +216,8 @@ local function read_array(array, state)
 end
 
 local function read_conversation(value, state)
-  local c = conversation.new(session_of(value, state))
+  local streamed = text(value, "responseId") -- Gemini's reply comes in parts, each of which has the figures so far
+  local c = streamed and state.session(streamed) or conversation.new(session_of(value, state))
   local request, response = value.request, value.response
   c.at = value.ts or value.timestamp or value.created_at or value.created
   if is_array(value.tools) then c.tools = value.tools end
@@ -224,6 +226,7 @@ local function read_conversation(value, state)
     for _, name in ipairs(LISTS) do read_messages(c, request[name]) end
   end
   for _, name in ipairs(LISTS) do read_messages(c, value[name]) end
+  c:usage(value.usage or value.usageMetadata or (is_object(response) and (response.usage or response.usageMetadata)), streamed)
   -- The reply beside a request, as proxies record it: a choice, items, or a message.
   local reply = reply_of(value) or reply_of(response)
   if reply then

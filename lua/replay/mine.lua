@@ -15,6 +15,7 @@ local PLACES = {
     database = { "/opencode%.db$", database.opencode } },
   { "goose", ".local/share/goose/sessions", "%.jsonl$",
     database = { "/sessions%.db$", database.goose } },
+  { "pi", ".pi/agent/sessions", "%.jsonl$" },
   { "Cline", ".cline/data/sessions", "%.messages%.json$" },
 }
 for _, editor in ipairs { "Code", "Code - Insiders", "VSCodium", "Cursor", "Windsurf" } do

@@ -14,7 +14,8 @@ end
 local function read_part(c, part)
   local state = part.state
   if part.type == "compaction" then c:compacted() end
-  if not is_part(part) then return end
+  if part.type == "step-finish" then c:usage(part.tokens) end
+  if not is_part(part) then return part.type == "step-finish" end
   local time = is_object(state.time) and state.time.start
   c.at = time or c.at
   if state.status == "error" then
@@ -29,7 +30,9 @@ local function read_message(state, message)
   local c = state.session(info.sessionID)
   c:message(is_object(info.time) and info.time.created or nil)
   if info.role == "user" then c:begin_turn() end
-  for part in each(message.parts) do read_part(c, part) end
+  local is_counted = false
+  for part in each(message.parts) do is_counted = read_part(c, part) or is_counted end
+  if not is_counted then c:usage(info.tokens) end
 end
 
 local function read(value, state)

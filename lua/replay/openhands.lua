@@ -14,6 +14,12 @@ local function is(value)
              and (value.args ~= nil or value.extras ~= nil or value.cause ~= nil or value.content ~= nil))
 end
 
+local function read_usage(c, value, meta)
+  local metrics, reply = value.llm_metrics, meta.model_response
+  if is_object(metrics) then return c:usage(metrics.accumulated_token_usage, "total") end
+  if is_object(reply) then c:usage(reply.usage, conversation.text(reply, "id")) end
+end
+
 local function read_event(c, value)
   local kind, id = value.kind, value.tool_call_id
   c:message(value.timestamp)
@@ -47,6 +53,7 @@ local function read(value, state)
     if value.action == "message" and value.source == "user" then c:begin_turn() end
     if NO_CALLS[value.action] or value.source == "user" then return true end
     c:call(meta.tool_call_id or conversation.text(value, "id"), meta.function_name or value.action, value.args)
+    read_usage(c, value, meta)
   elseif meta.tool_call_id or value.cause then
     local exit = is_object(value.extras) and is_object(value.extras.metadata) and value.extras.metadata.exit_code
     local failed = value.observation == "error" or value.success == false or (type(exit) == "number" and exit > 0)

@@ -10,6 +10,8 @@ local SEEN_MAX = 65536 -- calls and traces that are remembered
 local KEPT = { ["gen_ai.operation.name"] = true, ["gen_ai.tool.name"] = true, ["gen_ai.tool.call.id"] = true,
                ["gen_ai.tool.call.arguments"] = true, ["gen_ai.tool.call.result"] = true, ["error.type"] = true,
                ["gen_ai.conversation.id"] = true, ["mcp.session.id"] = true, ["session.id"] = true,
+               ["gen_ai.usage.input_tokens"] = true, ["gen_ai.usage.output_tokens"] = true,
+               ["gen_ai.usage.cache_read.input_tokens"] = true,
                ["gen_ai.input.messages"] = true, ["gen_ai.output.messages"] = true }
 
 -- A value of OTLP, which names its type; a list of keys and values becomes a table.
@@ -74,6 +76,15 @@ local function read_tool(span, a, state)
   c:both(a["gen_ai.tool.call.id"], a["gen_ai.tool.name"], a["gen_ai.tool.call.arguments"], result, failed)
 end
 
+-- The span of an agent has the sum of those of its chats.
+local function read_usage(span, a, state)
+  local operation, input, output = a["gen_ai.operation.name"], a["gen_ai.usage.input_tokens"], a["gen_ai.usage.output_tokens"]
+  if (input or output) and operation ~= "invoke_agent" and operation ~= "create_agent" then
+    session_of(span, a, state):usage { input_tokens = input, output_tokens = output,
+                                       cached_tokens = a["gen_ai.usage.cache_read.input_tokens"] }
+  end
+end
+
 -- What a chat span has recorded, each call and result once: the next span's input repeats them.
 local function read_chat(span, a, state)
   local c = session_of(span, a, state)
@@ -98,6 +109,7 @@ local function read(value, state)
   local tools, chats = state.otel_tools or 0, 0
   each_span(value, function(span)
     local a = attributes_of(span)
+    read_usage(span, a, state)
     if a["gen_ai.tool.name"] then
       tools = tools + 1
       read_tool(span, a, state)

@@ -10,7 +10,7 @@ local conversation = require "replay/conversation"
 local SESSIONS_MAX = 65536 -- of one file; then they are counted anew
 
 local FORMATS = {}
-for _, name in ipairs { "claude_code", "codex", "gemini_cli", "opencode", "goose", "openhands", "swe_agent", "atif",
+for _, name in ipairs { "claude_code", "codex", "gemini_cli", "opencode", "goose", "pi", "openhands", "swe_agent", "atif",
                         "cline", "langsmith", "langfuse", "otel", "mcp", "messages" } do
   FORMATS[#FORMATS + 1] = require("replay/" .. name)
 end

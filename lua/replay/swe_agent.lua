@@ -39,6 +39,7 @@ end
 
 local function read(value, state)
   local c = state.session()
+  if is_object(value.info) then c:usage(value.info.model_stats) end
   if read_history(c, value.history) > 0 then return true end
   if is_step(value) then read_step(c, value) end
   for step in each(value.trajectory) do read_step(c, step) end

@@ -64,6 +64,7 @@ local function summary(put, r)
   put("</table>\n<p>%d calls would not have run: %d saved (repetitions that brought nothing new), %d would have lost a "
       .. "new result. The arguments of %d would have been repaired.</p>\n", r.refused, r.loops.calls_saved,
       r.lost_results, r.repaired)
+  if view.tokens(r) then put("<p>%s.</p>\n", view.tokens(r)) end
 end
 
 local MARKS = { w = "ran well", f = "failed", r = "would not have run", a = "asked about first" }
@@ -93,9 +94,10 @@ local function timelines(put, r)
   end
   for _, list in ipairs { bad, good } do
     for _, t in ipairs(list) do
-      put('<div class=s><span class=quiet>%s%s · %d call%s%s%s</span><div class=t>%s</div></div>\n', escape(t.session),
+      put('<div class=s><span class=quiet>%s%s · %d call%s%s%s%s</span><div class=t>%s</div></div>\n', escape(t.session),
           t.agent ~= "" and " › " .. escape(t.agent) or "", t.calls, t.calls == 1 and "" or "s",
           t.calls > #t.marks and (", the first %d shown"):format(#t.marks) or "",
+          t.tokens > 0 and " · " .. view.number(t.tokens) .. " tokens" or "",
           t.first_ms > 0 and os.date(" · %Y-%m-%d %H:%M", math.floor(t.first_ms / 1000)) or "", runs(t.marks))
     end
   end

@@ -27,6 +27,7 @@ local function put_summary(r)
   put("\n%d calls would not have run: **%d saved** (repetitions that brought nothing new), **%d would have lost a new "
       .. "result**. The arguments of %d would have been repaired.\n", r.refused, r.loops.calls_saved, r.lost_results,
       r.repaired)
+  if view.tokens(r) then put("\n%s.\n", view.tokens(r)) end
 end
 
 local function put_difference(d)

@@ -57,7 +57,8 @@ local function print_circles(r)
     local loop = loops.list[i]
     local time = lasted(loop.first_ms, loop.last_ms)
     io.write("    ", ui.bold(cli.line(loop.tool, NAME_WIDTH)), "  ", cli.line(loop.arguments, 90), "\n      ",
-             has(loop.saved, "once", "%d times"), time and " in " .. time or "", " for nothing, of ",
+             has(loop.saved, "once", "%d times"), time and " in " .. time or "",
+             loop.tokens > 0 and " and " .. view.number(loop.tokens) .. " tokens" or "", " for nothing, of ",
              ui.count(loop.calls, "call"), " in its session", loop.halted and "; toolgate tells the agent to end" or "",
              "\n      ",
              dim(where(loop.file, loop.line, loop.session, 60)), "\n")
@@ -111,6 +112,7 @@ local function print_summary(r)
   for i, row in ipairs(view.outcomes(r)) do
     if i == 1 or row[3] > 0 then ui.say("  %-20s %8d  %s", row[2], row[3], view.share(row[3], r.calls)) end
   end
+  if view.tokens(r) then ui.say("  %s", view.tokens(r)) end
   heading "What would have been different"
   local wrong, wrong_calls = rows_of(r, false)
   local asked, asked_calls = rows_of(r, true)

@@ -14,6 +14,21 @@ function view.outcomes(report)
            { "ask", "you are asked first", asked }, { "refuse", "would not have run", report.refused - asked } }
 end
 
+-- "950", "45,000", "1.2 million"
+function view.number(n)
+  if n >= 1e6 then return cli.fixed(n / 1e6, 1) .. " million" end
+  if n >= 1e4 then n = math.floor(n / 1000 + 0.5) * 1000 end
+  return (("%d"):format(n):gsub("^(%d+)(%d%d%d)$", "%1,%2"))
+end
+
+-- What the models read and wrote, as a sentence; nil: the recording does not say it.
+function view.tokens(report)
+  local t = report.tokens
+  if t.input + t.output == 0 then return end
+  local cached = t.cached > 0 and (" (%s of them from a cache)"):format(view.number(t.cached)) or ""
+  return ("The models read %s tokens%s and wrote %s"):format(view.number(t.input), cached, view.number(t.output))
+end
+
 -- "4.2 %"; empty if the whole is 0.
 function view.share(part, whole) return whole > 0 and cli.fixed(100 * part / whole, 1) .. " %" or "" end
 

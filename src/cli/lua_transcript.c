@@ -245,6 +245,15 @@ static int see_both(lua_State *L)
     return seen(&call);
 }
 
+/* log.usage(conversation, input, cached, output): tokens. */
+static int see_usage(lua_State *L)
+{
+    struct recorded_call call = call_of(L, RECORDED_USAGE);
+    call.usage = (struct recorded_usage){(int64_t)luaL_checknumber(L, 2), (int64_t)luaL_checknumber(L, 3),
+                                         (int64_t)luaL_checknumber(L, 4)};
+    return seen(&call);
+}
+
 /* log.compacted(conversation): its model no longer sees what it has read. */
 static int see_compaction(lua_State *L)
 {
@@ -262,6 +271,7 @@ static const luaL_Reg functions[] = {{"kind", kind_of},
                                      {"call", see_call},
                                      {"result", see_result},
                                      {"both", see_both},
+                                     {"usage", see_usage},
                                      {"compacted", see_compaction},
                                      {NULL, NULL}};
 

@@ -26,7 +26,13 @@ enum recorded_kind {
     RECORDED_CALL,      /* the call, and its result if the recording has one */
     RECORDED_CHECK,     /* the call; its result comes later, with the same id */
     RECORDED_REPORT,    /* the result of an earlier RECORDED_CHECK */
+    RECORDED_USAGE,     /* no call: what its session's model has read and written */
     RECORDED_COMPACTION /* no call: the model no longer sees what its session has read */
+};
+
+/* In tokens; corrects what was said before, and may be negative. */
+struct recorded_usage {
+    int64_t input, cached, output; /* `cached` is the part of `input` that came from a cache */
 };
 
 struct recorded_call {
@@ -54,6 +60,7 @@ struct recorded_call {
     bool by_class;             /* the result is known by its class and hash alone */
     struct str result_hash;
     enum error_class result_class;
+    struct recorded_usage usage;
     const struct json *tools;          /* definitions that the recording carries, an array; NULL: none */
     const struct recording_line *line; /* where it is */
 };

@@ -41,6 +41,8 @@ struct replay_seen {
 struct replay_session {
     struct lru_node node; /* first */
     int64_t clock_ms;
+    bool is_counted;                  /* it has made a call */
+    int64_t tokens, call_tokens;      /* that it took so far, and up to its last call */
     struct replay_timeline *timeline; /* NULL: there are as many as are kept */
     struct replay_loop loop;          /* its session and arguments are on the heap, once a call was stopped */
     struct replay_seen seen[SEEN_MAX];
@@ -147,26 +149,30 @@ static struct hash128 session_id_of(const struct recorded_call *call)
     return id;
 }
 
-/* Found or made. */
+/* Found or made; counted with its first call. */
 static struct replay_session *session_of(struct replay *r, const struct recorded_call *call)
 {
     struct hash128 id = session_id_of(call);
     struct replay_session *session = (struct replay_session *)lru_find(&r->sessions, id);
-    if (session)
+    if (!session) {
+        if (r->sessions.count == SESSIONS_MAX)
+            forget_session(r, (struct replay_session *)r->sessions.oldest);
+        session = must_calloc(sizeof(*session));
+        session->node.id = id;
+        lru_add(&r->sessions, &session->node);
+    }
+    if (session->is_counted || call->kind > RECORDED_CHECK)
         return session;
+    session->is_counted = true;
+    r->report->sessions += !call->agent.len;
     if (call->agent.len) { /* it is part of its session, also if that makes no call of its own */
         struct recorded_call whole = *call;
         whole.agent = STR_NONE;
         session_of(r, &whole);
     }
-    if (r->sessions.count == SESSIONS_MAX)
-        forget_session(r, (struct replay_session *)r->sessions.oldest);
-    session = must_calloc(sizeof(*session));
-    session->node.id = id;
-    lru_add(&r->sessions, &session->node);
-    if (call->kind != RECORDED_REPORT)
-        session->timeline = replay_timeline_add(r->report, call);
-    r->report->sessions += call->kind != RECORDED_REPORT && !call->agent.len;
+    session->timeline = replay_timeline_add(r->report, call);
+    if (session->timeline)
+        session->timeline->tokens = session->tokens;
     return session;
 }
 
@@ -406,6 +412,7 @@ static void count_stopped(const struct pass *p, const struct replay_row *code)
     const struct verdict *v = p->sides[0].verdict;
     loop->halted |= v->kind == VERDICT_HALT;
     loop->last_ms = p->call->at_ms;
+    loop->tokens += p->session->tokens - p->session->call_tokens;
     if (loop->saved++)
         return;
     loop->first_ms = p->call->at_ms;
@@ -569,6 +576,7 @@ static void count_call(struct replay *r, struct pass *p)
     p->stopped = refused && !p->is_news && is_stopped(v);
     if (p->stopped)
         count_stopped(p, p->rows[2]);
+    p->session->call_tokens = p->session->tokens;
     if (p->side_count > 1)
         compare(r, p);
     if (refused || (p->difference && p->difference->change == REPLAY_NEW_REFUSAL)) {
@@ -700,13 +708,21 @@ static void see_report(struct replay *r, const struct recorded_call *call)
     remove_open(r, open);
 }
 
-/* Of a session that has made no call yet it changes nothing. */
+static void see_usage(struct replay *r, const struct recorded_call *call)
+{
+    struct replay_session *session = session_of(r, call);
+    int64_t tokens = call->usage.input + call->usage.output;
+    r->report->usage.input += call->usage.input;
+    r->report->usage.cached += call->usage.cached;
+    r->report->usage.output += call->usage.output;
+    session->tokens += tokens;
+    if (session->timeline)
+        session->timeline->tokens += tokens;
+}
+
 static void see_compaction(struct replay *r, const struct recorded_call *call)
 {
-    struct replay_session *session = (struct replay_session *)lru_find(&r->sessions, session_id_of(call));
-    if (!session)
-        return;
-    set_clock(r, session, call);
+    set_clock(r, session_of(r, call), call);
     for (size_t i = 0; i < 2 && r->sides[i]; i++)
         judge_compaction(r->sides[i], call->line->arena, call);
 }
@@ -717,6 +733,7 @@ static void seen(void *owner, const struct recorded_call *call)
                                const struct recorded_call *) = {[RECORDED_CALL] = see_call,
                                                                 [RECORDED_CHECK] = see_call,
                                                                 [RECORDED_REPORT] = see_report,
+                                                                [RECORDED_USAGE] = see_usage,
                                                                 [RECORDED_COMPACTION] = see_compaction};
     see[call->kind](owner, call);
 }

@@ -78,7 +78,8 @@ struct replay_loop {
     struct str session, tool, code, arguments; /* of the first call that was stopped; the last as JSON, cut */
     int64_t first_ms, last_ms;                 /* of the stopped calls; 0: not recorded */
     uint64_t calls, saved;                     /* of the session; of these, calls that would not have run */
-    bool halted;                               /* a verdict told the agent to end the run */
+    int64_t tokens; /* that the session took from the first to the last of the stopped calls */
+    bool halted;    /* a verdict told the agent to end the run */
     const char *file;
     uint64_t line;
 };
@@ -88,7 +89,7 @@ struct replay_timeline {
     struct str session, agent;
     const char *file;
     uint64_t line, calls;
-    int64_t first_ms, last_ms;
+    int64_t first_ms, last_ms, tokens;
     char marks[REPLAY_MARKS_MAX]; /* 'w': it ran well, 'f': failed, 'r': would not have run, 'a': a person is
                                      asked */
 };
@@ -100,11 +101,12 @@ struct replay_report {
     uint64_t sessions;
     uint64_t verdicts[VERDICT_KINDS];
     uint64_t against_verdicts[VERDICT_KINDS];
-    uint64_t refused;   /* calls that would not have run */
-    uint64_t asked;     /* of these, calls about which a person would have been asked */
-    uint64_t lost;      /* of the others, calls whose recorded result was new: they are not saved */
-    uint64_t unjudged;  /* calls that run, with rules for results, and without a recorded result */
-    uint64_t rewritten; /* calls whose arguments would have been repaired */
+    uint64_t refused;            /* calls that would not have run */
+    uint64_t asked;              /* of these, calls about which a person would have been asked */
+    uint64_t lost;               /* of the others, calls whose recorded result was new: they are not saved */
+    uint64_t unjudged;           /* calls that run, with rules for results, and without a recorded result */
+    struct recorded_usage usage; /* of all sessions, also of those that call no tool */
+    uint64_t rewritten;          /* calls whose arguments would have been repaired */
     uint64_t failures, failures_shown; /* recorded as failed; of these, such as their text alone shows */
     uint64_t failures_unmarked;        /* recorded as fine, and the text says that it failed */
     struct replay_table tables[REPLAY_TABLES];

@@ -141,6 +141,7 @@ static void put_timelines(struct json_out *out, const struct replay_report *r)
         json_field_int(out, "calls", (int64_t)t->calls);
         json_field_int(out, "first_ms", t->first_ms);
         json_field_int(out, "last_ms", t->last_ms);
+        json_field_int(out, "tokens", t->tokens);
         json_field_str(out, "marks",
                        (struct str){t->marks, t->calls < REPLAY_MARKS_MAX ? t->calls : REPLAY_MARKS_MAX});
         json_close(out, '}');
@@ -295,6 +296,7 @@ static void put_loops(struct json_out *out, const struct replay_report *r)
         json_field_int(out, "last_ms", loop->last_ms);
         json_field_int(out, "calls", (int64_t)loop->calls);
         json_field_int(out, "saved", (int64_t)loop->saved);
+        json_field_int(out, "tokens", loop->tokens);
         json_field_bool(out, "halted", loop->halted);
         json_field_text(out, "file", loop->file);
         json_field_int(out, "line", (int64_t)loop->line);
@@ -408,6 +410,11 @@ void replay_report_json(const struct replay_report *r, bool for_views, struct bu
     json_field_int(&out, "version", 1);
     put_totals(&out, r);
     json_field_optional_str(&out, "policies", str_of(r->policies));
+    json_field_open(&out, "tokens", '{');
+    json_field_int(&out, "input", r->usage.input);
+    json_field_int(&out, "cached", r->usage.cached);
+    json_field_int(&out, "output", r->usage.output);
+    json_close(&out, '}');
     put_verdicts(&out, "verdicts", r->verdicts);
     if (r->against)
         put_differences(&out, r);
