@@ -194,16 +194,6 @@ end
 
 local function is_conversation(value) return has_list(value) or has_list(value.request) or reply_of(value) ~= nil end
 
-local STREAMED = { message_start = true, message_delta = true, message_stop = true, ping = true }
-
--- Pieces of calls are no calls: nothing says which arguments the model sent in the end.
-local function is_piece(value)
-  local kind = type(value.type) == "string" and value.type or ""
-  local choice = is_array(value.choices) and value.choices[1]
-  return STREAMED[kind] or kind:find "^content_block_" or kind:find "^response%."
-         or (is_object(choice) and choice.delta ~= nil)
-end
-
 local function session_of(value, state)
   local named = is_object(value) and text(value, "session", "session_id", "conversation_id", "thread_id", "chat_id",
                                           "trace_id", "run_id", "task_id", "id")
@@ -240,16 +230,13 @@ local function read_conversation(value, state)
 end
 
 local function is(value)
-  return is_conversation(value) or is_piece(value) or type(value.role) == "string" or is_array(value.parts)
+  return is_conversation(value) or type(value.role) == "string" or is_array(value.parts)
          or CHAINS[value.type] or value.lc ~= nil
          or value.type == "message" or value.type == "reasoning"
          or (type(value.type) == "string" and (value.type:find "_call$" or value.type:find "_call_output$"))
 end
 
 local function read(value, state)
-  if is_piece(value) then
-    return "it is a piece of a streamed reply: record the whole message, as the SDK returns it at the end"
-  end
   if is_conversation(value) then return read_conversation(value, state) end
   if not is(value) then return false end
   -- A file of messages, one a line, is one conversation unless the messages name theirs.
@@ -271,4 +258,4 @@ local function read_list(array, state)
 end
 
 return { name = "messages of OpenAI, Anthropic, Gemini, Bedrock, LangChain, pydantic-ai or the Vercel AI SDK", is = is,
-         read = read, read_array = read_list, read_parts = read_parts }
+         read = read, read_array = read_list, read_parts = read_parts, read_item = read_item }

@@ -11,11 +11,12 @@ local SESSIONS_MAX = 65536 -- of one file; then they are counted anew
 
 local FORMATS = {}
 for _, name in ipairs { "claude_code", "codex", "gemini_cli", "opencode", "goose", "pi", "openhands", "swe_agent", "atif",
-                        "cline", "langsmith", "langfuse", "otel", "mcp", "messages" } do
+                        "cline", "langsmith", "langfuse", "otel", "mcp", "stream", "messages" } do
   FORMATS[#FORMATS + 1] = require("replay/" .. name)
 end
 local MESSAGES = FORMATS[#FORMATS]
-local MCP = FORMATS[#FORMATS - 1]
+local STREAM = FORMATS[#FORMATS - 1]
+local MCP = FORMATS[#FORMATS - 2]
 
 local function new_state(file)
   local sessions, count = {}, 0
@@ -73,7 +74,8 @@ local function read_array(array, state)
   return any
 end
 
--- The function that reads a line. `forced`: what --format says.
+-- The function that reads a line; with nil, the file has ended: a text says what it leaves unfinished. `forced`: what --format
+-- says.
 local function new(forced)
   local state
   local function read(value)
@@ -84,6 +86,7 @@ local function new(forced)
   end
   return function(value, file, number, is_item)
     if not state or state.file ~= file then state = new_state(file) end
+    if value == nil then return STREAM.left_open(state) end
     state.line = number
     state.items = is_item and (state.items or 0) + 1 or nil -- of the array that the file is
     state.item = state.items

@@ -313,16 +313,18 @@ bool lua_transcript_read(void *owner, struct recorded_reader *reader, const stru
     now.line = line;
     now.generation++;
     lua_getfield(L, 1, "reader");
-    push(L, line->value);
-    lua_pushstring(L, line->file);
-    lua_pushnumber(L, (double)line->number);
-    lua_pushboolean(L, line->is_item);
+    push(L, line ? line->value : NULL);
+    lua_pushstring(L, reader->file);
+    lua_pushnumber(L, line ? (double)line->number : 0);
+    lua_pushboolean(L, line && line->is_item);
     bool failed = lua_pcall(L, 4, 1, 0) != 0,
-         understood = !failed && lua_isboolean(L, -1) && lua_toboolean(L, -1);
+         understood = !failed && (line ? lua_isboolean(L, -1) && lua_toboolean(L, -1) : lua_isnil(L, -1));
     if (failed)
         *why = "its members are not of the types that its format has";
-    else if (lua_type(L, -1) == LUA_TSTRING)
+    else if (lua_type(L, -1) == LUA_TSTRING && line)
         *why = arena_dup(line->arena, lua_cli_str(L, -1)).at;
+    else if (lua_type(L, -1) == LUA_TSTRING)
+        *why = "a streamed reply ends within a call";
     lua_settop(L, top);
     now.line = NULL;
     return understood;

@@ -70,7 +70,8 @@ typedef void recorded_call_seen(void *owner, const struct recorded_call *call);
 
 struct recorded_reader;
 
-/* Reads a line of a transcript, and calls `reader->seen`. False: it is none; `why` may say what it is. */
+/* Reads a line of a transcript, and calls `reader->seen`. False: it is none; `why` may say what it is. A line
+ * that is NULL: the reader's file has ended; false: within something, as `why` says. */
 typedef bool recorded_transcript(void *owner, struct recorded_reader *reader,
                                  const struct recording_line *line, const char **why);
 

@@ -29,6 +29,7 @@ struct recording {
     uint64_t number;  /* of its line that was returned last */
     bool ended;       /* the open file has no more bytes */
     bool at_start;    /* nothing of the open file was returned yet */
+    bool is_stream;   /* of the open file: events as a model's API streams them */
     bool in_array;    /* within the one array that the open file is: its items are read one by one */
     bool in_object;   /* that array is in an object, of which nothing else is read */
     bool given_up;    /* nothing more of a followed file is wanted */
@@ -65,6 +66,14 @@ static void count_fault(struct recording *r, enum recording_fault fault, uint64_
 void recording_reject(struct recording *r, const char *why)
 {
     count_fault(r, RECORDING_NOT_OBJECT, r->number, why);
+}
+
+void recording_cut_off(struct recording *r, const char *file, const char *why)
+{
+    const char *now = r->file;
+    r->file = file;
+    count_fault(r, RECORDING_CUT, 0, why);
+    r->file = now;
 }
 
 /* ---- files ---- */
@@ -135,7 +144,7 @@ static void begin_file(struct recording *r, int fd)
     r->from = r->end = 0;
     r->ended = false;
     r->at_start = true;
-    r->in_array = false;
+    r->in_array = r->is_stream = false;
 }
 
 /* False: there are no more files. */
@@ -557,6 +566,20 @@ static bool skip_packed_file(struct recording *r, struct str text)
     return false;
 }
 
+/* A line of an event stream, of which only the data are read: the text after "data:"; empty: it has none. */
+static struct str event_data(struct recording *r, struct str text)
+{
+    static const char *const fields[] = {"event:", "id:", "retry:", ":"};
+    bool is_data = str_starts(text, "data:"), is_field = false;
+    for (size_t i = 0; i < sizeof(fields) / sizeof(*fields); i++)
+        is_field |= str_starts(text, fields[i]);
+    r->is_stream |= is_data || (is_field && r->at_start);
+    if (!r->is_stream || (!is_data && !is_field))
+        return text;
+    text = is_data ? str_trim(str_from(text, 5)) : STR_NONE;
+    return str_is(text, "[DONE]") ? STR_NONE : text;
+}
+
 /* True: `out` has a line. False: it had none, and its faults are counted. */
 static bool read_line(struct recording *r, struct str line, bool last, struct recording_line *out)
 {
@@ -565,6 +588,8 @@ static bool read_line(struct recording *r, struct str line, bool last, struct re
     struct str text = str_trim(line);
     if (first && str_starts(text, "\xEF\xBB\xBF"))
         text = str_from(text, 3);
+    text = event_data(r, text);
+    r->at_start &= !r->is_stream;
     if (!text.len || (first && skip_packed_file(r, text)))
         return false;
     r->at_start = false;
@@ -581,10 +606,7 @@ static bool read_line(struct recording *r, struct str line, bool last, struct re
             skip_line(r); /* the first line once more, which is no value; the others are read as lines */
         r->number = 1;
     }
-    if (!parsed && (str_starts(text, "data:") || str_starts(text, "event:"))) /* as a model's API streams */
-        count_fault(r, RECORDING_NOT_JSON, r->number,
-                    "it is a line of an event stream: record the whole message instead");
-    else if (!parsed)
+    if (!parsed)
         count_fault(r, last ? RECORDING_CUT : RECORDING_NOT_JSON, r->number, error.text);
     if (!parsed || !is_usable(r, r->number))
         return false;

@@ -80,6 +80,9 @@ bool recording_next(struct recording *recording, struct recording_line *out);
 /* Counts the line that was read last as no record of a call. */
 void recording_reject(struct recording *recording, const char *why);
 
+/* Counts the file that was read last as one that ends too early. */
+void recording_cut_off(struct recording *recording, const char *file, const char *why);
+
 /* RECORDING_FAULTS of them. */
 const struct recording_count *recording_faults(const struct recording *recording);
 uint64_t recording_lines(const struct recording *recording); /* that recording_next returned */

@@ -740,6 +740,13 @@ static void seen(void *owner, const struct recorded_call *call)
 
 /* ---- the whole ---- */
 
+static void end_file(struct recorded_reader *reader, struct recording *recording)
+{
+    const char *why;
+    if (reader->file && reader->transcript && !reader->transcript(reader->transcripts, reader, NULL, &why))
+        recording_cut_off(recording, reader->file, why);
+}
+
 void replay_run(const struct replay_options *options, struct arena *arena, struct replay_report *report)
 {
     struct recording *recording = options->recording;
@@ -758,11 +765,14 @@ void replay_run(const struct replay_options *options, struct arena *arena, struc
     lru_init(&r.sessions);
     lru_init(&r.open);
     while (recording_next(recording, &line)) {
+        if (r.reader.file != line.file)
+            end_file(&r.reader, recording);
         if (!recorded_calls_read(&r.reader, &line, &why))
             recording_reject(recording, why);
         if (options->line_read)
             options->line_read(options->owner, recording);
     }
+    end_file(&r.reader, recording);
     while (r.open.oldest)
         remove_open(&r, (struct replay_open *)r.open.oldest);
     while (r.sessions.oldest)

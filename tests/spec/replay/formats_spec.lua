@@ -125,19 +125,87 @@ describe("toolgate replay reads", function()
     assert.same({ 1, 1, {} }, { report.calls, report.refused, report.skipped })
   end)
 
-  it("no pieces of a streamed reply, and says what to record instead", function()
-    local pieces = { openai = '{"object":"chat.completion.chunk","choices":[{"index":0,"delta":{"tool_calls":[]}}]}',
-                     anthropic = '{"type":"content_block_delta","index":0,"delta":{"partial_json":"{"}}',
-                     any = '{"type":"response.function_call_arguments.delta","delta":"{"}' }
-    for format, piece in pairs(pieces) do
-      for _, line in ipairs { piece, "data: " .. piece } do
-        local file = folder:file("stream", line .. "\n" .. line .. "\n")
-        local argv = { daemon.binary, "replay", file }
-        if format ~= "any" then argv[4], argv[5] = "--format", format end
-        local code, out, err = process.run(argv)
-        assert.equal(2, code)
-        assert.truthy((out .. err):find("whole message", 1, true), out .. err)
+  local STREAMED = {
+    ["OpenAI's chat"] = {
+      '{"id":"r","object":"chat.completion.chunk","choices":[{"index":0,"delta":{"role":"assistant","content":"Let me"}}]}',
+      '{"id":"r","object":"chat.completion.chunk","choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"id":"a","type":'
+        .. '"function","function":{"name":"list_orders","arguments":""}}]}}]}',
+      '{"id":"r","object":"chat.completion.chunk","choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"function":'
+        .. '{"arguments":"{\\"limit\\""}}]}}]}',
+      '{"id":"r","object":"chat.completion.chunk","choices":[{"index":0,"delta":{"tool_calls":[{"index":1,"id":"b","function":'
+        .. '{"name":"list_orders","arguments":"{\\"limit\\":8}"}},{"index":0,"function":{"arguments":":80}"}}]}}]}',
+      '{"id":"r","object":"chat.completion.chunk","choices":[{"index":0,"delta":{},"finish_reason":"tool_calls"}]}',
+      '{"id":"r","object":"chat.completion.chunk","choices":[],"usage":{"prompt_tokens":50,"completion_tokens":9}}' },
+    ["OpenAI's Responses"] = {
+      '{"type":"response.created","response":{"id":"r"}}',
+      '{"type":"response.output_item.added","output_index":0,"item":{"type":"function_call","id":"i","name":"list_orders"}}',
+      '{"type":"response.function_call_arguments.delta","output_index":0,"delta":"{\\"limit\\""}',
+      '{"type":"response.output_item.done","output_index":0,"item":{"type":"function_call","call_id":"a","id":"i",'
+        .. '"name":"list_orders","arguments":"{\\"limit\\":80}"}}',
+      '{"type":"response.output_item.done","output_index":1,"item":{"type":"function_call","call_id":"b","id":"j",'
+        .. '"name":"list_orders","arguments":"{\\"limit\\":8}"}}',
+      '{"type":"response.completed","response":{"id":"r","output":[],"usage":{"input_tokens":50,"output_tokens":9}}}' },
+    Anthropic = {
+      '{"type":"message_start","message":{"id":"m","role":"assistant","usage":{"input_tokens":50,"output_tokens":1}}}',
+      '{"type":"content_block_start","index":0,"content_block":{"type":"text","text":""}}', '{"type":"ping"}',
+      '{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"Let me"}}',
+      '{"type":"content_block_stop","index":0}',
+      '{"type":"content_block_start","index":1,"content_block":{"type":"tool_use","id":"a","name":"list_orders","input":{}}}',
+      '{"type":"content_block_delta","index":1,"delta":{"type":"input_json_delta","partial_json":"{\\"limit\\""}}',
+      '{"type":"content_block_delta","index":1,"delta":{"type":"input_json_delta","partial_json":":80}"}}',
+      '{"type":"content_block_stop","index":1}',
+      '{"type":"content_block_start","index":2,"content_block":{"type":"tool_use","id":"b","name":"list_orders","input":{}}}',
+      '{"type":"content_block_delta","index":2,"delta":{"type":"input_json_delta","partial_json":"{\\"limit\\":8}"}}',
+      '{"type":"content_block_stop","index":2}',
+      '{"type":"message_delta","delta":{"stop_reason":"tool_use"},"usage":{"output_tokens":9}}', '{"type":"message_stop"}' },
+    Bedrock = {
+      '{"messageStart":{"role":"assistant"}}',
+      '{"contentBlockStart":{"start":{"toolUse":{"toolUseId":"a","name":"list_orders"}},"contentBlockIndex":0}}',
+      '{"contentBlockDelta":{"delta":{"toolUse":{"input":"{\\"limit\\":"}},"contentBlockIndex":0}}',
+      '{"contentBlockDelta":{"delta":{"toolUse":{"input":"80}"}},"contentBlockIndex":0}}',
+      '{"contentBlockStop":{"contentBlockIndex":0}}',
+      '{"contentBlockStart":{"start":{"toolUse":{"toolUseId":"b","name":"list_orders"}},"contentBlockIndex":1}}',
+      '{"contentBlockDelta":{"delta":{"toolUse":{"input":"{\\"limit\\":8}"}},"contentBlockIndex":1}}',
+      '{"contentBlockStop":{"contentBlockIndex":1}}', '{"messageStop":{"stopReason":"tool_use"}}',
+      '{"metadata":{"usage":{"inputTokens":50,"outputTokens":9}}}' },
+    ["Gemini"] = {
+      '{"responseId":"r","candidates":[{"content":{"role":"model","parts":[{"functionCall":{"name":"list_orders","args":'
+        .. '{"limit":80}}}]}}],"usageMetadata":{"promptTokenCount":50,"candidatesTokenCount":4}}',
+      '{"responseId":"r","candidates":[{"content":{"role":"model","parts":[{"functionCall":{"name":"list_orders","args":'
+        .. '{"limit":8}}}]}}],"usageMetadata":{"promptTokenCount":50,"candidatesTokenCount":9}}' },
+    ["the Vercel AI SDK"] = {
+      '{"type":"start"}', '{"type":"start-step"}', '{"type":"tool-input-start","toolCallId":"a","toolName":"list_orders"}',
+      '{"type":"tool-input-delta","toolCallId":"a","inputTextDelta":"{"}',
+      '{"type":"tool-input-available","toolCallId":"a","toolName":"list_orders","input":{"limit":80}}',
+      '{"type":"tool-input-available","toolCallId":"b","toolName":"list_orders","input":{"limit":8}}',
+      '{"type":"tool-output-available","toolCallId":"a","output":"[]"}',
+      '{"type":"tool-output-error","toolCallId":"b","errorText":"no"}', '{"type":"finish-step"}', '{"type":"finish"}' },
+  }
+
+  for name, pieces in pairs(STREAMED) do
+    it("a reply that was streamed, from its pieces: " .. name, function()
+      local events = {}
+      for i, piece in ipairs(pieces) do events[i] = "event: " .. i .. "\n: note\ndata: " .. piece .. "\n\n" end
+      for _, text in ipairs { table.concat(pieces, "\n") .. "\n", table.concat(events) .. "data: [DONE]\n" } do
+        local _, report, err = replay(folder:file("stream", text), "--tools", tools "mcp")
+        assert.truthy(report, err)
+        local tokens = name == "the Vercel AI SDK" and { 0, 0 } or { 50, 9 }
+        assert.same({ 2, 1, 1, {}, tokens }, { report.calls, report.sessions, report.refused, report.skipped,
+                                               { report.tokens.input, report.tokens.output } })
       end
+    end)
+  end
+
+  it("no call whose pieces end too early, and counts it", function()
+    for name, last in pairs { ["OpenAI's chat"] = 4, ["OpenAI's Responses"] = 3, Anthropic = 7, Bedrock = 3 } do
+      local cut = table.concat(STREAMED[name], "\n", 1, last) .. "\n"
+      local code, report, _ = replay(folder:file("cut", cut))
+      assert.same({ 2, 0, 1 }, { code, report.calls, report.skipped.cut_off.count }, name)
+      _, report = replay(folder:file("cut", cut), folder:file("whole", table.concat(STREAMED.Anthropic, "\n") .. "\n"))
+      assert.same({ 2, 1 }, { report.calls, report.skipped.cut_off.count }, name)
+      assert.truthy(report.skipped.cut_off.places[1].file:find "/cut$")
+      _, report = replay(folder:file("both", cut .. (table.concat(STREAMED[name], "\n"):gsub('"id":"r"', '"id":"q"')) .. "\n"))
+      assert.same({ 2, 1 }, { report.calls, report.skipped.not_record.count }, name)
     end
   end)
 
