@@ -6,10 +6,10 @@ local FILES_MAX = 100000
 local DEPTH_MAX = 8
 local DAY_MS = 86400000
 
--- `unread`: files in a form that is not read, and what makes one of it that is; `database`: SQLite files, and what reads them.
+-- `database`: SQLite files, and what reads them.
 local PLACES = {
   { "Claude Code", ".claude/projects", "%.jsonl$" },
-  { "Codex", ".codex/sessions", "%.jsonl$", unread = { "%.jsonl%.zst$", "compressed: zstd -dc FILE | toolgate replay -" } },
+  { "Codex", ".codex/sessions", "%.jsonl[.zst]*$" }, -- also compressed
   { "gemini-cli", ".gemini/tmp", "/chats/.*%.jsonl?$" },
   { "opencode", ".local/share/opencode", "/storage/part/.*%.json$",
     database = { "/opencode%.db$", database.opencode } },
@@ -57,9 +57,7 @@ return function(home, days)
     local folder = home .. "/" .. place[2]
     local entry = { assistant = place[1], folder = folder, files = 0, older = 0, bytes = 0, unread = 0 }
     walk(folder, function(path, look)
-      if place.unread and path:find(place.unread[1]) then
-        entry.unread, entry.why = entry.unread + 1, place.unread[2]
-      elseif place.database and path:find(place.database[1]) then
+      if place.database and path:find(place.database[1]) then
         local lines, why = database.lines(place.database[2], path, since)
         if lines then
           take(entry, lines, look, path)

@@ -177,4 +177,4 @@ local function read(value, state)
   return why or true
 end
 
-return { name = "replies as these APIs stream them", is = is, read = read, left_open = left_open }
+return { name = "streamed replies", is = is, read = read, left_open = left_open }

@@ -56,6 +56,54 @@ bool date_read(struct str text, int64_t *seconds)
     return true;
 }
 
+/* ---- times of recordings ---- */
+
+/* Two digits, up to a number. */
+static bool read_two(struct str *text, int most, int *out)
+{
+    *out = text->len < 2 ? -1 : two_digits(text->at);
+    if (*out >= 0)
+        *text = str_from(*text, 2);
+    return *out >= 0 && *out <= most;
+}
+
+static bool read_mark(struct str *text, const char *marks)
+{
+    if (!text->len || !strchr(marks, text->at[0]) || !text->at[0])
+        return false;
+    *text = str_from(*text, 1);
+    return true;
+}
+
+bool timestamp_read(struct str *text, int64_t *us)
+{
+    int64_t seconds, fraction = 0;
+    int hour, minute, second = 0, hours, minutes;
+    if (text->len < DATE_BYTES || !date_read((struct str){text->at, DATE_BYTES}, &seconds))
+        return false;
+    *text = str_from(*text, DATE_BYTES);
+    if (!read_mark(text, "Tt ") || !read_two(text, 23, &hour) || !read_mark(text, ":") ||
+        !read_two(text, 59, &minute) || (read_mark(text, ":") && !read_two(text, 60, &second)))
+        return false;
+    if (read_mark(text, ".,")) { /* six digits of it count */
+        int64_t unit = 100000;
+        for (; text->len && ascii_is_digit(text->at[0]); *text = str_from(*text, 1), unit /= 10)
+            fraction += (text->at[0] - '0') * unit;
+    }
+    /* "Z", "+01:00", "+0100"; anything else is left, and the time is UTC. */
+    struct str rest = *text;
+    bool west = rest.len && rest.at[0] == '-';
+    if (!read_mark(text, "Zz") && read_mark(&rest, "+-") && read_two(&rest, 23, &hours)) {
+        read_mark(&rest, ":");
+        if (read_two(&rest, 59, &minutes)) {
+            *text = rest;
+            seconds -= (west ? -1 : 1) * (hours * 60 + minutes) * 60;
+        }
+    }
+    *us = (seconds + (hour * 60 + minute) * 60 + second) * 1000000 + fraction;
+    return true;
+}
+
 /* ---- time zones ---- */
 
 /* A day of the year and a time on it. */

@@ -4,6 +4,7 @@
  * prints.
  */
 #include "base/arena.h"
+#include "base/date.h"
 #include "base/printable.h"
 #include "cli/lua_cli.h"
 #include "gate/verdict.h"

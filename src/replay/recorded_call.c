@@ -5,6 +5,7 @@
 #include "replay/recorded_call.h"
 
 #include "base/arena.h"
+#include "base/date.h"
 #include "json/build.h"
 #include "json/parse.h"
 #include "json/write.h"

@@ -6,39 +6,38 @@
 
 #include "base/arena.h"
 #include "json/parse.h"
+#include "replay/recorded_file.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
-#define READ_BYTES   1048576u
-#define ROTATED_MAX  1000u /* PATH.1000 is the oldest that is looked for */
-#define ROTATE_TRIES 10u   /* the writer may rotate again while the next file is opened */
+#define READ_BYTES UNPACKER_MAX_BYTES
 
 struct recording {
     const char *const *files;
     size_t file_count, next_file;
     struct recording_options options;
-    int fd;           /* -1: no file is open */
-    const char *file; /* the open one */
-    uint64_t number;  /* of its line that was returned last */
-    bool ended;       /* the open file has no more bytes */
-    bool at_start;    /* nothing of the open file was returned yet */
-    bool is_stream;   /* of the open file: events as a model's API streams them */
-    bool in_array;    /* within the one array that the open file is: its items are read one by one */
-    bool in_object;   /* that array is in an object, of which nothing else is read */
-    bool given_up;    /* nothing more of a followed file is wanted */
+    int fd;                    /* -1: no file is open */
+    struct unpacker *unpacker; /* of the open file; NULL: it is not packed */
+    const char *file;          /* the open one */
+    uint64_t number;           /* of its line that was returned last */
+    bool ended;                /* the open file has no more bytes */
+    bool at_start;             /* nothing of the open file was returned yet */
+    bool is_stream;            /* of the open file: events as a model's API streams them */
+    bool in_array;             /* within the one array that the open file is: its items are read one by one */
+    bool in_object;            /* that array is in an object, of which nothing else is read */
+    bool given_up;             /* nothing more of a followed file is wanted */
     char *buffer;
     size_t capacity, from, end; /* buffer[from, end) is not yet returned */
     struct arena *arena;
     struct json value;
     uint64_t value_lines; /* that the item of an array which was read last spans, less one */
     uint64_t lines, position, total;
+    uint64_t file_from; /* the position at which the open file began */
     bool total_known;
     struct recording_count faults[RECORDING_FAULTS];
 };
@@ -125,6 +124,8 @@ static void close_file(struct recording *r)
     if (r->fd > STDIN_FILENO)
         close(r->fd);
     r->fd = -1;
+    unpacker_free(r->unpacker);
+    r->unpacker = NULL;
 }
 
 void recording_close(struct recording *r)
@@ -140,6 +141,7 @@ void recording_close(struct recording *r)
 static void begin_file(struct recording *r, int fd)
 {
     r->fd = fd;
+    r->file_from = r->position;
     r->number = 0;
     r->from = r->end = 0;
     r->ended = false;
@@ -164,61 +166,17 @@ static bool open_next(struct recording *r)
     return r->fd >= 0;
 }
 
-/* ---- a followed file ----
- * Its writer rotates it: the open one is renamed to PATH.1, PATH.1 to PATH.2 and so on, and PATH begins
- * again. Device and inode tell files apart: the open descriptor keeps its inode from being reused. */
-
-static bool is_same(const struct stat *a, const struct stat *b)
-{
-    return a->st_dev == b->st_dev && a->st_ino == b->st_ino;
-}
-
-/* PATH for 0, else PATH.N. */
-static const char *rotated_name(const char *path, int n, char name[PATH_MAX])
-{
-    int len = n ? snprintf(name, PATH_MAX, "%s.%d", path, n) : snprintf(name, PATH_MAX, "%s", path);
-    return len < PATH_MAX ? name : "";
-}
-
-/* The N under which the file is found; -1: under none. */
-static int place_of(const char *path, const struct stat *file)
-{
-    char name[PATH_MAX];
-    struct stat named;
-    for (int n = 0; n <= (int)ROTATED_MAX; n++)
-        if (stat(rotated_name(path, n, name), &named) == 0 && is_same(&named, file))
-            return n;
-    return -1;
-}
-
-/* The N of the file that was written next: the neighbour, else the oldest one that is younger than this file,
- * as somebody may have moved files aside; else PATH itself. -1: `place` is 0, so none exists. */
-static int next_place(const char *path, const struct stat *file, int place)
-{
-    char name[PATH_MAX];
-    struct stat named;
-    for (int n = (place < 0 ? (int)ROTATED_MAX + 1 : place) - 1; n > 0; n--) {
-        if (stat(rotated_name(path, n, name), &named) != 0)
-            continue;
-        bool younger =
-            named.st_mtim.tv_sec > file->st_mtim.tv_sec ||
-            (named.st_mtim.tv_sec == file->st_mtim.tv_sec && named.st_mtim.tv_nsec > file->st_mtim.tv_nsec);
-        if (n == place - 1 || younger)
-            return n;
-    }
-    return place == 0 ? -1 : 0;
-}
+/* ---- a followed file ---- */
 
 /* At the end of the file: waits until there may be more. False: it was rotated, or nothing more is wanted. */
 static bool wait_for_more(struct recording *r, bool *rotated)
 {
-    struct stat open_file, named;
-    bool known = fstat(r->fd, &open_file) == 0 && stat(r->file, &named) == 0;
-    if (known && !is_same(&open_file, &named)) {
+    struct stat file;
+    if (rotated_file_is_away(r->file, r->fd)) {
         *rotated = true; /* the writer may have written between the end and the look: one more read */
         return true;
     }
-    if (known && open_file.st_size < lseek(r->fd, 0, SEEK_CUR)) { /* it was truncated */
+    if (fstat(r->fd, &file) == 0 && file.st_size < lseek(r->fd, 0, SEEK_CUR)) { /* it was truncated */
         /* What was read of it is not in it any more: its lines are counted from the first again. */
         if (r->end > r->from)
             count_fault(r, RECORDING_CUT, r->number + 1, "the file was truncated");
@@ -230,34 +188,11 @@ static bool wait_for_more(struct recording *r, bool *rotated)
     return !r->given_up;
 }
 
-/* The file that was written after the open one, which was read to its end: PATH or a rotated one. -1: none
- * yet.
- * `*gap`: the open one is no longer among the rotated files, so others may have been rotated away unread. */
-static int try_rotated(const struct recording *r, bool *gap)
-{
-    char name[PATH_MAX];
-    struct stat file;
-    *gap = false;
-    if (fstat(r->fd, &file) != 0)
-        return -1;
-    for (unsigned i = 0; i < ROTATE_TRIES; i++) {
-        int place = place_of(r->file, &file), after = next_place(r->file, &file, place);
-        int next = after < 0 ? -1 : open(rotated_name(r->file, after, name), O_RDONLY | O_CLOEXEC);
-        if (next >= 0 && place_of(r->file, &file) == place) {
-            *gap = place < 0 && after > 0;
-            return next;
-        }
-        if (next >= 0)
-            close(next);
-    }
-    return -1;
-}
-
 static bool open_rotated(struct recording *r)
 {
     bool gap = false, going = true;
     int next = -1;
-    while (going && (next = try_rotated(r, &gap)) < 0)
+    while (going && (next = rotated_file_next(r->file, r->fd, &gap)) < 0)
         going = r->options.wait(r->options.owner);
     close_file(r);
     if (next < 0)
@@ -270,7 +205,8 @@ static bool open_rotated(struct recording *r)
 
 /* ---- bytes ---- */
 
-static ssize_t read_bytes(struct recording *r)
+/* `*why`: if it is -1. */
+static ssize_t read_bytes(struct recording *r, const char **why)
 {
     ssize_t n;
     if (r->from) {
@@ -286,27 +222,36 @@ static ssize_t read_bytes(struct recording *r)
         r->buffer = longer;
         r->capacity = capacity;
     }
+    char *to = r->buffer + r->end;
+    if (r->unpacker)
+        return unpacker_read(r->unpacker, r->fd, to, READ_BYTES, why);
     do
-        n = read(r->fd, r->buffer + r->end, READ_BYTES);
+        n = read(r->fd, to, READ_BYTES);
     while (n < 0 && errno == EINTR);
-    return n;
+    *why = strerror(errno);
+    bool unpacks = n > 0 && r->at_start && !r->end && is_packed_by_zstd((struct str){to, (size_t)n});
+    if (!unpacks || !(r->unpacker = unpacker_new((struct str){to, (size_t)n})))
+        return n;
+    return unpacker_read(r->unpacker, r->fd, to, READ_BYTES, why);
 }
 
 /* Adds bytes to the buffer; false at the end of the file. */
 static bool read_more(struct recording *r)
 {
     bool rotated = false;
-    ssize_t n = read_bytes(r);
+    const char *why;
+    ssize_t n = read_bytes(r, &why);
     while (n == 0 && r->options.wait && !rotated && wait_for_more(r, &rotated))
-        n = read_bytes(r);
+        n = read_bytes(r, &why);
     if (n <= 0) {
         if (n < 0)
-            count_fault(r, RECORDING_FAILED, r->number, strerror(errno));
+            count_fault(r, RECORDING_FAILED, r->number, why);
         r->ended = true;
         return false;
     }
     r->end += (size_t)n;
-    r->position += (uint64_t)n;
+    off_t packed = r->unpacker ? lseek(r->fd, 0, SEEK_CUR) : -1;
+    r->position = packed < 0 ? r->position + (uint64_t)n : r->file_from + (uint64_t)packed;
     return true;
 }
 
@@ -549,13 +494,18 @@ static bool skip_packed_file(struct recording *r, struct str text)
     static const struct {
         const char *bytes, *program;
     } formats[] = {{"\x1f\x8b", "gzip"},
-                   {"\x28\xb5\x2f\xfd", "zstd"},
                    {"\xfd"
                     "7zXZ",
                     "xz"},
                    {"BZh", "bzip2"}};
+    char why[RECORDING_WHY_BYTES];
+    if (!r->unpacker && is_packed_by_zstd(text)) {
+        count_fault(r, RECORDING_FAILED, 0,
+                    "it is compressed: install libzstd1, or zstd -dc FILE | toolgate … -");
+        close_file(r);
+        return true;
+    }
     for (size_t i = 0; i < sizeof(formats) / sizeof(*formats); i++) {
-        char why[RECORDING_WHY_BYTES];
         if (!str_starts(text, formats[i].bytes))
             continue;
         snprintf(why, sizeof(why), "it is compressed: %s -dc FILE | toolgate … -", formats[i].program);
@@ -683,67 +633,5 @@ uint64_t recording_lines(const struct recording *r)
 uint64_t recording_position(const struct recording *r, uint64_t *total)
 {
     *total = r->total_known ? r->total : 0;
-    return r->position - (r->end - r->from);
-}
-
-/* ---- times ---- */
-
-/* A number of `count` digits from `least` to `most`. */
-static bool read_digits(struct str *text, size_t count, int least, int most, int *out)
-{
-    *out = 0;
-    if (text->len < count)
-        return false;
-    for (size_t i = 0; i < count; i++) {
-        if (!ascii_is_digit(text->at[i]))
-            return false;
-        *out = *out * 10 + (text->at[i] - '0');
-    }
-    *text = str_from(*text, count);
-    return *out >= least && *out <= most;
-}
-
-static bool read_mark(struct str *text, const char *marks)
-{
-    if (!text->len || !strchr(marks, text->at[0]) || !text->at[0])
-        return false;
-    *text = str_from(*text, 1);
-    return true;
-}
-
-bool timestamp_read(struct str *text, int64_t *us)
-{
-    struct tm tm = {0};
-    if (!read_digits(text, 4, 1, 9999, &tm.tm_year) || !read_mark(text, "-") ||
-        !read_digits(text, 2, 1, 12, &tm.tm_mon) || !read_mark(text, "-") ||
-        !read_digits(text, 2, 1, 31, &tm.tm_mday) || !read_mark(text, "Tt ") ||
-        !read_digits(text, 2, 0, 23, &tm.tm_hour) || !read_mark(text, ":") ||
-        !read_digits(text, 2, 0, 59, &tm.tm_min))
-        return false;
-    if (read_mark(text, ":") && !read_digits(text, 2, 0, 60, &tm.tm_sec))
-        return false;
-    int64_t fraction = 0;
-    if (read_mark(text, ".,")) { /* six digits of it count */
-        int digits = 0;
-        for (; text->len && ascii_is_digit(text->at[0]); *text = str_from(*text, 1))
-            if (digits++ < 6)
-                fraction = fraction * 10 + (text->at[0] - '0');
-        for (; digits < 6; digits++)
-            fraction *= 10;
-    }
-    /* "Z", "+01:00", "+0100"; anything else is left, and the time is UTC. */
-    struct str rest = *text;
-    int offset = 0, hours, minutes;
-    bool west = rest.len && rest.at[0] == '-';
-    if (!read_mark(text, "Zz") && read_mark(&rest, "+-") && read_digits(&rest, 2, 0, 23, &hours)) {
-        read_mark(&rest, ":");
-        if (read_digits(&rest, 2, 0, 59, &minutes)) {
-            *text = rest;
-            offset = (west ? -1 : 1) * (hours * 60 + minutes);
-        }
-    }
-    tm.tm_year -= 1900;
-    tm.tm_mon -= 1;
-    *us = ((int64_t)timegm(&tm) - offset * 60) * 1000000 + fraction;
-    return true;
+    return r->unpacker ? r->position : r->position - (r->end - r->from);
 }

@@ -90,10 +90,4 @@ uint64_t recording_lines(const struct recording *recording); /* that recording_n
 /* Bytes read so far, and of all files; 0: not known, such as of a pipe. */
 uint64_t recording_position(const struct recording *recording, uint64_t *total);
 
-/* The times of recordings: RFC 3339, and what other systems make of it. Reads "2026-11-22T09:00:00.123456Z"
- * from the beginning of `text`, which then is the rest. Seconds, their fraction (after a point or a comma)
- * and the zone ("+01:00", "+0100") may be missing; without a zone it is UTC. `us`: microseconds since 1970.
- * False: it is no time. */
-bool timestamp_read(struct str *text, int64_t *us);
-
 #endif

@@ -7,6 +7,11 @@ local replay = recordings.replay
 local CALL = '{"session":"s","tool":"t","arguments":{"n":1},"result":"ok"}'
 local function at(ts) return ('{"session":"s","tool":"t","arguments":{"n":1},"result":"ok","ts":%s}'):format(ts) end
 
+-- Three calls, as zstd packs them.
+local PACKED = (
+  "28b52ffd0068fd0100f2830c11b06b0ca75d3fd176cb4b4ebcd1680cf212648078d273a7de9a76882267c37c1d33eb9d560e"
+  .. "bb73a5ea0eef3953b46b76180300609680741bc00c50"):gsub("%x%x", function(byte) return string.char(tonumber(byte, 16)) end)
+
 describe("toolgate replay, given bad input,", function()
   local folder
 
@@ -37,6 +42,15 @@ describe("toolgate replay, given bad input,", function()
 
   it("skips a last line that is cut off", function()
     expect(2, "cut_off", 1, 3, folder:file("a", CALL .. "\n" .. CALL .. "\n" .. CALL:sub(1, 30)))
+  end)
+
+  it("reads what zstd has packed, up to where it is cut off or broken", function()
+    local _, report = replay(folder:file("a.zst", PACKED), folder:file("b.zst", PACKED .. PACKED))
+    assert.same({ 9, {} }, { report.calls, report.skipped })
+    local _, out = process.run({ daemon.binary, "replay", "-", "--json" }, { input = PACKED })
+    assert.equal(3, require("client").json.decode(out).calls)
+    expect(3, "read_failed", 1, 0, folder:file("cut.zst", PACKED:sub(1, -9)), folder:file("c.zst", PACKED))
+    expect(3, "read_failed", 1, 3, folder:file("more.zst", PACKED .. "no frame, but junk"))
   end)
 
   it("skips hostile nesting", function()

@@ -1,5 +1,5 @@
 /* The times of recordings, in the spellings of other systems. */
-#include "replay/recording.h"
+#include "base/date.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
