@@ -126,6 +126,7 @@ local function open_databases(o)
     local lines, why
     if kind then lines, why = database.lines(kind, path, 0) end
     if kind and not lines then fail("%s: %s", path, why) end
+    if why then cli.warn(("%s: %s"):format(path, why)) end
     if kind then
       o.shown = o.shown or {}
       o[i], o.shown[lines] = lines, path
@@ -151,7 +152,8 @@ local function choose_files(o)
   print_found(found)
   if full then io.stderr:write(("only the first %d files were looked at"):format(full), "\n") end
   if #files == 0 then
-    fail("no sessions of the last %d days of Claude Code, Codex, gemini-cli, opencode, goose, pi, Cline or Roo below %s", days, home)
+    fail("no sessions of the last %d days below %s, of Claude Code, Codex, gemini-cli, opencode, goose, pi, Cline or Roo", days,
+         home)
   end
   for i, file in ipairs(files) do o[i] = file end
   return found

@@ -38,7 +38,9 @@ local function read(value, state)
   state.gemini = true
   if value.sessionId then
     state.id = value.sessionId
-    state.agent = value.kind == "subagent" and state.name or nil
+    if value.kind == "subagent" then -- it lies in a folder that has its parent's name
+      state.id, state.agent = state.file:match "/chats/([^/]+)/[^/]+$" or state.id, state.name
+    end
   end
   local c = state.session(nil, state.agent)
   if value.type then read_message(c, state, value) end

@@ -14,7 +14,9 @@ local function is(value)
 end
 
 local function read(value, state)
-  local c = state.session(conversation.text(value, "session_id"))
+  local id, agent = conversation.text(value, "session_id"), nil
+  if value.session_type == "sub_agent" then id, agent = conversation.text(value, "parent_session_id") or id, id end
+  local c = state.session(id, agent)
   if not value.role then -- what the session is
     c:usage(value)
     return true

@@ -59,11 +59,8 @@ return function(home, days)
     walk(folder, function(path, look)
       if place.database and path:find(place.database[1]) then
         local lines, why = database.lines(place.database[2], path, since)
-        if lines then
-          take(entry, lines, look, path)
-        else
-          entry.unread, entry.why = entry.unread + 1, why
-        end
+        if lines then take(entry, lines, look, path) end
+        if why then entry.unread, entry.why = entry.unread + 1, why end
       elseif path:find(place[3]) and look.size > 0 then
         if look.at < since then
           entry.older = entry.older + 1

@@ -25,9 +25,15 @@ local function read_part(c, part)
   end
 end
 
+-- A sub-agent's session names its parent's.
+local function session_of(state, value)
+  local parent = value.parentSession or state.parent
+  return state.session(parent or value.sessionID, parent and value.sessionID)
+end
+
 local function read_message(state, message)
   local info = message.info
-  local c = state.session(info.sessionID)
+  local c = session_of(state, info)
   c:message(is_object(info.time) and info.time.created or nil)
   if info.role == "user" then c:begin_turn() end
   local is_counted = false
@@ -37,12 +43,12 @@ end
 
 local function read(value, state)
   local session = value.session or value.info
-  if is_object(session) and is_array(value.messages) then state.id = session.id end
+  if is_object(session) and is_array(value.messages) then state.id, state.parent = session.id, session.parentID end
   for message in each(value.messages) do read_message(state, message) end
   if is_message(value) then
     read_message(state, value)
   elseif value.messageID then
-    local c = state.session(value.sessionID)
+    local c = session_of(state, value)
     if c.message_id ~= value.messageID then c:message() end
     c.message_id = value.messageID
     read_part(c, value)

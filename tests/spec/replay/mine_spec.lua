@@ -88,6 +88,51 @@ opencode.commit()
     assert.equal(before, io.popen("cd " .. home .. "/.local && find . -type f | sort | xargs cksum"):read "*a")
   end)
 
+  it("counts the sub-agents of gemini-cli, goose and opencode to their sessions", function()
+    put("gemini_cli.jsonl", ".gemini/tmp/p/chats/session-1.jsonl")
+    put("gemini_cli.jsonl", ".gemini/tmp/p/chats/s-1/child.jsonl")
+    os.execute(("sed -i 's/\"sessionId\":\"s-1\"/\"sessionId\":\"own\"/; s/\"main\"/\"subagent\"/; s/\"id\":\"c/\"id\":\"x/g' "
+                .. "'%s/.gemini/tmp/p/chats/s-1/child.jsonl'"):format(home))
+    os.execute("mkdir -p " .. home .. "/.local/share/goose/sessions " .. home .. "/.local/share/opencode")
+    process.write(home .. "/make.py", [[
+import json, sqlite3, sys, time
+home, now = sys.argv[1], int(time.time())
+goose = sqlite3.connect(home + "/.local/share/goose/sessions/sessions.db")
+goose.execute("create table sessions(id, session_type, parent_session_id, accumulated_input_tokens, accumulated_output_tokens)")
+goose.execute("create table messages(message_id, session_id, role, content_json, created_timestamp)")
+for session, kind, parent in (("g1", "user", None), ("g2", "sub_agent", "g1"), ("g3", "sub_agent", None)):
+    goose.execute("insert into sessions values(?,?,?,?,?)", (session, kind, parent, 100, 1))
+    for line in open("tests/support/recordings/goose.jsonl"):
+        row = json.loads(line)
+        goose.execute("insert into messages values(?,?,?,?,?)", ("m", session, row["role"], row["content_json"], now))
+goose.commit()
+opencode = sqlite3.connect(home + "/.local/share/opencode/opencode.db")
+opencode.execute("create table session(id, parent_id)")
+opencode.execute("create table message(id, session_id, time_created, data)")
+opencode.execute("create table part(id, message_id, session_id, time_created, data)")
+for session, parent in (("o1", None), ("o2", "o1")):
+    opencode.execute("insert into session values(?,?)", (session, parent))
+    for m in json.load(open("tests/support/recordings/opencode.json"))["messages"]:
+        id = session + m["info"]["id"]
+        opencode.execute("insert into message values(?,?,?,?)", (id, session, 0, json.dumps({"role": m["info"]["role"]})))
+        for n, part in enumerate(m["parts"]):
+            data = {k: v for k, v in part.items() if k not in ("id", "sessionID", "messageID")}
+            opencode.execute("insert into part values(?,?,?,?,?)", ("%s%d" % (id, n), id, session, now * 1000, json.dumps(data)))
+opencode.commit()
+]])
+    assert.equal(0, (process.run { "python3", home .. "/make.py", home }))
+    local code, report, err = mine()
+    assert.equal(0, code, err)
+    assert.same({ 14, 4, 300 }, { report.calls, report.sessions, report.tokens.input })
+    assert.same({ 0, {} }, { report.without_result, report.skipped })
+    local _, out = process.run { "env", "HOME=" .. home, daemon.binary, "replay", "--mine", "--html", home .. "/page.html" }
+    assert.truthy(out:find("14 calls of 4 sessions", 1, true), out)
+    local page = process.read(home .. "/page.html")
+    for _, session in ipairs { "s-1 › child.jsonl", "g1 › g2", "g3 › g3", "o1 › o2" } do
+      assert.truthy(page:find(session, 1, true), session)
+    end
+  end)
+
   it("says where it looked if there is nothing", function()
     local code, report, err = mine()
     assert.equal(2, code)
