@@ -50,10 +50,25 @@ static bool repair_schema(struct arena *arena, const struct json *schema, struct
     return true;
 }
 
+/* A server's keys of toolgate would pass for its own words. `strict`: that of prepare_tools, or NULL. */
+static struct json told_meta(struct arena *arena, const struct json *meta, const struct json *strict)
+{
+    uint32_t given = json_is(meta, JSON_OBJECT) ? meta->len : 0;
+    struct json_member *members = ARENA_ARRAY(arena, struct json_member, given + 1);
+    size_t count = 0;
+    for (uint32_t i = 0; i < given; i++)
+        if (!str_starts(meta->members[i].key, "dev.toolgate/"))
+            members[count++] = meta->members[i];
+    if (strict)
+        members[count++] = json_member(STR_LIT(DEFINITION_STRICT_KEY), *strict);
+    return json_object(arena, members, count);
+}
+
 /* `extras`: the definition whose icons and _meta are kept; NULL: none. */
 static enum err write_definition(struct arena *arena, const struct str texts[3], const struct json *input,
                                  const struct json *output, const struct json *annotations,
-                                 const struct json *extras, struct json *out, struct why *why)
+                                 const struct json *extras, const struct json *strict, struct json *out,
+                                 struct why *why)
 {
     static const char *const keys[3] = {"name", "title", "description"};
     static const struct {
@@ -89,13 +104,8 @@ static enum err write_definition(struct arena *arena, const struct str texts[3],
         valid = json_is(json_get_text(&icons->items[i], "src"), JSON_STRING);
     if (valid)
         members[count++] = json_member(STR_LIT("icons"), *icons);
-    if (json_is(meta, JSON_OBJECT)) { /* whose keys of toolgate would pass for its own words */
-        struct json told = *meta;
-        for (uint32_t i = 0; i < meta->len; i++)
-            if (str_starts(meta->members[i].key, "dev.toolgate/"))
-                told = json_without(arena, &told, meta->members[i].key);
-        members[count++] = json_member(STR_LIT("_meta"), told);
-    }
+    if (json_is(meta, JSON_OBJECT) || strict)
+        members[count++] = json_member(STR_LIT("_meta"), told_meta(arena, meta, strict));
     *out = json_object(arena, members, count);
     return OK;
 }
@@ -136,8 +146,8 @@ static struct str description(struct arena *arena, const struct tool *tool)
 enum err definition_from_tool(struct arena *arena, const struct tool *tool, struct json *out, struct why *why)
 {
     const struct str texts[3] = {tool->name, tool->title, description(arena, tool)};
-    return write_definition(arena, texts, tool->input, tool->output, tool->annotations, tool->definition, out,
-                            why);
+    return write_definition(arena, texts, tool->input, tool->output, tool->annotations, tool->definition,
+                            NULL, out, why);
 }
 
 enum err definition_repair(struct arena *arena, struct str name, const struct json *definition,
@@ -146,23 +156,15 @@ enum err definition_repair(struct arena *arena, struct str name, const struct js
     if (!json_is(definition, JSON_OBJECT))
         return err_set(why, ERR_SCHEMA, "expected a tool definition, got %s",
                        definition ? json_type_name((enum json_type)definition->type) : "nothing");
-    const struct json *strict = json_get_text(definition, "strict"),
-                      *meta = json_get_text(definition, "_meta");
+    const struct json *strict = json_get_text(definition, "strict");
     if (strict && !json_is(strict, JSON_BOOL))
         return err_set(why, ERR_SCHEMA, "strict: expected true or false, got %s",
                        json_type_name((enum json_type)strict->type));
-    struct json changed, empty = json_object(arena, NULL, 0);
-    if (strict) {
-        changed = json_with(arena, json_is(meta, JSON_OBJECT) ? meta : &empty, STR_LIT(DEFINITION_STRICT_KEY),
-                            *strict);
-        changed = json_with(arena, definition, STR_LIT("_meta"), changed);
-        definition = json_keep(arena, changed);
-    }
     const struct str texts[3] = {name, json_str(json_get_text(definition, "title")),
                                  json_str(json_get_text(definition, "description"))};
     return write_definition(arena, texts, json_get_text(definition, "inputSchema"),
                             json_get_text(definition, "outputSchema"),
-                            json_get_text(definition, "annotations"), definition, out, why);
+                            json_get_text(definition, "annotations"), definition, strict, out, why);
 }
 
 /* ---- hidden text: what a string is follows from the member that it is in ---- */
