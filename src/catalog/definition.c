@@ -143,31 +143,7 @@ static struct str description(struct arena *arena, const struct tool *tool)
     return buf_view(&text);
 }
 
-enum err definition_from_tool(struct arena *arena, const struct tool *tool, struct json *out, struct why *why)
-{
-    const struct str texts[3] = {tool->name, tool->title, description(arena, tool)};
-    return write_definition(arena, texts, tool->input, tool->output, tool->annotations, tool->definition,
-                            NULL, out, why);
-}
-
-enum err definition_repair(struct arena *arena, struct str name, const struct json *definition,
-                           struct json *out, struct why *why)
-{
-    if (!json_is(definition, JSON_OBJECT))
-        return err_set(why, ERR_SCHEMA, "expected a tool definition, got %s",
-                       definition ? json_type_name((enum json_type)definition->type) : "nothing");
-    const struct json *strict = json_get_text(definition, "strict");
-    if (strict && !json_is(strict, JSON_BOOL))
-        return err_set(why, ERR_SCHEMA, "strict: expected true or false, got %s",
-                       json_type_name((enum json_type)strict->type));
-    const struct str texts[3] = {name, json_str(json_get_text(definition, "title")),
-                                 json_str(json_get_text(definition, "description"))};
-    return write_definition(arena, texts, json_get_text(definition, "inputSchema"),
-                            json_get_text(definition, "outputSchema"),
-                            json_get_text(definition, "annotations"), definition, strict, out, why);
-}
-
-/* ---- hidden text: what a string is follows from the member that it is in ---- */
+/* ---- what a member of a schema is, by its key ---- */
 
 enum member_kind {
     MEMBER_SCHEMA, /* or anything else that has members of these kinds */
@@ -199,6 +175,70 @@ static enum member_kind kind_of(struct str key)
             return members[i].kind;
     return MEMBER_SCHEMA;
 }
+
+/* ---- a server's own output schema: clients check results by it again, and throw away one that does not fit.
+ * It is listed without what a new release of the server breaks: values, formats, bounds, closedness. ---- */
+
+struct loosen_walk {
+    struct arena *arena;
+    enum member_kind kind; /* of the container */
+};
+
+static const struct json *loosen_child(void *owner, const struct json *parent, uint32_t i, struct str *key)
+{
+    static const char left_out[] = " enum const format pattern minimum maximum exclusiveMinimum "
+                                   "exclusiveMaximum multipleOf minLength maxLength "
+                                   "minItems maxItems uniqueItems minProperties maxProperties contains "
+                                   "minContains maxContains propertyNames "
+                                   "patternProperties unevaluatedProperties unevaluatedItems "
+                                   "dependentRequired dependentSchemas dependencies "
+                                   "not if then else ";
+    const struct loosen_walk *walk = owner;
+    const struct json *child = json_child(parent, i);
+    bool is_member = parent->type == JSON_OBJECT && walk->kind == MEMBER_SCHEMA;
+    enum member_kind kind = is_member ? kind_of(*key) : MEMBER_SCHEMA;
+    struct str word = arena_printf(walk->arena, " " STR_FMT " ", STR_ARG(*key));
+    if (is_member && (strstr(left_out, word.at) || (child->type == JSON_BOOL && !child->truth)))
+        return NULL;
+    if (is_member && str_is(*key, "oneOf")) { /* more than one may fit now */
+        *key = STR_LIT("anyOf");
+        child = json_get_text(parent, "anyOf") ? NULL : child;
+    }
+    struct loosen_walk inner = {walk->arena, kind};
+    return !child || kind == MEMBER_VALUES || kind == MEMBER_OPAQUE
+               ? child
+               : json_map(walk->arena, child, loosen_child, &inner);
+}
+
+enum err definition_from_tool(struct arena *arena, const struct tool *tool, struct json *out, struct why *why)
+{
+    struct loosen_walk walk = {arena, MEMBER_SCHEMA};
+    const struct json *output = tool->output && tool->output_misfits
+                                    ? json_map(arena, tool->output, loosen_child, &walk)
+                                    : tool->output;
+    const struct str texts[3] = {tool->name, tool->title, description(arena, tool)};
+    return write_definition(arena, texts, tool->input, output, tool->annotations, tool->definition, NULL, out,
+                            why);
+}
+
+enum err definition_repair(struct arena *arena, struct str name, const struct json *definition,
+                           struct json *out, struct why *why)
+{
+    if (!json_is(definition, JSON_OBJECT))
+        return err_set(why, ERR_SCHEMA, "expected a tool definition, got %s",
+                       definition ? json_type_name((enum json_type)definition->type) : "nothing");
+    const struct json *strict = json_get_text(definition, "strict");
+    if (strict && !json_is(strict, JSON_BOOL))
+        return err_set(why, ERR_SCHEMA, "strict: expected true or false, got %s",
+                       json_type_name((enum json_type)strict->type));
+    const struct str texts[3] = {name, json_str(json_get_text(definition, "title")),
+                                 json_str(json_get_text(definition, "description"))};
+    return write_definition(arena, texts, json_get_text(definition, "inputSchema"),
+                            json_get_text(definition, "outputSchema"),
+                            json_get_text(definition, "annotations"), definition, strict, out, why);
+}
+
+/* ---- hidden text: what a string is follows from the member that it is in ---- */
 
 static bool has_hidden(const struct json *value)
 {

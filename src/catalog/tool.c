@@ -110,6 +110,8 @@ static void set_definition(struct arena *arena, struct tool *tool, const struct 
         tool->input = readable(arena, tool, tool->input, "input schema");
     if (is_published && !p->output_schema)
         tool->output = readable(arena, tool, tool->output, "output schema");
+    if (is_published && !p->output_schema)
+        tool->output_misfits = ARENA_NEW(arena, bool);
     tool->annotations = first_object(p->annotations, json_get_text(d, "annotations"));
     tool->definition = d;
     tool->policy = source->policy;

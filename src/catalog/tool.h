@@ -44,6 +44,8 @@ struct tool {
     const struct json *definition;                   /* as it was given; NULL: the policy alone defines it */
     const struct json *input, *output, *annotations; /* output, annotations: NULL: none */
     struct schema *input_schema, *output_schema;     /* input: without contradictions */
+    bool *output_misfits; /* of a server's own output schema, which binds nobody: a result did not fit; else
+                             NULL */
     struct schema *contradictory; /* the input schema as published, where it contradicts itself; else NULL */
     const struct problem *contradictions;
     size_t contradiction_count;

@@ -13,6 +13,7 @@
 #include "result/partial_result.h"
 #include "result/pattern_sets.h"
 #include "result/redact.h"
+#include "schema/coerce.h"
 
 /* ---- redaction ---- */
 
@@ -166,6 +167,39 @@ static void judge_stated_error(struct call *c, const struct result *result, stru
 
 /* ---- the output schema ---- */
 
+/* A null of an optional member means that it is absent. True: now the result fits. */
+static bool drop_nulls(struct call *c)
+{
+    static const struct coerce_options nulls = {.nulls = true};
+    struct result *r = &c->result;
+    if (!c->tool->output_misfits)
+        return false;
+    r->value = schema_coerce(c->tool->output_schema, r->value, &nulls, c->arena, NULL);
+    r->structured = r->structured ? r->value : NULL;
+    return schema_validate(c->tool->output_schema, r->value) == SCHEMA_VALID;
+}
+
+/* What does not fit its server's own schema passes with a note: the schema is older than the server. `first`:
+ * of the problems; NULL: it is no JSON. */
+static void pass_misfit(struct call *c, const struct problem *first, struct str detail)
+{
+    struct verdict *v = &c->verdict;
+    v->problems.count = first ? v->problems.count : 0;
+    v->problems.errors = v->problems.more = 0;
+    for (size_t i = 0; i < v->problems.count; i++) {
+        struct problem *problem = &v->problems.list[i];
+        problem->warning = problem->quiet = true;
+        problem->renames = false;
+    }
+    v->warning = ARENA_JOIN(c->arena, v->warning, v->warning.len ? STR_LIT(" ") : STR_NONE,
+                            STR_LIT("The result is as the tool sent it: "), detail, STR_LIT("."));
+    if (!*c->tool->output_misfits)
+        log_event(LOG_WARN, "result_misfit", LOG_STR("tool", c->tool->name),
+                  LOG_STR("at", first ? first->path : STR_NONE),
+                  LOG_TEXT("rule", first ? first->code : "invalid_json"));
+    *c->tool->output_misfits = true;
+}
+
 /* `given` is the result before redaction, since redacted fields may violate the schema. If anything was
  * redacted, no problem is listed: it could quote a redacted value. */
 static void judge_by_schema(struct call *c, const struct result *given)
@@ -177,6 +211,7 @@ static void judge_by_schema(struct call *c, const struct result *given)
         validates ? schema_validate(tool->output_schema, given->value) : SCHEMA_VALID;
     struct str detail = STR_LIT("it does not fit the tool's output schema");
     struct problems found; /* a redacted result is named by its first problem's place alone */
+    bool redacted = c->result.value != given->value;
     if (validity == SCHEMA_TOO_COMPLEX) {
         /* A good result is not refused because its schema is too much work for it: it goes out as it came. */
         log_event(LOG_WARN, "result_not_judged", LOG_STR("tool", c->tool->name),
@@ -192,7 +227,7 @@ static void judge_by_schema(struct call *c, const struct result *given)
                              .warning = true,
                              .quiet = true});
     }
-    if (validity != SCHEMA_INVALID)
+    if (validity != SCHEMA_INVALID || drop_nulls(c))
         return;
     problems_init(&v->problems, c->arena);
     const char *code = result_parse_error(given);
@@ -202,17 +237,22 @@ static void judge_by_schema(struct call *c, const struct result *given)
         return;
     }
     problems_init(&found, c->arena);
-    schema_explain(tool->output_schema, given->value, &found, NULL);
+    schema_explain(tool->output_schema, tool->output_misfits ? c->result.value : given->value, &found, NULL);
     if (found.count && found.list[0].path.len)
         detail =
             arena_printf(c->arena, STR_FMT " at '" STR_FMT "'", STR_ARG(detail), STR_ARG(found.list[0].path));
-    if (c->result.value == given->value) { /* else a message may quote what is redacted */
+    if (!redacted) { /* else a message may quote what is redacted */
         v->problems = found;
         if (found.count)
             detail = ARENA_JOIN(c->arena, detail, STR_LIT(": "), found.list[0].message);
     }
     for (size_t i = 0; i < v->problems.count; i++)
         v->problems.list[i].in_result = true;
+    if (tool->output_misfits) {
+        pass_misfit(c, code ? NULL : found.list,
+                    code ? STR_LIT("it is no JSON, as the tool's output schema says") : detail);
+        return;
+    }
     verdict_set(v, CLASS_SCHEMA_MISMATCH, str_of(code ? code : "schema_violation"),
                 code ? STR_LIT("the tool should return JSON, and its answer is none") : detail, STR_NONE);
 }

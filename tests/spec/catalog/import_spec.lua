@@ -60,15 +60,16 @@ describe("the tools of upstreams", function()
   end)
 
   it("keep their schemas byte for byte", function()
+    local OUTPUT = '{"type":"object", "properties":{"n":{"type":"number" },"default":{"default":1.10,"title":"\\u00e9\\/"}}}'
     local schema = '{"$schema":"https://json-schema.org/draft/2020-12/schema", "type":"object","properties":{"n":{"maximum":1.10,'
                    .. '"const":12345678901234567890},"b":{"$ref":"#/$defs/z"},"a":{"enum":["\\u00e9\\/",1E2]}},'
                    .. '"$defs":{"z":{"type":"string"}},"additionalProperties":false}'
-    local find = ('{"name":"find","inputSchema":%s,"outputSchema":%s}'):format(schema, schema)
+    local find = ('{"name":"find","inputSchema":%s,"outputSchema":%s}'):format(schema, OUTPUT)
     local gate = start(server(directory, "a", list(find)))
     local _, line = gate:connect():asks("tools/list", {})
     local at = select(2, line:find('"inputSchema":' .. schema, 1, true))
     assert.truthy(at, line)
-    assert.truthy(line:find('"outputSchema":' .. schema, at, true), line)
+    assert.truthy(line:find('"outputSchema":' .. OUTPUT, at, true), line)
   end)
 
   -- Each of these makes the official SDK refuse the whole list.
