@@ -302,14 +302,25 @@ end
 -- ---- upstreams ----
 local WORKING = { up = true, stopped = true, ready = true, [""] = true }
 
+-- npx leaves a package that it was killed in half unpacked, and finds it so each time.
+local function npx_folder(words)
+  local broken = words:find "Cannot find module" or words:find "ENOTEMPTY" or words:find "ENOENT" or words:find "EEXIST"
+  return broken and words:match "(/[^%s'\"]*/_npx/%x+)"
+end
+
 local function check_running(d, u)
   local name, state, why, breaker = text(u.name), text(u.state), text(u.last_error), text(u.breaker)
-  if state == "starting" and why ~= "" then -- a reload would not make it answer
+  local words = text(u.last_stderr)
+  local folder = not WORKING[state] and npx_folder(words)
+  if words ~= "" and not why:find(words, 1, true) then why = why .. (why ~= "" and "; " or "") .. "it wrote last: " .. words end
+  if folder then
+    add(d, "error", "upstreams", "npx_cache_corrupt", "rm -r " .. folder, "%s is %s: %s", name, state, why)
+  elseif state == "starting" and text(u.last_error) ~= "" then -- a reload would not make it answer
     add(d, "error", "upstreams", "upstream_starting", "run its command by hand: it must answer initialize, then tools/list",
         "%s is starting again: %s", name, why)
   elseif state == "starting" then
     add(d, "warning", "upstreams", "upstream_starting", "wait, then repeat this check",
-        "%s is starting: its tools are missing until it has listed them", name)
+        "%s is starting: its tools are missing until it has listed them%s", name, why ~= "" and "; " .. why or "")
   elseif not WORKING[state] then
     add(d, "error", "upstreams", "upstream_down", reload_of(d), "%s is %s: %s", name, state,
         why ~= "" and why or "it gave no reason")

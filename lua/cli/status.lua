@@ -74,6 +74,9 @@ local function print_upstreams(list)
       return value == nil and "-" or type(value) == "string" and value or cli.json(value)
     end)
     if has(u.last_error) then ui.indent(trouble_of(u), 4) end
+    if has(u.last_stderr) and not (u.last_error or ""):find(u.last_stderr, 1, true) then
+      ui.indent("it wrote last: " .. u.last_stderr, 4)
+    end
   end
 end
 

@@ -412,6 +412,7 @@ static enum step upstream_answered(struct call *c)
         return STEP_NEXT;
     }
     v->quoted = call_redact_text(c, said);
+    v->last_stderr = call_redact_text(c, a->last_stderr);
     return STEP_NEXT;
 }
 

@@ -183,6 +183,11 @@ static void put_failure(struct feedback *f)
             put_quoted(f, v->quoted, max);
         put(f, "\n");
     }
+    if (v->last_stderr.len) {
+        put(f, "Its server wrote last: ");
+        put_quoted(f, v->last_stderr, FEEDBACK_QUOTE_MAX_BYTES);
+        put(f, "\n");
+    }
     if (v->data && !v->as_sent) {
         struct str data = json_to_str(f->arena, v->data);
         put(f, "Its data: ");

@@ -199,6 +199,7 @@ void verdict_write(struct json_out *out, const struct verdict *v)
     json_field_int(out, "repeats", v->repeats);
     if (v->notice_count)
         json_field_strs(out, "warnings", v->notices, v->notice_count);
+    json_field_optional_str(out, "last_stderr", v->last_stderr);
     if (v->tries > 1)
         json_field_int(out, "tries", v->tries);
     if (v->no_progress >= VERDICT_NO_PROGRESS)

@@ -100,10 +100,11 @@ struct verdict {
     size_t bytes_from, bytes_to;    /* of a compacted result; 0: not compacted */
     double cost;                    /* of the call; -1: not stated */
     uint32_t tries;                 /* how often toolgate ran the tool for this call; written from 2 on */
-    bool final;                     /* the result ends the run */
-    const char *engine;             /* the ledger engine that answered */
-    const char *stage;              /* the one that decided; NULL: none */
-    struct str by;                  /* the file of several tools that decided; empty: none */
+    struct str last_stderr; /* what the tool's server wrote last: it died, or is not up; empty: none */
+    bool final;             /* the result ends the run */
+    const char *engine;     /* the ledger engine that answered */
+    const char *stage;      /* the one that decided; NULL: none */
+    struct str by;          /* the file of several tools that decided; empty: none */
 
     /* Only for the feedback. */
     const struct json *changes;        /* JSON Patch of the arguments' members; NULL or empty: none */

@@ -429,6 +429,7 @@ static void put_upstream(struct json_out *out, const struct upstream *u)
     json_field_optional_str(out, "breaker", str_of(breaker_states[u->breaker.state]));
     if (u->breaker.state != BREAKER_CLOSED)
         json_field_int(out, "breaker_after_s", breaker_after_s(&u->breaker, upstream_now_ms()));
+    json_field_optional_str(out, "last_stderr", status.last_stderr);
     json_field_optional_str(out, "last_error", status.error.len ? status.error : str_of(u->last_error));
     if (!status.error.len && u->error_ms)
         json_field_int(out, "last_error_s_ago", (upstream_now_ms() - u->error_ms) / 1000);

@@ -156,7 +156,9 @@ struct upstream_answer {
     struct str code;   /* "timeout", "crashed", "http_503", "exit_3", "unreachable", …; may be empty */
     struct str detail; /* our sentence, for the model */
     struct str quoted; /* the upstream's words: data, to be quoted */
-    int64_t rpc_code;  /* of a JSON-RPC error; 0: none */
+    struct str
+        last_stderr;  /* what the upstream's process wrote last before it died, or while it starts; data */
+    int64_t rpc_code; /* of a JSON-RPC error; 0: none */
     const struct json *rpc_error; /* the error itself, without configured secrets; NULL: none */
     int64_t after_s;              /* when to retry; -1: unknown */
     bool reached;                 /* the tool may have begun to run; false: it certainly has not */

@@ -51,6 +51,13 @@ static int64_t restart_after_s(const struct mcp_client *client)
     return left > 0 ? (left + 999999) / 1000000 : 1;
 }
 
+static void tell_last_stderr(const struct mcp_client *client, struct upstream_call *call)
+{
+    struct mcp_client_status status;
+    mcp_client_view(client, &status);
+    call->answer->last_stderr = arena_dup(call->arena, status.last_stderr);
+}
+
 static void quote(struct upstream_call *call, struct str quoted)
 {
     call->answer->quoted = arena_dup(call->arena, str_cut(quoted, MCP_QUOTE_MAX_BYTES));
@@ -59,13 +66,16 @@ static void quote(struct upstream_call *call, struct str quoted)
 void mcp_call_crashed(struct pending_request *pending, const char *why, struct str quoted)
 {
     pending->call->answer->after_s = restart_after_s(pending->client);
-    quote(pending->call, quoted);
+    if (pending->client->kind->last_stderr)
+        tell_last_stderr(pending->client, pending->call);
+    else
+        quote(pending->call, quoted);
     end_call(pending, UPSTREAM_TRANSIENT, "crashed", "died before it answered (%s)", why);
 }
 
-/* Why it is down is for the log and status: its last words do not help a model. */
 static enum upstream_call_state answer_unavailable(struct mcp_client *client, struct upstream_call *call)
 {
+    tell_last_stderr(client, call);
     call->answer->after_s = restart_after_s(client);
     return upstream_call_refuse(
         call, UPSTREAM_UNAVAILABLE, "down",
@@ -100,6 +110,7 @@ void mcp_call_timed_out(struct pending_request *pending)
 {
     long long ms = (clock_mono_us() - pending->since_us) / 1000;
     if (!pending->sent) {
+        tell_last_stderr(pending->client, pending->call);
         end_call(pending, UPSTREAM_UNAVAILABLE, "not_up",
                  "did not start within %lld ms; the call was not sent to it", ms);
         return;

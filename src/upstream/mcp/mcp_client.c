@@ -201,7 +201,7 @@ void mcp_client_up(struct mcp_client *client)
     timer_clear(&client->start_deadline);
     client->ready = client->has_started = true;
     client->up_us = clock_mono_us();
-    client->error[0] = '\0';
+    client->error[0] = client->last_stderr[0] = '\0';
     log_event(LOG_INFO, "upstream_up", LOG_STR("upstream", client->spec->name),
               LOG_TEXT("server", client->server), LOG_TEXT("protocol", client->version),
               LOG_NUM("tools", tools ? tool_list_array(tools)->len : 0));
@@ -259,7 +259,12 @@ static void fail(struct mcp_client *client, const char *why, struct str quoted)
     struct arena *arena = arena_new(); /* `why` and `quoted` may belong to the transport */
     struct pending_request *pending;
     why = arena_dup(arena, str_cut(str_of(why), MCP_ERROR_MAX_BYTES / 2 - 1)).at;
+    if (client->kind->last_stderr) /* also if it was too slow */
+        quoted = client->kind->last_stderr(client->transport);
     quoted = arena_dup(arena, str_cut(quoted, MCP_QUOTE_MAX_BYTES));
+    snprintf(
+        client->last_stderr, sizeof(client->last_stderr), STR_FMT,
+        STR_ARG(client->kind->last_stderr ? str_cut(quoted, sizeof(client->last_stderr) - 1) : STR_NONE));
     snprintf(client->error, sizeof(client->error), "%s%s" STR_FMT "%s", why, quoted.len ? ": \"" : "",
              STR_ARG(str_cut(quoted, MCP_ERROR_MAX_BYTES / 2 - 8)), quoted.len ? "\"" : "");
     client->closed_transport = client->transport;
@@ -490,10 +495,13 @@ void mcp_client_view(const struct mcp_client *client, struct mcp_client_status *
     static const char *const names[] = {"stopped", "starting", "up", "waiting", "down", "stopping"};
     int64_t left = (client->next_us - clock_mono_us()) / 1000;
     const struct pending_request *pending;
+    bool lives = client->state != MCP_UP && client->transport && client->kind->last_stderr;
+    struct str last_stderr = lives ? client->kind->last_stderr(client->transport) : STR_NONE;
     *status = (struct mcp_client_status){
         .name = names[client->state],
         .has_started = client->has_started,
         .error = str_of(client->error),
+        .last_stderr = last_stderr.len ? last_stderr : str_of(client->last_stderr),
         .failures = client->failures,
         .next_ms = timer_is_set(&client->restart) ? (left > 0 ? left : 0) : -1,
         .ignored = client->ignored,

@@ -60,13 +60,14 @@ void mcp_lists_refresh(struct mcp_client *client, enum upstream_list list);
 enum mcp_client_state { MCP_STOPPED, MCP_STARTING, MCP_UP, MCP_WAITING, MCP_DOWN, MCP_STOPPING };
 
 struct mcp_client_status {
-    const char *name;  /* of the state */
-    bool has_started;  /* was up once, or has failed once: a loading daemon does not wait for it */
-    struct str error;  /* why it is not up, or was not; may be empty. Valid until it changes */
-    uint32_t failures; /* starts and exits in a row */
-    int64_t next_ms;   /* until the next start; -1: none is planned */
-    uint32_t queued;   /* calls not sent yet */
-    uint64_t ignored;  /* messages that could not be used */
+    const char *name;       /* of the state */
+    bool has_started;       /* was up once, or has failed once: a loading daemon does not wait for it */
+    struct str error;       /* why it is not up, or was not; may be empty. Valid until it changes */
+    struct str last_stderr; /* what its process wrote last, unless it is up: data; may be empty. Likewise */
+    uint32_t failures;      /* starts and exits in a row */
+    int64_t next_ms;        /* until the next start; -1: none is planned */
+    uint32_t queued;        /* calls not sent yet */
+    uint64_t ignored;       /* messages that could not be used */
     uint64_t starts;
     int64_t pid;        /* 0: there is no process */
     struct str version; /* of the protocol, as agreed; may be empty */

@@ -136,6 +136,7 @@ struct mcp_client {
     struct rate_limit ignored_rate, message_rate, update_rate;
     uint64_t not_logged; /* messages, before the one that is handled now */
     char version[32], server[128], error[MCP_ERROR_MAX_BYTES];
+    char last_stderr[MCP_ERROR_MAX_BYTES]; /* of the process before */
 };
 
 /* mcp_client.c */

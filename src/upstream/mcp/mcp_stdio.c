@@ -461,10 +461,16 @@ static int64_t stdio_pid(const struct mcp_transport *t)
     return t->child ? child_pid(t->child) : t->spawned ? spawned_child_pid(t->spawned) : 0;
 }
 
+static struct str stdio_last_stderr(const struct mcp_transport *t)
+{
+    return t->closing ? STR_NONE : str_of(t->words);
+}
+
 const struct mcp_transport_kind mcp_transport_stdio = {.open = stdio_open,
                                                        .send = stdio_send,
                                                        .blocked = stdio_blocked,
                                                        .redact = stdio_redact,
                                                        .pid = stdio_pid,
+                                                       .last_stderr = stdio_last_stderr,
                                                        .close = stdio_close,
                                                        .free = stdio_free};

@@ -57,6 +57,8 @@ struct mcp_transport_kind {
     /* `text` with its secrets redacted, perhaps in the arena; NULL: messages are redacted already. */
     struct str (*redact)(const struct mcp_transport *transport, struct arena *arena, struct str text);
     int64_t (*pid)(const struct mcp_transport *transport); /* 0: no process runs */
+    /* What the process wrote last, redacted: data, valid until it writes more. Of HTTP there is none. */
+    struct str (*last_stderr)(const struct mcp_transport *transport);
     /* Never NULL: */
     void (*close)(struct mcp_transport *transport); /* in order; mcp_client_closed follows */
     void (*free)(struct mcp_transport *transport);  /* at once; reports nothing any more */
