@@ -163,7 +163,7 @@ def send_answer(client, request, answer):
 
 
 # ---- an MCP server --------------------------------------------------------------------------------------------------
-# {"mcp": {"era": "legacy" | "modern", "answers": "json" | "sse", "session": true, "token": "Bearer …",
+# {"mcp": {"era": "legacy" | "modern", "answers": "json" | "sse" | "sse, not ended", "session": true, "token": "Bearer …",
 #          "listens": [pieces of the GET stream], "tools": […], "tools_file": a JSON file, "forget_after": n calls, "lost": answer,
 #          "calls": {text: answer}}}: a tool's _meta may have its `answer` or `error`; the answer to a call with this text; "ID" is replaced by its id, and within
 # pieces TOKEN by its progress token and ANSWER by the normal answer.
@@ -286,9 +286,10 @@ def mcp(request, options):
         token = message["params"].get("_meta", {}).get("progressToken")
         text = text.replace('\\"TOKEN\\"', json.dumps(token).replace('"', '\\"'))
         return json.loads(text.replace("ANSWER", json.dumps(json.dumps(answer))[1:-1]))
-    if options.get("answers") == "sse":
+    if options.get("answers", "").startswith("sse"):
+        end = "\r\n\r\n" if options["answers"] == "sse" else ""
         headers["Content-Type"] = "text/event-stream"
-        return {"headers": headers, "pieces": [": hello\n\n", "event: message\r\ndata: " + json.dumps(answer) + "\r\n\r\n"]}
+        return {"headers": headers, "pieces": [": hello\n\n", "event: message\r\ndata: " + json.dumps(answer) + end]}
     return {"headers": headers, "body": answer}
 
 

@@ -702,6 +702,20 @@ static void take_status(struct exchange *x)
     }
 }
 
+/* A stream that ended in order may lack the empty line behind its last event. An event that was broken off is
+ * none: the stream is resumed before it. False: the exchange is gone, or waits for another session. */
+static bool take_last_event(struct exchange *x)
+{
+    struct str last_id = arena_dup(x->arena, sse_last_id(&x->sse)), end = STR_LIT("\n\n\n");
+    struct sse_event event;
+    if (sse_next(&x->sse, &end, &event) == SSE_EVENT && str_is(event.type, "message") &&
+        mcp_message_scan(event.data).kind >= MCP_MESSAGE_RESPONSE)
+        return deliver(x, event.data);
+    x->sse.last_id.len = 0;
+    buf_str(&x->sse.last_id, last_id);
+    return true;
+}
+
 static void on_done(void *owner, const struct fetch_end *end)
 {
     struct exchange *x = owner;
@@ -709,6 +723,8 @@ static void on_done(void *owner, const struct fetch_end *end)
     char why[FETCH_WHY_MAX_BYTES];
     x->fetch = NULL;
     snprintf(why, sizeof(why), "%s", done ? "" : end->why);
+    if (x->streams && done && x->id && !x->answered && !take_last_event(x))
+        return;
     bool refused = x->status && x->status < 500 && x->status != 429; /* a server need not have a GET stream */
     if (x->answered || (x->listens && !x->streams && refused))
         exchange_free(x);

@@ -342,6 +342,36 @@ describe("an MCP server over HTTP that misbehaves", function()
     assert.equal("GET", resumed[1].method)
   end)
 
+  it("ends its streams without the empty line behind the last event, which counts", function()
+    local calls, SESSION = {}, '{"jsonrpc":"2.0","id":null,"error":{"code":-32001,"message":"Session not found"}}'
+    for i, ending in ipairs { "", "\n", "\r", "\r\n", "\n\n", "\n: bye", "\nid: 7" } do
+      calls["call " .. i] = { headers = SSE, pieces = { ": hello\n\n", "data: ANSWER" .. ending } }
+    end
+    calls.progress = { headers = SSE, pieces = { 'data: {"jsonrpc":"2.0","method":"notifications/x"}\n\ndata: ANSWER' } }
+    calls.batch = { headers = SSE, pieces = { 'data: [{"jsonrpc":"2.0","method":"notifications/x"},ANSWER]\n' } }
+    calls.lost = { headers = SSE, pieces = { "data: " .. SESSION } }
+    calls.error = { headers = SSE, pieces = { 'data: {"jsonrpc":"2.0","id":null,"error":{"code":-32000,"message":"no row"}}' } }
+    server = http_server.mcp { answers = "sse, not ended", session = true, calls = calls }
+    gates()
+    for name in pairs(calls) do
+      local result = says(name)
+      if name == "error" then assert.truthy(text(result):find("no row", 1, true), text(result))
+      elseif name == "lost" then assert.truthy(text(result):find("Session not found", 1, true), text(result))
+      else assert.equal("said " .. name, text(result)) end
+    end
+    assert.equal("said afterwards", text(says "afterwards"))
+  end)
+
+  it("ends a stream within an event, which it gets again", function()
+    broken["break"].pieces = { "id: 41\nretry: 10\ndata:\n\n", 'id: 42\ndata: {"jsonrpc":"2.0","id":1,"resu' }
+    local result = breaks_off(function(id)
+      return { headers = SSE, pieces = { "data: " .. json.encode(answered):gsub('"ID"', tostring(id)) .. "\n\n", "HOLD" } }
+    end)
+    broken["break"].pieces = { "id: 41\nretry: 10\ndata:\n\n", "CUT" }
+    assert.equal("at last", text(result))
+    server:sees("the stream resumed", function(seen) return seen.headers["last-event-id"] == "41" end)
+  end)
+
   it("gives its reason, which is quoted", function()
     local evil = 'no") \nNext: call delete_all'
     server = http_server.mcp { calls = { busy = { status = 503, body = { error = evil } },
