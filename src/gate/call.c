@@ -252,6 +252,8 @@ static uint32_t reservation_ms(const struct call *c)
     if (!runs_upstream || !c->gate->upstreams)
         return 0;
     uint32_t ms = upstream_max_duration_ms(c->gate->upstreams, &c->tool->target);
+    if (c->elicit && ms < UINT32_MAX - UPSTREAM_ASK_MS)
+        ms += UPSTREAM_ASK_MS;
     if (c->tool->retry.times && c->tool->retry.within_ms > ms)
         ms = c->tool->retry.within_ms;
     return ms < UINT32_MAX - SETTLE_MS ? ms + SETTLE_MS : UINT32_MAX;
@@ -448,6 +450,7 @@ static enum step run_upstream(struct call *c)
                                 : 1,
         .progress = c->progress,
         .log = c->log,
+        .ask = c->elicit,
         .listener = c->listener,
         .user = r->peer ? r->peer->uid : 0,
         .caller = hash_seeded(r->session.len ? r->session : r->connection) ^ (user << 32),
@@ -851,8 +854,14 @@ struct call *call_new(struct gate *gate, struct arena *arena, const struct call_
     return c;
 }
 
-void call_listen(struct call *c, call_progress *progress, call_log *log, void *owner)
+void call_answer_elicit(struct call *c, struct str result)
 {
+    upstream_reply(c->gate->upstreams, c, result);
+}
+
+void call_listen(struct call *c, call_progress *progress, call_log *log, call_elicit *elicit, void *owner)
+{
+    c->elicit = elicit;
     c->progress = progress;
     c->log = log;
     c->listener = owner;

@@ -134,14 +134,18 @@ struct gate {
 
 typedef void call_done(void *owner, struct call *call);
 typedef void call_log(void *owner, struct str level, struct str text);
+typedef bool call_elicit(void *owner, const struct json *params); /* as upstream_ask */
 typedef void call_progress(void *owner, double progress, double total, struct str message);
 
 /* Allocated in `arena` and freed with it. Holds a reference to gate->generation until call_free. */
 struct call *call_new(struct gate *gate, struct arena *arena, const struct call_request *request);
 
-/* Optional, before call_start: receives what the tool reports while it runs. Either may be NULL. They fire
+/* Optional, before call_start: receives what the tool reports while it runs. Each may be NULL. They fire
  * until `done`, never after call_start has returned true or after call_cancel. */
-void call_listen(struct call *call, call_progress *progress, call_log *log, void *owner);
+void call_listen(struct call *call, call_progress *progress, call_log *log, call_elicit *elicit, void *owner);
+
+/* The user's answer, {action, content?}, to what call_elicit has put. */
+void call_answer_elicit(struct call *call, struct str result);
 
 /* True: the call has finished, and `done` will not fire. False: `done` fires exactly once, later, never
  * inside call_start, and never after call_cancel. */

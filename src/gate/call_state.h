@@ -47,7 +47,8 @@ struct call {
     void *owner; /* of `done` */
     call_progress *progress;
     call_log *log;
-    void *listener; /* owner of `progress` and `log` */
+    call_elicit *elicit;
+    void *listener; /* owner of these three */
 
     uint64_t admission;       /* the call id */
     const char *id;           /* its text; NULL: call_id makes it */

@@ -7,9 +7,11 @@
 #include "base/log.h"
 #include "base/trace_context.h"
 #include "catalog/client_tools.h"
+#include "catalog/definition.h"
 #include "catalog/mcp_version.h"
 #include "gate/call.h"
 #include "gate/verdict.h"
+#include "json/build.h"
 #include "server/served.h"
 #include "server/method_table.h"
 #include "policy/policy_set.h"
@@ -262,7 +264,7 @@ static enum request_status reply_result(struct request *r)
     static const char *const keys[] = {"inputRequests", "requestState"};
     const struct call_outcome *outcome = call_outcome(r->call);
     const struct verdict *v = outcome->verdict;
-    const struct json *input = client_questions(r);
+    const struct json *input = r->modern ? client_questions(r) : NULL;
     if (outcome->question) { /* a policy's question in the form of the modern era */
         struct json_out *out = reply_open_as(r, "input_required");
         char id[APPROVAL_ID_CHARS + 1];
@@ -302,12 +304,17 @@ static enum request_status reply_result(struct request *r)
  * the question as text, with an approval, as any other client does. The question waits as a part of its
  * request: a request that is cancelled or lost takes its question back ---- */
 
-#define ELICITATION_MS 300000u /* for a person to read and decide */
+#define ELICITATION_MS         UPSTREAM_ASK_MS /* for a person to read and decide */
+#define ELICITATION_ROUNDS_MAX 16u             /* in which one call's server asks */
 
 struct elicitation {
     struct call_request call;              /* which is made again after the answer */
     struct consent consents[CONSENTS_MAX]; /* so far; the last one is being asked about */
     size_t count;
+    bool is_servers;           /* a server of the legacy era waits for the answer, in its call */
+    const struct json *inputs; /* of one of the modern era, which has ended its call: all its questions */
+    struct json answers;       /* to the first ones */
+    uint32_t rounds;
     struct timer deadline;
     struct str id; /* of the request to the client; empty: none is on its way */
 };
@@ -366,36 +373,133 @@ static void give_up_question(struct request *r, const char *why)
     call_again(r);
 }
 
+static void take_answer(struct request *r, const struct json *result, const char *fault);
+
 static void on_question_late(void *owner)
 {
     struct request *r = owner;
     elicitation_take_back(r);
-    give_up_question(r, "nobody answered in time");
+    take_answer(r, NULL, "nobody answered in time");
 }
 
-/* The request's call has finished. True: its question is on its way to the user, and the request waits. */
-static bool ask_user(struct request *r)
+static struct json_out open_question(struct request *r, bool is_servers)
 {
     static uint64_t questions;
     struct elicitation *e = r->work;
-    const struct verdict *v = call_outcome(r->call)->verdict;
-    if (!e || e->call.asks != CALL_ASKS_CONNECTION || v->kind != VERDICT_ASK || e->count == CONSENTS_MAX ||
-        !v->stage || strcmp(v->stage, "check") != 0 || !consent_fits_form(v->detail, v->choices))
-        return false;
+    e->is_servers = is_servers;
     e->id = arena_printf(r->arena, "toolgate/ask/%" PRIu64, ++questions);
-    e->consents[e->count++] = (struct consent){.question = arena_dup(r->arena, v->detail)};
-    r->cancel = cancel_question;
     timer_set(&e->deadline, r->client->server->loop, ELICITATION_MS, on_question_late, r);
     struct json_out out = json_out(conn_out(r->client->conn));
     json_open(&out, '{');
     json_fields(&out, FIELD_TEXT("jsonrpc", "2.0"), FIELD_STR("id", e->id),
                 FIELD_TEXT("method", "elicitation/create"));
     json_field_open(&out, "params", '{');
+    return out;
+}
+
+static void close_question(struct json_out *out)
+{
+    json_close(out, '}');
+    json_close(out, '}');
+    buf_byte(out->buf, '\n');
+}
+
+/* The request's call has finished. True: its question is on its way to the user, and the request waits. */
+static bool ask_user(struct request *r)
+{
+    struct elicitation *e = r->work;
+    const struct verdict *v = call_outcome(r->call)->verdict;
+    if (!e || e->call.asks != CALL_ASKS_CONNECTION || v->kind != VERDICT_ASK || e->count == CONSENTS_MAX ||
+        !v->stage || strcmp(v->stage, "check") != 0 || !consent_fits_form(v->detail, v->choices))
+        return false;
+    e->consents[e->count++] = (struct consent){.question = arena_dup(r->arena, v->detail)};
+    r->cancel = cancel_question;
+    struct json_out out = open_question(r, false);
     consent_write_form(&out, r->arena, v->detail, v->choices);
-    json_close(&out, '}');
-    json_close(&out, '}');
-    buf_byte(out.buf, '\n');
+    close_question(&out);
     return true;
+}
+
+/* ---- a server's own question: the user sees who asks, and no character that nobody sees. One that cannot be
+ * shown whole is not put, and the model reads its beginning ---- */
+
+static bool is_form(const struct json *params)
+{
+    struct str mode = json_str(json_get_text(params, "mode"));
+    return json_str(json_get_text(params, "message")).len <= CONSENT_TEXT_MAX_BYTES &&
+           (!mode.len || str_is(mode, "form")) &&
+           json_is(json_get_text(params, "requestedSchema"), JSON_OBJECT);
+}
+
+/* `params`: of a server that waits; NULL: the next one of the call's own. */
+static void put_form(struct request *r, const struct json *params)
+{
+    const struct elicitation *e = r->work;
+    struct hidden_text hidden;
+    bool is_servers = params;
+    if (!params)
+        params = json_get_text(&e->inputs->members[e->answers.len].value, "params");
+    params = hidden_text_strip(r->arena, params, &hidden);
+    struct json_out out = open_question(r, is_servers);
+    json_field_str(&out, "message",
+                   arena_printf(r->arena, "The server '" STR_FMT "' asks: " STR_FMT,
+                                STR_ARG(call_tool(r->call)->target.upstream),
+                                STR_ARG(json_str(json_get_text(params, "message")))));
+    json_field_optional(&out, "mode", json_get_text(params, "mode"));
+    json_field_optional(&out, "requestedSchema", json_get_text(params, "requestedSchema"));
+    close_question(&out);
+}
+
+static bool on_elicit(void *owner, const struct json *params)
+{
+    if (!is_form(params))
+        return false;
+    put_form(owner, params);
+    return true;
+}
+
+/* The call has ended with questions: they are put one after the other, and it is made again with the answers.
+ */
+static bool ask_inputs(struct request *r)
+{
+    struct elicitation *e = r->modern ? NULL : r->work;
+    const struct json *requests = e ? json_get_text(client_questions(r), "inputRequests") : NULL;
+    for (uint32_t i = 0; requests && i < requests->len; i++)
+        if (!is_form(json_get_text(&requests->members[i].value, "params")))
+            return false;
+    if (!requests || !requests->len || e->rounds++ == ELICITATION_ROUNDS_MAX)
+        return false;
+    e->inputs = requests;
+    e->answers = json_object(r->arena, NULL, 0);
+    r->cancel = cancel_question;
+    put_form(r, NULL);
+    return true;
+}
+
+/* What is no answer cancels. */
+static void answer_server(struct request *r, const struct json *result)
+{
+    static const char *const actions[] = {"accept", "decline", "cancel"};
+    static const struct json_member cancelled = {STR("action"),
+                                                 {.type = JSON_STRING, .text = "cancel", .len = 6}};
+    struct elicitation *e = r->work;
+    struct json form = STR_IS_ONE_OF(json_str(json_get_text(result, "action")), actions)
+                           ? json_copy(r->arena, result)
+                           : json_object(r->arena, &cancelled, 1);
+    if (e->is_servers) {
+        call_answer_elicit(r->call, json_to_str(r->arena, &form));
+        return;
+    }
+    struct str key = e->inputs->members[e->answers.len].key;
+    e->answers = json_with(r->arena, &e->answers, key, form);
+    if (e->answers.len < e->inputs->len) {
+        put_form(r, NULL);
+        return;
+    }
+    e->inputs = NULL;
+    e->call.input_responses = &e->answers;
+    e->call.request_state = json_str(json_get_text(call_outcome(r->call)->input_requests, "requestState"));
+    call_again(r);
 }
 
 bool elicitation_answer(struct client *client, const struct json *message)
@@ -409,26 +513,37 @@ bool elicitation_answer(struct client *client, const struct json *message)
     if (!r)
         return false;
     struct elicitation *e = r->work;
-    struct consent *consent = &e->consents[e->count - 1];
     timer_clear(&e->deadline);
     e->id = STR_NONE;
-    if (!consent_read(r->arena, result, call_outcome(r->call)->verdict->choices, consent)) {
-        give_up_question(r, result ? "the answer fits no schema that was sent"
-                                   : "the client answered with an error");
-        return true;
+    take_answer(r, result,
+                result ? "the answer fits no schema that was sent" : "the client answered with an error");
+    return true;
+}
+
+/* `result`: NULL if there is none. `fault`: why it is no answer, if it is none. */
+static void take_answer(struct request *r, const struct json *result, const char *fault)
+{
+    struct elicitation *e = r->work;
+    if (e->is_servers || e->inputs) {
+        answer_server(r, result);
+        return;
     }
-    log_event(LOG_INFO, "question_answered", LOG_TEXT("connection", client->name),
+    struct consent *consent = &e->consents[e->count - 1];
+    if (!result || !consent_read(r->arena, result, call_outcome(r->call)->verdict->choices, consent)) {
+        give_up_question(r, fault);
+        return;
+    }
+    log_event(LOG_INFO, "question_answered", LOG_TEXT("connection", r->client->name),
               LOG_TEXT("answer", consent->given ? "given" : "declined"));
     call_again(r);
-    return true;
 }
 
 /* ---- replies ---- */
 
-/* A policy's question goes to the user, if the client can put it. */
+/* A policy's or a server's question goes to the user, if the client can put it. */
 static enum request_status reply_call(struct request *r)
 {
-    return ask_user(r) ? REQUEST_PENDING : reply_result(r);
+    return ask_user(r) || ask_inputs(r) ? REQUEST_PENDING : reply_result(r);
 }
 
 static enum request_status reply_check(struct request *r)
@@ -488,12 +603,16 @@ static enum request_status answer(struct request *r)
 static void on_done(void *owner, struct call *call)
 {
     (void)call;
+    elicitation_take_back(owner); /* of a call that has ended without its answer */
     if (answer(owner) == REQUEST_DONE)
         request_done(owner);
 }
 
 static void cancel(struct request *r)
 {
+    struct elicitation *e = asked(r);
+    if (e)
+        timer_clear(&e->deadline);
     call_cancel(r->call);
     call_free(r->call);
 }
@@ -501,10 +620,12 @@ static void cancel(struct request *r)
 static enum request_status start(struct request *r, const struct call_request *request,
                                  enum request_status (*answer_with)(struct request *r))
 {
+    bool asks = r->method->handle == call_methods_call;
+    struct elicitation *e = asks ? r->work : NULL;
     r->answer = answer_with;
     r->call = call_new(&r->client->server->gate, r->arena, request);
     r->cancel = cancel;
-    call_listen(r->call, reply_progress_begin(r), on_log, r);
+    call_listen(r->call, reply_progress_begin(r), on_log, e ? on_elicit : NULL, r);
     return call_start(r->call, on_done, r) ? answer(r) : REQUEST_PENDING;
 }
 
@@ -515,6 +636,7 @@ static void keep_to_ask(struct request *r, struct call_request *request)
         return;
     struct elicitation *e = ARENA_NEW(r->arena, struct elicitation);
     request->asks = CALL_ASKS_CONNECTION;
+    request->supports_elicitation = true;
     e->call = *request;
     r->work = e;
 }

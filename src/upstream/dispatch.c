@@ -414,6 +414,16 @@ void upstream_delay(struct upstreams *set, uint32_t ms, struct arena *arena, ups
     timer_set(&delay->deadline, set->loop, ms, on_delay_over, delay);
 }
 
+void upstream_reply(struct upstreams *set, void *owner, struct str result)
+{
+    struct upstream_call *call;
+    LIST_FOREACH (call, &set->calls, entry)
+        if (call->owner == owner && call->reply) {
+            call->reply(call, result);
+            return;
+        }
+}
+
 void upstream_cancel(struct upstreams *set, void *owner)
 {
     struct upstream_call *next;

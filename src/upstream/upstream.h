@@ -118,6 +118,10 @@ struct target {
 typedef void upstream_progress(void *owner, double progress, double total, struct str message);
 typedef void upstream_log(void *owner, struct str level, struct str text);
 typedef void upstream_done(void *owner);
+/* A server asks the user while its call runs: `params` of elicitation/create. True: upstream_reply follows.
+ */
+typedef bool upstream_ask(void *owner, const struct json *params);
+#define UPSTREAM_ASK_MS 300000u /* that the questions of one call may add to its time */
 
 struct upstream_request {
     const struct target *target;
@@ -135,6 +139,7 @@ struct upstream_request {
     uint32_t max_ms;             /* upper bound of the call's time; 0: none beside its own */
     upstream_progress *progress; /* NULL: not relayed; fires until `done` */
     upstream_log *log;
+    upstream_ask *ask; /* NULL: nobody can be asked while the call runs */
     void *listener;
 };
 
@@ -186,6 +191,9 @@ uint32_t upstream_max_duration_ms(const struct upstreams *upstreams, const struc
 /* `done` fires after `ms`, unless upstream_cancel comes first. */
 void upstream_delay(struct upstreams *upstreams, uint32_t ms, struct arena *arena, upstream_done *done,
                     void *owner);
+
+/* The user's answer to the question that upstream_ask has taken: {action, content?}. */
+void upstream_reply(struct upstreams *upstreams, void *owner, struct str result);
 
 /* Fires no `done`, progress or log for this owner any more; sends the upstream a cancellation. */
 void upstream_cancel(struct upstreams *upstreams, void *owner);

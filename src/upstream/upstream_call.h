@@ -26,6 +26,8 @@ struct upstream_call {
     void *work;                      /* the runner's own */
     /* Set by the runner: abandons the call (cancel, kill, abort) without `finish`. */
     void (*stop)(struct upstream_call *call);
+    /* Set by the runner while the user is asked. */
+    void (*reply)(struct upstream_call *call, struct str result);
     /* Set by dispatch.c. The answer is filled in: updates the breaker and fires `done`. The call is gone
      * when it returns. */
     void (*finish)(struct upstream_call *call);

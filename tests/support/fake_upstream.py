@@ -51,6 +51,7 @@ def notify(method, **params):
 # State.
 held = []       # requests that wait to be released
 timers = []     # (when, function)
+replies = []    # the results of those, as JSON
 asked = {}      # our own requests: id -> function of the answer
 cancelled = []  # ids
 asks = 0
@@ -323,6 +324,7 @@ class Ways:
     @staticmethod
     def elicits(request, args):
         def then(reply):
+            replies.append(json.dumps(reply.get("result")))
             if request["id"] not in cancelled:
                 answer(request, text("heard " + json.dumps(reply.get("result"))))
         ask("elicitation/create", {
@@ -395,7 +397,7 @@ def slow(request, args):
 
 def about(request, args):
     answer(request, text(json.dumps({"pid": os.getpid(), "cwd": os.getcwd(), "env": dict(os.environ), "argv": sys.argv[1:],
-                                     "cancelled": len(cancelled)})))
+                                     "cancelled": len(cancelled), "replies": replies[-1:]})))
 
 
 def do(request, args):

@@ -15,12 +15,16 @@
 
 #include <stdarg.h>
 
-#define RESULT_NODES 400000u /* JSON values in one result: about 25 MB of memory */
+#define ELICITATION_CANCELLED "{\"action\":\"cancel\"}"
+#define RESULT_NODES          400000u /* JSON values in one result: about 25 MB of memory */
 
 /* Removes the request, whose call gets another end. */
 static struct upstream_call *take_call(struct pending_request *pending)
 {
     struct upstream_call *call = pending->call;
+    if (pending->question.len && pending->client->transport) /* a server that asks does nothing else */
+        mcp_request_respond(pending->client, pending->question, "result", STR_LIT(ELICITATION_CANCELLED));
+    call->reply = NULL;
     call->answer->reached = pending->sent;
     call->work = NULL;
     call->stop = NULL;
@@ -121,15 +125,15 @@ void mcp_call_timed_out(struct pending_request *pending)
 }
 
 /* ---- Elicitation: a server asks the user. A modern server answers the call with
- * its questions. A legacy server asks while the call runs, but no model can
- * wait for that: the question becomes the answer and the call is cancelled;
+ * its questions. A legacy server asks while the call runs. A legacy client that
+ * can ask its user does so, and the call goes on; no model can wait for that:
+ * the question becomes the answer and the call is cancelled;
  * when the client retries with the user's response, the same question gets it.
  * Responses of earlier rounds travel with the client, in requestState. ---- */
 #define FIELDS_MAX       20u /* of a form, described in words */
 #define CHOICES_MAX      20u
 #define ELICITATIONS_MAX 16u /* of one call, answered ones included */
 #define FIELD_MAX_BYTES  200u
-#define CANCEL           "{\"action\":\"cancel\"}"
 #define URL_REQUIRED     (-32042)
 
 static void write_choices(struct buf *out, const struct json *choices)
@@ -230,16 +234,49 @@ static bool elicitation_from_error(struct pending_request *pending, const struct
     return true;
 }
 
+/* A call whose user is being asked ends at its last deadline, which is not that of a tool. */
+void mcp_call_set_deadline(struct pending_request *pending)
+{
+    int64_t left_ms = (pending->last_deadline_us - clock_mono_us()) / 1000 + 1;
+    bool waits = pending->question.len != 0;
+    pending_end_after(pending, !waits && left_ms > pending->timeout_ms ? pending->timeout_ms
+                               : left_ms > 0                           ? (uint32_t)left_ms
+                                                                       : 0);
+}
+
+static void answer_question(struct upstream_call *call, struct str result)
+{
+    struct pending_request *pending = call->work;
+    mcp_request_respond(pending->client, pending->question, "result", result);
+    pending->question = STR_NONE;
+    call->reply = NULL;
+    mcp_call_set_deadline(pending);
+}
+
+static bool ask_now(struct pending_request *pending, struct str id, const struct json *params)
+{
+    const struct upstream_request *request = pending->call->request;
+    if (!request->ask || !request->ask(request->listener, params))
+        return false;
+    if (pending->elicitations == 1)
+        pending->last_deadline_us += (int64_t)UPSTREAM_ASK_MS * 1000;
+    pending->question = arena_dup(pending->call->arena, id);
+    pending->call->reply = answer_question;
+    mcp_call_set_deadline(pending);
+    return true;
+}
+
 void mcp_elicitation_request(struct mcp_client *client, uint64_t about, const struct mcp_message *message)
 {
     static const struct str without[] = {STR("_meta")};
     struct pending_request *pending = pending_subject(client, about);
     struct json_error error;
     struct json params;
-    if (!pending || ++pending->elicitations > ELICITATIONS_MAX) {
-        mcp_client_ignore(client, "an elicitation for no call, for one of several, or one too many",
+    if (!pending || pending->question.len || ++pending->elicitations > ELICITATIONS_MAX) {
+        mcp_client_ignore(client,
+                          "an elicitation for no call, for one of several, beside another, or one too many",
                           STR_NONE);
-        mcp_request_respond(client, message->id, "result", STR_LIT(CANCEL));
+        mcp_request_respond(client, message->id, "result", STR_LIT(ELICITATION_CANCELLED));
         return;
     }
     struct arena *arena = pending->call->arena;
@@ -252,6 +289,8 @@ void mcp_elicitation_request(struct mcp_client *client, uint64_t about, const st
                                 : STR_LIT("{\"code\":-32602,\"message\":\"Invalid params: no valid JSON\"}"));
         return;
     }
+    if (ask_now(pending, message->id, &params))
+        return;
     struct buf name = buf_in(arena); /* equal questions have equal names, in every round */
     buf_text(&name, "question-");
     buf_hex64(&name, json_fingerprint(arena, &params, without, 1).low);
@@ -269,7 +308,7 @@ void mcp_elicitation_request(struct mcp_client *client, uint64_t about, const st
         mcp_request_respond(client, message->id, "result", json_to_str(arena, response));
         return;
     }
-    mcp_request_respond(client, message->id, "result", STR_LIT(CANCEL));
+    mcp_request_respond(client, message->id, "result", STR_LIT(ELICITATION_CANCELLED));
     struct buf question = buf_in(arena);
     write_question(&question, &params);
     const struct json_member asked[2] = {

@@ -44,6 +44,7 @@ struct pending_request {
     bool has_progress, sent;
     struct rate_limit progress_rate;
     uint32_t elicitations;
+    struct str question;   /* the id of the server's request that the user is answering; empty: none */
     struct mcp_list *list; /* whose page it asks for */
     struct mcp_subscription *subscription;
     TAILQ_ENTRY(pending_request) entry;
@@ -192,6 +193,8 @@ void mcp_call_crashed(struct pending_request *pending, const char *why, struct s
 void mcp_call_unavailable(struct pending_request *pending);
 void mcp_call_broken(struct pending_request *pending, const char *code, const char *why);
 void mcp_call_failed(struct pending_request *pending, const struct mcp_failure *failure);
+/* `timeout_ms` from now, within the last deadline; up to that, while the user is asked. */
+void mcp_call_set_deadline(struct pending_request *pending);
 void mcp_call_send_waiting(struct mcp_client *client);
 void mcp_elicitation_request(struct mcp_client *client, uint64_t about, const struct mcp_message *message);
 

@@ -452,10 +452,7 @@ static void on_progress(struct mcp_client *client, const struct json *params)
         mcp_client_ignore(client, "progress of an unknown request", STR_NONE);
         return;
     }
-    int64_t left_ms = (pending->last_deadline_us - clock_mono_us()) / 1000 + 1;
-    pending_end_after(pending, left_ms > pending->timeout_ms ? pending->timeout_ms
-                               : left_ms > 0                 ? (uint32_t)left_ms
-                                                             : 0);
+    mcp_call_set_deadline(pending);
     if (!isfinite(progress) || (pending->has_progress && progress <= pending->progress))
         return;
     pending->has_progress = true;
