@@ -85,6 +85,9 @@ static void read_past(struct call *c)
         return;
     if (!r->tool.len)
         r->tool = open->tool;
+    const char *owner_end = memchr(open->session.at, '/', open->session.len);
+    if (!r->session.len && owner_end && !str_starts(open->session, "anonymous/"))
+        r->session = str_from(open->session, (size_t)(owner_end + 1 - open->session.at));
     if (!r->arguments && open->arguments.len &&
         json_parse(c->arena, open->arguments, NULL, &kept, &fault) == OK)
         r->arguments = json_keep(c->arena, kept);
@@ -584,6 +587,7 @@ static struct ledger_call *settle_request(struct call *c, enum ledger_class clas
     if (cost < 0 &&
         (!json_double(json_get_text(c->result.metadata, CALL_COST_KEY), &cost) || cost > POLICY_COST_MAX))
         cost = -1;
+    c->verdict.cost = cost;
     if (c->ran && c->tool->policy && c->tool->policy->gives_id_count && c->result.value)
         id_count = ids_in_result(c->arena, c->tool->policy, c->result.value, &ids);
     *request = (struct ledger_call){

@@ -86,6 +86,7 @@ struct call_request {
     bool error_transient_given; /* false: the message is searched for signs of a transient failure */
     struct str coverage;        /* what a judge in the agent's program found; empty: it did not judge */
     const struct json *judged_facts, *judged_follow_up; /* beside it; NULL: none */
+    struct str judged_question;                         /* to the user; empty: none */
     uint64_t admission;                                 /* with session_id: of the check, from call_read_id */
     struct hash128 session_id;
 

@@ -442,6 +442,8 @@ enum step call_judge(struct call *c)
         v->coverage = c->request.coverage;
         if (c->request.judged_follow_up)
             v->follow_up = follow_up(c, c->request.judged_follow_up);
+        if (c->request.judged_question.len)
+            v->hint = ARENA_JOIN(c->arena, STR_LIT("Ask the user: "), c->request.judged_question);
     }
     bool is_error = verdict_replaces_result(v);
     if (!is_error)

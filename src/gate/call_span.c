@@ -18,6 +18,7 @@ struct call_span {
     struct trace_context forwarded;
     char trace_id[TRACE_ID_DIGITS];
     char traceparent[TRACE_PARENT_BYTES + 1];
+    struct span_id check;        /* of a report: its check's span; else none */
     struct span_id id, upstream; /* upstream: of the run under way; empty: nothing runs */
     int64_t began_ns;
     uint8_t flags;
@@ -35,17 +36,19 @@ struct call_span *call_span_begin(struct call *c)
 {
     struct span_exporter *exporter = c->gate->spans;
     struct str parent = given(c, TRACE_PARENT);
-    if (c->request.dry_run || !span_exporter_samples(exporter, parent))
+    if (c->request.dry_run || !span_exporter_samples(exporter, parent, c->admission))
         return NULL;
     struct call_span *span = ARENA_NEW(c->arena, struct call_span);
-    span->id = span_exporter_new_id(exporter);
+    span_ids_of_call(c->admission, span->trace_id, &span->id);
+    if (c->request.mode == CALL_REPORT) {
+        span->check = span->id;
+        span->id = span_exporter_new_id(exporter);
+    }
     span->began_ns = c->request.received_ns ? c->request.received_ns : clock_mono_ns();
     span->flags = TRACE_FLAG_SAMPLED;
     if (parent.len) {
         memcpy(span->trace_id, trace_parent_trace_id(parent).at, sizeof(span->trace_id));
         span->flags |= trace_parent_flags(parent);
-    } else {
-        span_exporter_new_trace_id(exporter, span->trace_id);
     }
     c->request.trace_id = (struct str){span->trace_id, sizeof(span->trace_id)};
     return span;
@@ -99,7 +102,9 @@ static void write_call(struct call *c, struct json_out *out, int64_t to_wall_ns)
     struct span span = {
         .trace_id = {c->span->trace_id, TRACE_ID_DIGITS},
         .id = c->span->id,
-        .parent = parent.len ? trace_parent_span_id(parent) : STR_NONE,
+        .parent = parent.len               ? trace_parent_span_id(parent)
+                  : r->mode == CALL_REPORT ? span_id_str(&c->span->check)
+                                           : STR_NONE,
         .parent_is_remote = parent.len > 0,
         .trace_state = given(c, TRACE_STATE),
         .flags = c->span->flags,
@@ -132,6 +137,11 @@ static void write_call(struct call *c, struct json_out *out, int64_t to_wall_ns)
         span_put_int(out, "toolgate.attempt", v->attempt);
     if (v->tries > 1)
         span_put_int(out, "toolgate.tries", v->tries);
+    /* What the call has cost; before that is known, what its check has reserved. */
+    if (v->cost >= 0)
+        span_put_double(out, "toolgate.cost", v->cost);
+    else if (c->tool && c->tool->limits.cost && (c->admitted || c->ran))
+        span_put_double(out, "toolgate.cost", (double)c->tool->limits.cost / LEDGER_COST_UNIT);
     span_close(out, &span);
 }
 

@@ -296,6 +296,8 @@ static void apply_look(const struct ledger_entry *e, const struct session_reques
     peek->open.arguments =
         arena_dup(r->arena, detail_find_keyed(buf_view(&e->parts.details),
                                               session_field_open(call->slot, field), look->admission));
+    if (e->name_len < sizeof(e->name))
+        peek->open.session = arena_dup(r->arena, (struct str){e->name, e->name_len});
     peek->open.tool = arena_dup(r->arena, field_of(e, session_field_tool(call->tool, field)));
 }
 

@@ -452,6 +452,7 @@ struct ledger_look {
 struct ledger_open_call {
     struct str tool;      /* empty: no longer known */
     struct str arguments; /* as JSON; empty: not kept */
+    struct str session;   /* its name, as in ledger_place, if it is short; empty: only its id is known here */
 };
 struct ledger_peek {
     enum err error;

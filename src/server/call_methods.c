@@ -66,8 +66,8 @@ static enum err refuse_report(struct request *r, struct str why)
     return reply_refuse(r, RPC_INVALID_PARAMS, STR_FMT, STR_ARG(why));
 }
 
-/* {coverage, facts?, follow_up?} beside a result or an error, as toolgate/schemas describes it: what a judge
- * in the agent's program made of it. */
+/* {coverage, facts?, follow_up?, question?} beside a result or an error, as toolgate/schemas describes it:
+ * what a judge in the agent's program made of it. */
 static enum err read_coverage(struct request *r, struct call_request *c)
 {
     static const char *const names[] = {"SATISFIED", "NEEDS_MORE_TOOLS", "NEED_USER_INPUT", "FAILED"};
@@ -77,13 +77,14 @@ static enum err read_coverage(struct request *r, struct call_request *c)
         coverage = json_get_text(from, "coverage");
     }
     const struct json *facts = json_get_text(from, "facts"), *follow_up = json_get_text(from, "follow_up");
-    if (!coverage && from == r->params && !facts && !follow_up)
+    const struct json *question = json_get_text(from, "question");
+    if (!coverage && from == r->params && !facts && !follow_up && !question)
         return OK;
     if (!STR_IS_ONE_OF(json_str(coverage), names))
         return reply_refuse(
             r, RPC_INVALID_PARAMS,
             "params.coverage: expected SATISFIED, NEEDS_MORE_TOOLS, NEED_USER_INPUT or FAILED, or "
-            "an object {coverage, facts?, follow_up?}");
+            "an object {coverage, facts?, follow_up?, question?}");
     if (facts && !json_is(facts, JSON_OBJECT))
         return reply_refuse(r, RPC_INVALID_PARAMS,
                             "params.facts: expected an object, what is known so far by name");
@@ -91,7 +92,11 @@ static enum err read_coverage(struct request *r, struct call_request *c)
                       !json_is(json_get_text(follow_up, "args"), JSON_OBJECT)))
         return reply_refuse(r, RPC_INVALID_PARAMS,
                             "params.follow_up: expected an object {\"tool\":\"…\",\"args\":{…}}");
+    if (question && !json_is(question, JSON_STRING))
+        return reply_refuse(r, RPC_INVALID_PARAMS,
+                            "params.question: expected a string, what to ask the user");
     c->coverage = json_str(coverage);
+    c->judged_question = json_str(question);
     c->judged_facts = facts;
     c->judged_follow_up = follow_up;
     return OK;

@@ -91,26 +91,41 @@ void span_open(struct json_out *out, const struct span *span)
     json_field_open(out, "attributes", '[');
 }
 
-void span_put_str(struct json_out *out, const char *key, struct str value)
+static void open_attribute(struct json_out *out, const char *key)
 {
-    if (!value.len)
-        return;
     json_open(out, '{');
     json_field_text(out, "key", key);
     json_field_open(out, "value", '{');
-    json_field_str(out, "stringValue", str_cut(value, SPAN_TEXT_MAX_BYTES));
+}
+
+static void close_attribute(struct json_out *out)
+{
     json_close(out, '}');
     json_close(out, '}');
 }
 
+void span_put_str(struct json_out *out, const char *key, struct str value)
+{
+    if (!value.len)
+        return;
+    open_attribute(out, key);
+    json_field_str(out, "stringValue", str_cut(value, SPAN_TEXT_MAX_BYTES));
+    close_attribute(out);
+}
+
 void span_put_int(struct json_out *out, const char *key, int64_t value)
 {
-    json_open(out, '{');
-    json_field_text(out, "key", key);
-    json_field_open(out, "value", '{');
+    open_attribute(out, key);
     put_int64(out, "intValue", value);
-    json_close(out, '}');
-    json_close(out, '}');
+    close_attribute(out);
+}
+
+void span_put_double(struct json_out *out, const char *key, double value)
+{
+    open_attribute(out, key);
+    json_key(out, "doubleValue");
+    json_put_double(out, value);
+    close_attribute(out);
 }
 
 void span_close(struct json_out *out, const struct span *span)
@@ -127,34 +142,34 @@ void span_close(struct json_out *out, const struct span *span)
 /* ---- ids ---- */
 
 /* 16 hex digits: zeros only are no id. */
-static void write_id(struct span_exporter *e, char digits[16])
+static void write_id(uint64_t *random, char digits[16])
 {
     static const char hex[] = "0123456789abcdef";
-    uint64_t bits = hash_next(&e->random);
+    uint64_t bits = hash_next(random);
     bits = bits ? bits : 1;
     for (unsigned i = 0; i < 16; i++)
         digits[i] = hex[(bits >> (60 - 4 * i)) & 15];
 }
 
-void span_exporter_new_trace_id(struct span_exporter *e, char digits[TRACE_ID_DIGITS])
+void span_ids_of_call(uint64_t call, char trace_id[TRACE_ID_DIGITS], struct span_id *id)
 {
-    write_id(e, digits);
-    write_id(e, digits + 16);
+    write_id(&call, trace_id);
+    write_id(&call, trace_id + 16);
+    write_id(&call, id->digits);
 }
 
 struct span_id span_exporter_new_id(struct span_exporter *e)
 {
     struct span_id id;
-    write_id(e, id.digits);
+    write_id(&e->random, id.digits);
     return id;
 }
 
-bool span_exporter_samples(struct span_exporter *e, struct str traceparent)
+bool span_exporter_samples(const struct span_exporter *e, struct str traceparent, uint64_t call)
 {
     if (traceparent.len)
         return trace_parent_flags(traceparent) & TRACE_FLAG_SAMPLED;
-    return e->config.sample >= 1 ||
-           (double)(hash_next(&e->random) >> 11) < e->config.sample * 9007199254740992.0;
+    return e->config.sample >= 1 || (double)(hash_next(&call) >> 11) < e->config.sample * 9007199254740992.0;
 }
 
 /* ---- the queue ---- */

@@ -51,6 +51,7 @@ struct span {
 void span_open(struct json_out *out, const struct span *span);
 void span_put_str(struct json_out *out, const char *key, struct str value); /* empty: left out */
 void span_put_int(struct json_out *out, const char *key, int64_t value);
+void span_put_double(struct json_out *out, const char *key, double value);
 void span_close(struct json_out *out, const struct span *span);
 
 /* ---- the exporter ---- */
@@ -83,9 +84,11 @@ void span_exporter_free(struct span_exporter *exporter);
 
 bool span_exporter_is_on(const struct span_exporter *exporter);
 
-/* Whether to record a call, by the flags of the client's traceparent (empty: it sent none) or by chance. */
-bool span_exporter_samples(struct span_exporter *exporter, struct str traceparent);
-void span_exporter_new_trace_id(struct span_exporter *exporter, char digits[TRACE_ID_DIGITS]);
+/* Whether to record a call, by the flags of the client's traceparent (empty: it sent none) or by chance. What
+ * follows from `call`, the number that a check and its report share, is the same for both, in any daemon. */
+bool span_exporter_samples(const struct span_exporter *exporter, struct str traceparent, uint64_t call);
+/* The ids of a trace that begins with the call, and of its first span. */
+void span_ids_of_call(uint64_t call, char trace_id[TRACE_ID_DIGITS], struct span_id *id);
 struct span_id span_exporter_new_id(struct span_exporter *exporter);
 
 /* Where the `count` spans of one call are written, as values of an array; NULL: they are dropped, and

@@ -36,6 +36,7 @@ local function is_any_value(value, at)
   if key == "stringValue" then is_text(content, at)
   elseif key == "intValue" then
     assert(type(content) == "string" and content:match "^-?%d+$", at .. ": intValue is a string")
+  elseif key == "doubleValue" then assert(type(content) == "number", at)
   elseif key == "boolValue" then assert(type(content) == "boolean", at)
   else error(at .. ": unexpected " .. key) end
 end

@@ -41,9 +41,16 @@ return tool "last" { description = "The last judgement.", effects = "read", sche
     assert.same({ city = "Rome", coverage = "SATISFIED" }, client:asks("toolgate/session", { session = "s" }).facts)
   end)
 
+  it("may have a question, which the model is told to put to the user", function()
+    local said = report { coverage = { coverage = "NEED_USER_INPUT", question = "Which Springfield?" } }.result
+    assert.same({ "ok", "NEED_USER_INPUT", "Ask the user: Which Springfield?" }, { said.error_class, said.coverage, said.hint })
+    assert.truthy(said.advice:find("Ask the user: Which Springfield?", 1, true), said.advice)
+    assert.truthy(said.content[2].text:find("Ask the user: Which Springfield?", 1, true))
+  end)
+
   it("that is garbage is an error in words, and counts nothing", function()
     for _, wrong in ipairs { { coverage = "DONE" }, { coverage = 3 }, { coverage = {} }, { facts = { a = 1 } },
-                             { coverage = "FAILED", facts = "x" }, { coverage = "FAILED", follow_up = { tool = "x" } } } do
+                             { coverage = "FAILED", facts = "x" }, { question = "Which?" }, { coverage = "FAILED", question = 3 }, { coverage = "FAILED", follow_up = { tool = "x" } } } do
       local answer = report(wrong)
       assert.equal(-32602, answer.error and answer.error.code)
       assert.truthy(answer.error.message:find("expected", 1, true))

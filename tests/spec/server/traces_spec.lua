@@ -110,6 +110,52 @@ describe("the spans of calls", function()
     assert.equal(1, count_of(collector:spans(), function(span) return span.name == "toolgate/check mine" end))
   end)
 
+  it("of a check and its report are one trace, with session and cost, whatever else runs", function()
+    starts()
+    gate:write_policy("mine.lua", [==[
+-- mine: run by the agent. Read only.
+return tool "mine" { schema = params { text = str "Text" }, effects = "read", cost = 0.5,
+  result = function(result) return ok { cost = result.cost } end }
+]==])
+    gate:reload()
+    local other = agent:checks("mine", { text = "other" }, session "other")
+    local check = agent:checks("mine", { text = "x" }, session "chat-7")
+    gate:connect():asks("toolgate/report", { callId = other.callId, result = { cost = 3 } })
+    gate:connect():asks("toolgate/report", { callId = check.callId, result = { cost = 1.25 } })
+    collector:gets("both reports", function(span) return span.name == "toolgate/report mine" end, 2)
+    local found = {}
+    for _, span in ipairs(collector:spans()) do
+      if span.name == "toolgate/check mine" or span.name == "toolgate/report mine" then
+        local name = span.attributes["mcp.session.id"]
+        found[name] = found[name] or {}
+        found[name][span.name:match "/(%a+)"] = span
+      end
+    end
+    for name, cost in pairs { ["chat-7"] = 1.25, other = 3 } do
+      local pair = found[name]
+      assert.same({ pair.check.traceId, pair.check.spanId }, { pair.report.traceId, pair.report.parentSpanId })
+      assert.is_nil(pair.check.parentSpanId)
+      assert.same({ 0.5, cost }, { pair.check.attributes["toolgate.cost"], pair.report.attributes["toolgate.cost"] })
+    end
+    assert.not_equal(found["chat-7"].check.traceId, found.other.check.traceId)
+  end)
+
+  it("are sampled both or neither", function()
+    starts(", sample = 0.5")
+    for n = 1, 40 do
+      local check = agent:checks("mine", { text = "x" .. n }, session("s" .. n))
+      agent:asks("toolgate/report", { callId = check.callId, result = n })
+    end
+    agent:calls("echo", { text = "last" }, { traceparent = parent() })
+    collector:call "tools/call echo"
+    local traces_of = { ["toolgate/check mine"] = {}, ["toolgate/report mine"] = {} }
+    for _, span in ipairs(collector:spans()) do
+      if traces_of[span.name] then traces_of[span.name][span.traceId] = true end
+    end
+    assert.same(traces_of["toolgate/check mine"], traces_of["toolgate/report mine"])
+    assert.truthy(next(traces_of["toolgate/check mine"]))
+  end)
+
   -- ---- upstreams ----
 
   local function is_child_for(upstream_parent, call, children)
