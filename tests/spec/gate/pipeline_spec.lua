@@ -27,7 +27,7 @@ describe("a call", function()
     { how = "refuse",    class = "forbidden",         verdict = "refuse", error = true },
     { how = "ask",       class = "need_user_input",   verdict = "ask",    error = true },
     { how = "need_user", class = "need_user_input",   verdict = "ask",    error = true },
-    { how = "throws",    class = "policy_error",      verdict = "refuse", error = true },
+    { how = "throws",    class = "tool_error",        verdict = "repair", error = true },
     { how = "check_throws", class = "policy_error",   verdict = "refuse", error = true },
   }
   for _, row in ipairs(table_of_classes) do
