@@ -8,15 +8,15 @@
 `toolgate.sync` has the same classes without asyncio. The core needs only the standard library; `guard` needs
 pydantic (`pip install toolgate[guard]`), and each adapter its framework.
 """
-from .errors import Ask, Halt, ProtocolError, Refuse, Repair, Stopped, ToolgateError, Unavailable, Wait
-from .functions import Tool, guard
+from .errors import Ask, Halt, ProtocolError, Refuse, Repair, Retry, Stopped, ToolgateError, Unavailable, Wait
+from .functions import Context, Tool, guard
 from .gate import Gate, Session, Turn
 from .results import Failure
 from .verdict import Checked, Kind, Outcome, Problem, Reported, Suggestion, Verdict
 from .words import OnUnavailable
 
 __all__ = [
-    "Ask", "Checked", "Failure", "Gate", "Halt", "Kind", "OnUnavailable", "Outcome", "Problem",
-    "ProtocolError", "Refuse", "Repair", "Reported", "Session", "Stopped", "Suggestion", "Tool", "ToolgateError",
+    "Ask", "Checked", "Context", "Failure", "Gate", "Halt", "Kind", "OnUnavailable", "Outcome", "Problem",
+    "ProtocolError", "Refuse", "Repair", "Reported", "Retry", "Session", "Stopped", "Suggestion", "Tool", "ToolgateError",
     "Turn", "Unavailable", "Verdict", "Wait", "guard",
 ]

@@ -8,7 +8,7 @@ from typing import Any
 
 from .errors import Unavailable
 from .link import Answerer, Link, Lost
-from .settings import Greeting, Said, Settings
+from .settings import Declared, Greeting, Said, Settings
 from .wire import Request, Stopping
 from .words import BACKOFF_FIRST_S, BACKOFF_MAX_S
 
@@ -22,18 +22,20 @@ class Connection:
         self._said = Said()
         self._lock = asyncio.Lock()
 
-    async def request(self, request: Request, late: Callable[[dict[str, Any]], None] | None = None) -> dict[str, Any]:
-        """A request whose connection is lost is made once more: the daemon was restarted."""
+    async def request(
+        self, request: Request, late: Callable[[dict[str, Any]], None] | None = None, own: Declared | None = None
+    ) -> dict[str, Any]:
+        """A request whose connection is lost is made once more: the daemon was restarted. `own`: its session's tools."""
         deadline = time.monotonic() + self._settings.timeout_s
         try:
-            return await self._ask(request, deadline, late)
+            return await self._ask(request, deadline, late, own)
         except (Lost, Stopping):
-            return await self._ask(request, deadline, late)
+            return await self._ask(request, deadline, late, own)
 
     async def _ask(
-        self, request: Request, deadline: float, late: Callable[[dict[str, Any]], None] | None
+        self, request: Request, deadline: float, late: Callable[[dict[str, Any]], None] | None, own: Declared | None
     ) -> dict[str, Any]:
-        link = await self._ready_link(deadline)
+        link = await self._ready_link(deadline, own)
         return await link.ask(request, max(deadline - time.monotonic(), 0.001), late)
 
     def send(self, line: bytes) -> None:
@@ -41,13 +43,13 @@ class Connection:
         if self._link:
             self._link.send(line)
 
-    async def _ready_link(self, deadline: float) -> Link:
+    async def _ready_link(self, deadline: float, own: Declared | None) -> Link:
         async with self._lock:  # one connects, the others wait for it
             if not self._link or self._link.lost:
                 self._link, self._said = await self._connect(deadline), Said()
-            while left := self._greeting.to_send(self._said):
+            while left := self._greeting.to_send(self._said, own):
                 result = await self._link.ask(left[0], max(deadline - time.monotonic(), 0.001), None)
-                self._greeting.sent(self._said, left[0], result)
+                self._greeting.sent(self._said, left[0], result, own)
             return self._link
 
     async def _connect(self, deadline: float) -> Link:

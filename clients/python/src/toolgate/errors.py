@@ -23,6 +23,10 @@ class BadArguments(ToolgateError):
     """Arguments fit the JSON Schema, but not the function's own validators: the model should change them."""
 
 
+class Retry(ToolgateError):
+    """Raise it in a tool to say what the model should do better: it tries again, on the tool's repair budget."""
+
+
 class ProtocolError(ToolgateError):
     """The daemon rejected a request (not a tool call): its words say what to change in the program."""
 

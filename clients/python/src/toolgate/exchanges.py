@@ -8,12 +8,14 @@ from collections.abc import Mapping
 from typing import Any
 
 from .errors import ProtocolError, ToolgateError, TooLarge, Unavailable
+from .nesting import agent_of
 from .results import Failure, to_json
-from .settings import Settings
+from .settings import Declared, Settings
 from .verdict import Checked, Reported, Verdict, read_verdict, text_block
 from .wire import Exchange, Request
 from .words import (
-    CALL_KEY, CHECK, CONTEXT_KEY, MODEL_CODES, REPORT, SESSION_KEY, STEP_KEY, TURN, TURN_KEY, By, OnUnavailable,
+    AGENT_KEY, CALL_KEY, CHECK, CONTEXT_KEY, MODEL_CODES, REPORT, SESSION_KEY, STEP_KEY, TOOLS, TURN, TURN_KEY, By,
+    OnUnavailable,
 )
 
 log = logging.getLogger("toolgate")
@@ -29,6 +31,7 @@ class SessionState:
         self._warned = False  # that checks have no report
         self.turn: int | str | None = None
         self.open: dict[str, Checked] = {}
+        self.declared = Declared(name)
 
     # ---- turn ----
 
@@ -50,13 +53,32 @@ class SessionState:
         except Unavailable as error:
             self._unavailable(error)
 
+    # ---- what the model sees ----
+
+    def tools(
+        self, step: str | None, agent: str | None, context: Mapping[str, Any] | None
+    ) -> Exchange[dict[str, Mapping[str, Any]] | None]:
+        try:
+            result = yield Request(TOOLS, {"_meta": self._meta(step, None, agent, context)})
+        except Unavailable as error:
+            self._unavailable(error)
+            return None
+        return {str(one["name"]): one for one in result["tools"]}
+
+    def _meta(
+        self, step: str | None, call: str | None, agent: str | None, context: Mapping[str, Any] | None
+    ) -> dict[str, Any]:
+        given = {SESSION_KEY: self.name, TURN_KEY: self.turn, STEP_KEY: step, CALL_KEY: call, CONTEXT_KEY: context,
+                 AGENT_KEY: agent_of(self.name, agent)}
+        return {key: value for key, value in given.items() if value is not None}
+
     # ---- check ----
 
     def check(
-        self, name: str, arguments: Any, step: str | None, call: str | None, context: Mapping[str, Any] | None
+        self, name: str, arguments: Any, step: str | None, call: str | None, agent: str | None,
+        context: Mapping[str, Any] | None,
     ) -> Exchange[Checked]:
-        given = {SESSION_KEY: self.name, TURN_KEY: self.turn, STEP_KEY: step, CALL_KEY: call, CONTEXT_KEY: context}
-        meta = {key: value for key, value in given.items() if value is not None}
+        meta = self._meta(step, call, agent, context)
         try:
             result = yield Request(CHECK, {"name": name, "arguments": arguments, "_meta": meta})
         except Unavailable as error:

@@ -5,9 +5,13 @@ import inspect
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, overload
 
-from .words import EXACT
+from .words import EXACT, REPAIR_KEY
+
+if TYPE_CHECKING:
+    from . import sync
+    from .gate import Session
 
 F = TypeVar("F", bound=Callable[..., Any])
 Effects = Literal["read", "write", "destructive"]
@@ -20,6 +24,17 @@ HINTS: dict[str, dict[str, bool]] = {
 
 
 @dataclass(frozen=True)
+class Context:
+    """What a function may take beside the model's arguments: a parameter of this type is no part of its schema."""
+
+    session: Session | sync.Session
+    deps: Any = None  # the program's own: session.call(…, deps=…)
+    values: Mapping[str, Any] = field(default_factory=dict)  # what policies read as call.context
+    step: str | None = None
+    call: str | None = None
+
+
+@dataclass(frozen=True)
 class Tool:
     """A function that models may call. Called as a function, it is the function: unchecked."""
 
@@ -29,21 +44,26 @@ class Tool:
     input_schema: Mapping[str, Any]
     effects: Effects | None
     adapters: Mapping[str, Any] = field(repr=False, default_factory=dict)  # parameter -> TypeAdapter
+    takes_context: str | None = None  # the parameter
+    takes_whole: str | None = None  # the parameter whose model is all of the arguments
+    repair: int | None = None
 
     @property
     def definition(self) -> dict[str, Any]:
         """As toolgate/register takes it."""
+        meta: dict[str, Any] = dict(EXACT) if self.repair is None else {**EXACT, REPAIR_KEY: self.repair}
         definition: dict[str, Any] = {"name": self.name, "description": self.description, "inputSchema": self.input_schema,
-                                      "_meta": EXACT}
+                                      "_meta": meta}
         if self.effects:
             definition["annotations"] = HINTS[self.effects]
         return definition
 
-    def run(self, arguments: Mapping[str, Any]) -> Any:
+    def run(self, arguments: Mapping[str, Any], context: Context | None = None) -> Any:
         """The function with JSON arguments made into what its hints say: dates, dataclasses, models."""
         from .schemas import typed
 
-        return self.function(**typed(self.adapters, arguments))
+        given = typed(self.adapters, {self.takes_whole: arguments} if self.takes_whole else arguments)
+        return self.function(**given, **({self.takes_context: context} if self.takes_context else {}))
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return self.function(*args, **kwargs)
@@ -53,15 +73,17 @@ class Tool:
 def guard(function: Callable[..., Any], /) -> Tool: ...
 @overload
 def guard(
-    *, name: str | None = None, description: str | None = None, effects: Effects | None = None
+    *, name: str | None = None, description: str | None = None, effects: Effects | None = None, retries: int | None = None
 ) -> Callable[[Callable[..., Any]], Tool]: ...
 def guard(
     function: Callable[..., Any] | None = None, /, *, name: str | None = None, description: str | None = None,
-    effects: Effects | None = None,
+    effects: Effects | None = None, retries: int | None = None,
 ) -> Tool | Callable[[Callable[..., Any]], Tool]:
     """Describes a function to toolgate: `@guard` or `@guard(effects="read")`.
 
-    A parameter that no JSON Schema can describe is a TypeError here, when the program starts.
+    A parameter that no JSON Schema can describe is a TypeError here, when the program starts. A single parameter that is
+    a model, a dataclass or a TypedDict is the whole of the arguments; one of type Context is the program's, not the
+    model's. `retries`: how often the model may correct a call.
     """
 
     def described(given: Callable[..., Any]) -> Tool:
@@ -69,7 +91,7 @@ def guard(
 
         if effects is not None and effects not in HINTS:
             raise ValueError(f'effects must be "read", "write" or "destructive", not {effects!r}')
-        return describe(given, name, description, effects)
+        return describe(given, name, description, effects, retries)
 
     return described(function) if function else described
 

@@ -11,7 +11,8 @@ from typing import Any, TypeVar
 from . import exchanges
 from .connection import Connection
 from .errors import ToolgateError
-from .functions import Tool, as_tools
+from .functions import Context, Tool, as_tools
+from .nesting import is_nested, running
 from .questions import OnAsk, answer_question
 from .results import Failure, as_failure, as_is, failure_of
 from .settings import Greeting, Settings
@@ -37,19 +38,23 @@ class Gate:
         self.settings = Settings(path, timeout_s, wait_s, on_unavailable)
         self.tools: dict[str, Tool] = {}
         self._greeting = Greeting(may_ask_user=on_ask is not None)
+        self._sessions: weakref.WeakValueDictionary[str, Session] = weakref.WeakValueDictionary()
         self._on_ask = on_ask
         self._connections: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, Connection] = weakref.WeakKeyDictionary()
         self.declare(tools)
 
     def declare(self, tools: Sequence[Tool | Mapping[str, Any]]) -> None:
-        """Declares tools that this program runs; one whose definition is known already costs nothing."""
+        """Declares tools that this program runs, for all sessions; one whose definition is known already costs nothing."""
         given, definitions = as_tools(tools)
         self.tools.update(given)
-        self._greeting.declare(definitions)
+        self._greeting.declared.declare(definitions)
 
     def session(self, name: str) -> Session:
         """One conversation. The same name on several workers is the same session."""
-        return Session(self, name)
+        known = self._sessions.get(name)
+        if not known:
+            known = self._sessions[name] = Session(self, name)
+        return known
 
     async def request(self, method: str, **params: Any) -> dict[str, Any]:
         """Any method of docs/protocol.md, such as `toolgate/session`."""
@@ -86,19 +91,35 @@ class Session:
     def __init__(self, gate: Gate, name: str) -> None:
         self.gate = gate
         self.name = name
+        self.tools: dict[str, Tool] = {}  # of this session, before those of the gate
         self.in_turn = False  # the program is in a block of `turn`
         self._run: str | None = None
         self._state = exchanges.SessionState(name, gate.settings)
 
+    def declare(self, tools: Sequence[Tool | Mapping[str, Any]]) -> None:
+        """Declares tools that this program runs for this session alone: no other reads or calls them."""
+        given, definitions = as_tools(tools)
+        self.tools.update(given)
+        self._state.declared.declare(definitions)
+
+    async def definitions(
+        self, *, step: str | None = None, agent: str | None = None, context: Mapping[str, Any] | None = None
+    ) -> dict[str, Mapping[str, Any]] | None:
+        """The tools as the model should see them now, by name: with the words of policies, without what they hide.
+
+        None: there is no daemon, and `on_unavailable` does not raise.
+        """
+        return await self._drive(self._state.tools(step, agent, context))
+
     async def check(
-        self, name: str, arguments: Any, *, step: str | None = None, call: str | None = None,
+        self, name: str, arguments: Any, *, step: str | None = None, call: str | None = None, agent: str | None = None,
         context: Mapping[str, Any] | None = None,
     ) -> Checked:
         """Whether the call may run, and with which arguments. Give the model's raw text if it is no valid JSON.
 
         `step` is the id of the model message: its calls count as one step. `call` is the model's id of the call.
         """
-        return await self._drive(self._state.check(name, arguments, step, call, context), release=True)
+        return await self._drive(self._state.check(name, arguments, step, call, agent, context), release=True)
 
     async def report(
         self, checked: Checked, result: Any = None, *, error: Failure | BaseException | str | None = None, **judged: Any,
@@ -122,8 +143,9 @@ class Session:
         if not checked.passed:
             return not_run(checked)
         try:
-            value = run()
-            result = await value if inspect.isawaitable(value) else value
+            with running(self.name, checked.name):
+                value = run()
+                result = await value if inspect.isawaitable(value) else value
         except Exception as error:
             told = failure(error)
             if told is None:
@@ -144,18 +166,21 @@ class Session:
 
     async def call(
         self, tool: str | Tool, arguments: Any, *, step: str | None = None, call: str | None = None,
-        context: Mapping[str, Any] | None = None,
+        context: Mapping[str, Any] | None = None, deps: Any = None,
     ) -> Outcome:
-        """Checks the call, runs one of the gate's tools, and reports: the outcome is what the model reads."""
+        """Checks the call, runs one of the gate's tools, and reports: the outcome is what the model reads.
+
+        `context` is for policies; `deps` and `context` for a function that takes a `toolgate.Context`.
+        """
         name = tool.name if isinstance(tool, Tool) else tool
         checked = await self.check(name, arguments, step=step, call=call, context=context)
-        known = tool if isinstance(tool, Tool) else self.gate.tools.get(checked.name)
+        known = tool if isinstance(tool, Tool) else self.tools.get(checked.name) or self.gate.tools.get(checked.name)
         if not known:
             self.release(checked)
             if checked.passed:
                 raise exchanges.no_function(checked)
             return not_run(checked)
-        return await self.run(checked, lambda: known.run(checked.arguments))
+        return await self.run(checked, lambda: known.run(checked.arguments, Context(self, deps, context or {}, step, call)))
 
     def turn(self, goal: str | None = None, *, turn: int | str | None = None, by: By | None = None) -> Turn:
         """A turn: `async with session.turn(goal="…", by="person")`.
@@ -172,10 +197,15 @@ class Session:
         return await self._drive(self._state.begin_turn(goal, turn, by))
 
     async def begin_run(self, run: str, goal: str | None) -> None:
-        """For adapters: a run of an agent is a turn, unless the program has begun one itself."""
-        if not self.in_turn and self._run != run:
+        """For adapters: a run of an agent is a turn, unless the program has begun one itself, or a tool runs the agent."""
+        if not self.in_turn and self._run != run and not is_nested(self.name):
             self._run = run
             await self.begin_turn(goal)
+
+    def end_run(self) -> None:
+        """For adapters: what the model has not repaired by now it has given up. Does not wait."""
+        if not is_nested(self.name):
+            self._send(next(self._state.end()))
 
     async def end(self) -> None:
         """The conversation is over."""
@@ -193,11 +223,12 @@ class Session:
         """Makes an exchange's requests. `release`: a check that is cancelled may pass nevertheless."""
         connection = self.gate.connection()
         late = self._late if release else None
+        declared = self._state.declared
         try:
             request = next(exchange)
             while True:
                 try:
-                    result = await connection.request(request, late)
+                    result = await connection.request(request, late, declared)
                 except ToolgateError as error:
                     request = exchange.throw(error)
                 else:

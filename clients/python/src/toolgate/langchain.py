@@ -8,10 +8,11 @@ own: what a run must remember is in its messages, so a checkpointed run goes on 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, TypeAlias, TypeVar, cast
 
 from langchain.agents.middleware import AgentMiddleware, AgentState, ModelRequest, ModelResponse
+from langchain_core.runnables.config import var_child_runnable_config
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
 from langchain_core.tools import BaseTool
 from langchain_core.utils.function_calling import convert_to_openai_tool
@@ -31,6 +32,7 @@ S = TypeVar("S", Session, sync.Session)
 Ran: TypeAlias = "ToolMessage | Command[Any]"
 
 MARK = "toolgate"  # in additional_kwargs of what the model read of a halted call
+TOOLS_NODE = "tools"  # of create_agent: it runs the tools
 MALFORMED = "malformed_arguments"  # holds the model's text that is no JSON
 
 
@@ -49,23 +51,30 @@ class Toolgate(AgentMiddleware[AgentState[Any], Any, Any]):
     async def abefore_agent(self, state: Any, runtime: Any) -> None:
         await self._of(state, Session).begin_run(*_user_message(state))
 
+    def after_agent(self, state: Any, runtime: Any) -> None:
+        if not _subgraph():
+            self._any(state).end_run()
+
+    async def aafter_agent(self, state: Any, runtime: Any) -> None:
+        self.after_agent(state, runtime)
+
     # ---- the model ----
 
     def wrap_model_call(self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], Any]) -> Any:
-        return handler(self._prepared(request))
+        if _halted(request.messages):
+            return handler(_without_tools(request))
+        session = self._of(request.state, sync.Session)
+        session.declare(_definitions(request))
+        return handler(_shown(request, session.definitions(agent=_subgraph())))
 
     async def awrap_model_call(
         self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], Awaitable[ModelResponse[Any]]]
     ) -> Any:
-        return await handler(self._prepared(request))
-
-    def _prepared(self, request: ModelRequest[Any]) -> ModelRequest[Any]:
-        """Declares the tools. After a halt the model has none, so it can only answer."""
         if _halted(request.messages):
-            return request.override(tools=[], tool_choice=None)
-        functions = [tool for tool in request.tools if isinstance(tool, BaseTool)]
-        self._any(request.state).gate.declare([_definition(tool) for tool in functions])
-        return request
+            return await handler(_without_tools(request))
+        session = self._of(request.state, Session)
+        session.declare(_definitions(request))
+        return await handler(_shown(request, await session.definitions(agent=_subgraph())))
 
     def after_model(self, state: Any, runtime: Any) -> dict[str, Any] | None:
         """A model that calls on after a halt ends the run. A call that is no JSON is a call, too."""
@@ -91,7 +100,8 @@ class Toolgate(AgentMiddleware[AgentState[Any], Any, Any]):
 
     def wrap_tool_call(self, request: ToolCallRequest, handler: Callable[[ToolCallRequest], Ran]) -> Ran:
         session, call = self._of(request.state, sync.Session), request.tool_call
-        checked = session.check(call["name"], _arguments(call), step=_step(request.state), call=call["id"])
+        checked = session.check(
+            call["name"], _arguments(call), step=_step(request.state), call=call["id"], agent=_subgraph())
 
         def execute() -> Ran:
             return _unless_failed(handler(_with(request, checked.name, checked.arguments)))
@@ -102,7 +112,8 @@ class Toolgate(AgentMiddleware[AgentState[Any], Any, Any]):
         self, request: ToolCallRequest, handler: Callable[[ToolCallRequest], Awaitable[Ran]]
     ) -> Ran:
         session, call = self._of(request.state, Session), request.tool_call
-        checked = await session.check(call["name"], _arguments(call), step=_step(request.state), call=call["id"])
+        checked = await session.check(
+            call["name"], _arguments(call), step=_step(request.state), call=call["id"], agent=_subgraph())
 
         async def execute() -> Ran:
             return _unless_failed(await handler(_with(request, checked.name, checked.arguments)))
@@ -139,6 +150,45 @@ def _step(state: Any) -> str | None:
     """The model's last message: its calls are one step."""
     last = next((message for message in reversed(state["messages"]) if isinstance(message, AIMessage)), None)
     return last.id if last else None
+
+
+def _subgraph() -> str | None:
+    """The nodes of a graph that this agent is a part of, the outermost first; None: it is the graph itself.
+
+    An agent that a tool runs is known by that tool (nesting.py): there its place in the graph says nothing more.
+    """
+    namespace = str((var_child_runnable_config.get() or {}).get("metadata", {}).get("langgraph_checkpoint_ns", ""))
+    nodes = [part.split(":", 1)[0] for part in namespace.split("|")[:-1]]
+    return "/".join(node for node in nodes if node != TOOLS_NODE) or None
+
+
+def _without_tools(request: ModelRequest[Any]) -> ModelRequest[Any]:
+    """After a halt the model has none, so it can only answer."""
+    return request.override(tools=[], tool_choice=None)
+
+
+def _definitions(request: ModelRequest[Any]) -> list[dict[str, Any]]:
+    return [_definition(tool) for tool in request.tools if isinstance(tool, BaseTool)]
+
+
+def _shown(request: ModelRequest[Any], shown: Mapping[str, Mapping[str, Any]] | None) -> ModelRequest[Any]:
+    """The request with its tools as policies show them now: hidden ones are left out."""
+    if shown is None:
+        return request
+    tools = [
+        _as_shown(tool, shown[tool.name]) if isinstance(tool, BaseTool) else tool
+        for tool in request.tools if not isinstance(tool, BaseTool) or tool.name in shown
+    ]
+    return request.override(tools=tools)
+
+
+def _as_shown(tool: BaseTool, shown: Mapping[str, Any]) -> BaseTool:
+    own, changed = _definition(tool), {}
+    if shown.get("description", "") != own["description"]:
+        changed["description"] = shown.get("description", "")
+    if shown["inputSchema"] != own["inputSchema"]:
+        changed["args_schema"] = shown["inputSchema"]
+    return tool.model_copy(update=changed) if changed else tool
 
 
 def _halted(messages: Sequence[AnyMessage]) -> Halt | None:

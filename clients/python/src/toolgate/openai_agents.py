@@ -8,73 +8,93 @@ arguments are still the model's text. MCP servers of the agent are not wrapped: 
 """
 from __future__ import annotations
 
+import functools
 import inspect
 import json
 import uuid
-import weakref
 from collections import OrderedDict
-from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, fields, replace
 from typing import Any, TypeAlias
 
-from agents import Agent, AgentHooks, FunctionTool, ModelBehaviorError, RunContextWrapper
+from agents import Agent, AgentHooks, FunctionTool, ModelBehaviorError, RunContextWrapper, Tool
 from agents.items import ModelResponse, TResponseInputItem
 from agents.tool_context import ToolContext
 from pydantic_core import to_jsonable_python
 
 from .errors import Halt
 from .gate import Session
+from .nesting import agent_of
 from .results import Failure, failure_of
-from .words import EXACT
+from .words import EXACT, STRICT_KEY
 
 SessionOf: TypeAlias = "Session | Callable[[RunContextWrapper[Any]], Session]"
 
-RUNS_MAX = 64  # of one session that are remembered at a time
+RUNS_MAX = 1024  # that are remembered at a time
 
 
 @dataclass
 class _Run:
-    """What one run remembers. The SDK has no id of a run, but one usage object."""
+    """What one run remembers. The SDK has no id of a run, but one usage object, which agents that are tools share."""
 
     usage: Any
+    session: Session
+    first: str  # the agent that it began with: the others got it by a handoff
     id: str = field(default_factory=lambda: uuid.uuid4().hex)
     step: int = 0
     halt: Halt | None = None
     halted_at: int = 0
 
+    def agent(self, name: str) -> str | None:
+        return None if name == self.first else name
 
-_runs: weakref.WeakKeyDictionary[Session, OrderedDict[int, _Run]] = weakref.WeakKeyDictionary()
+
+_runs: OrderedDict[tuple[int, str, str | None], _Run] = OrderedDict()
 
 
-def _run_of(session: Session, context: RunContextWrapper[Any]) -> _Run:
+def _run_of(given: SessionOf, context: RunContextWrapper[Any], agent: str) -> _Run:
     """Agents of one run that hand off to each other share it."""
-    runs = _runs.setdefault(session, OrderedDict())
-    run = runs.get(id(context.usage))
+    session = given if isinstance(given, Session) else given(context)
+    key = id(context.usage), session.name, agent_of(session.name, None)
+    run = _runs.get(key)
     if not run:
-        run = runs[id(context.usage)] = _Run(context.usage)
-        if len(runs) > RUNS_MAX:
-            runs.popitem(last=False)
+        run = _runs[key] = _Run(context.usage, session, agent)
+        if len(_runs) > RUNS_MAX:
+            _runs.popitem(last=False)
     return run
-
-
-def _session(given: SessionOf, context: RunContextWrapper[Any]) -> Session:
-    return given if isinstance(given, Session) else given(context)
 
 
 def guarded(agent: Agent[Any], session: SessionOf) -> Agent[Any]:
     """A copy of the agent whose function tools toolgate checks. `session` may be a function of the run's context."""
-    tools = [_guarded_tool(tool, session) if isinstance(tool, FunctionTool) else tool for tool in agent.tools]
-    return agent.clone(tools=tools, hooks=_Hooks(session, agent))
+    values = {one.name: getattr(agent, one.name) for one in fields(agent) if one.init}
+    values["tools"] = [
+        _guarded_tool(tool, session, agent.name) if isinstance(tool, FunctionTool) else tool for tool in agent.tools]
+    values["hooks"] = _Hooks(session, agent)
+    return _showing(type(agent))(**values)  # type: ignore[arg-type]
 
 
-def _guarded_tool(tool: FunctionTool, given: SessionOf) -> FunctionTool:
+@functools.cache
+def _showing(kind: type[Agent[Any]]) -> type[Agent[Any]]:
+    """The kind of agent whose model sees its tools as policies show them now."""
+
+    class Showing(kind):  # type: ignore[misc, valid-type]
+        async def get_all_tools(self, run_context: RunContextWrapper[Any]) -> list[Tool]:
+            tools: list[Tool] = await super().get_all_tools(run_context)
+            return await self.hooks.shown(self, tools, run_context) if isinstance(self.hooks, _Hooks) else tools
+
+    Showing.__name__, Showing.__qualname__, Showing.__module__ = kind.__name__, kind.__qualname__, kind.__module__
+    return Showing
+
+
+def _guarded_tool(tool: FunctionTool, given: SessionOf, agent: str) -> FunctionTool:
     ends_run = not tool._use_default_failure_error_function and not tool._failure_error_function
     raising = replace(tool, _failure_error_function=None, _use_default_failure_error_function=False)
 
     async def invoke(context: ToolContext[Any], text: str) -> Any:
-        session = _session(given, context)
-        run = _run_of(session, context)
-        checked = await session.check(tool.name, text, step=f"{run.id}/{run.step}", call=context.tool_call_id)
+        name = context.agent.name if context.agent else agent
+        run = _run_of(given, context, name)
+        checked = await run.session.check(
+            tool.name, text, step=f"{run.id}/{run.step}", call=context.tool_call_id, agent=run.agent(name))
 
         async def execute() -> Any:
             try:
@@ -82,21 +102,12 @@ def _guarded_tool(tool: FunctionTool, given: SessionOf) -> FunctionTool:
             except Exception as error:
                 raise await _as_the_tool_says(tool, context, error)
 
-        outcome = await session.run(checked, execute, failure=_ends_run if ends_run else _failure, plain=_plain)
+        outcome = await run.session.run(checked, execute, failure=_ends_run if ends_run else _failure, plain=_plain)
         if outcome.halted:
             run.halt, run.halted_at = Halt(outcome.text, outcome.verdict), run.step
         return outcome.value if outcome.unchanged else outcome.text
 
-    async def enabled(context: RunContextWrapper[Any], agent: Any) -> bool:
-        """After a halt the model has no tools, so it can only answer."""
-        if _run_of(_session(given, context), context).halt:
-            return False
-        if not callable(tool.is_enabled):
-            return tool.is_enabled
-        answer = tool.is_enabled(context, agent)
-        return bool(await answer) if inspect.isawaitable(answer) else bool(answer)
-
-    return replace(tool, on_invoke_tool=invoke, is_enabled=enabled)
+    return replace(tool, on_invoke_tool=invoke)
 
 
 class _Hooks(AgentHooks[Any]):
@@ -104,22 +115,33 @@ class _Hooks(AgentHooks[Any]):
 
     def __init__(self, session: SessionOf, agent: Agent[Any]) -> None:
         self._given, self._inner = session, agent.hooks or AgentHooks[Any]()
-        self._definitions = [_definition(tool) for tool in agent.tools if isinstance(tool, FunctionTool)]
+        self._own = {tool.name: _definition(tool) for tool in agent.tools if isinstance(tool, FunctionTool)}
+
+    async def shown(self, agent: Agent[Any], tools: list[Tool], context: RunContextWrapper[Any]) -> list[Tool]:
+        """Before each message of the model. After a halt it has no tools, so it can only answer."""
+        run = _run_of(self._given, context, agent.name)
+        await run.session.begin_run(run.id, _goal(context.turn_input))
+        run.session.declare(list(self._own.values()))
+        if run.halt:
+            return [tool for tool in tools if tool.name not in self._own]
+        shown = await run.session.definitions(step=f"{run.id}/{run.step + 1}", agent=run.agent(agent.name))
+        if shown is None:
+            return tools
+        return [
+            _as_shown(tool, shown[tool.name]) if isinstance(tool, FunctionTool) and tool.name in self._own else tool
+            for tool in tools if tool.name not in self._own or tool.name in shown
+        ]
 
     async def on_llm_start(
         self, context: RunContextWrapper[Any], agent: Agent[Any], system_prompt: str | None,
         input_items: list[TResponseInputItem],
     ) -> None:
-        session = _session(self._given, context)
-        run = _run_of(session, context)
-        run.step += 1
-        session.gate.declare(self._definitions)
-        await session.begin_run(run.id, _goal(input_items))
+        _run_of(self._given, context, agent.name).step += 1
         await self._inner.on_llm_start(context, agent, system_prompt, input_items)
 
     async def on_llm_end(self, context: RunContextWrapper[Any], agent: Agent[Any], response: ModelResponse) -> None:
         await self._inner.on_llm_end(context, agent, response)
-        run = _run_of(_session(self._given, context), context)
+        run = _run_of(self._given, context, agent.name)
         calls = any(getattr(item, "type", None) == "function_call" for item in response.output)
         if run.halt and calls and run.step > run.halted_at:
             raise run.halt
@@ -128,6 +150,7 @@ class _Hooks(AgentHooks[Any]):
         await self._inner.on_start(context, agent)
 
     async def on_end(self, context: Any, agent: Any, output: Any) -> None:
+        _run_of(self._given, context, agent.name).session.end_run()
         await self._inner.on_end(context, agent, output)
 
     async def on_handoff(self, context: Any, agent: Any, source: Any) -> None:
@@ -178,6 +201,13 @@ def _ends_run(error: Exception) -> Failure | None:
 
 def _plain(value: Any) -> Any:
     return to_jsonable_python(value, fallback=str, bytes_mode="base64")
+
+
+def _as_shown(tool: FunctionTool, shown: Mapping[str, Any]) -> FunctionTool:
+    return replace(
+        tool, description=shown.get("description", ""), params_json_schema=dict(shown["inputSchema"]),
+        strict_json_schema=shown.get("_meta", {}).get(STRICT_KEY, tool.strict_json_schema),
+    )
 
 
 def _definition(tool: FunctionTool) -> dict[str, Any]:

@@ -6,14 +6,15 @@ from __future__ import annotations
 
 import inspect
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
 from pydantic import ValidationError
 from pydantic_ai import RunContext
-from pydantic_ai.capabilities import AbstractCapability
+from pydantic_ai.capabilities import AbstractCapability, WrapRunHandler
 from pydantic_ai.exceptions import ApprovalRequired, CallDeferred, ModelRetry, ToolFailed
+from pydantic_ai.run import AgentRunResult
 from pydantic_ai.messages import ModelResponse, ToolCallPart, ToolReturn
 from pydantic_ai.tools import AgentDepsT
 from pydantic_ai.toolsets import AbstractToolset, WrapperToolset
@@ -25,11 +26,13 @@ from .gate import Session
 from .results import Failure, failure_of
 from .schemas import in_words
 from .verdict import Outcome
-from .words import EXACT
+from .words import EXACT, REPAIR_KEY, STRICT_KEY
 
 SessionOf: TypeAlias = "Session | Callable[[RunContext[Any]], Session]"
+ContextOf: TypeAlias = "Callable[[RunContext[Any]], Mapping[str, Any]]"
 
 RAW = "toolgate: the model's own arguments"  # the key under which they travel to call_tool
+RETRIES_USUAL = 1  # pydantic-ai's own, if nobody sets any: then toolgate's budget holds
 RETRIES_MAX = 1_000_000  # toolgate counts attempts; pydantic-ai must not end the run before
 
 
@@ -61,13 +64,17 @@ class _Run:
 
 @dataclass
 class GatedToolset(WrapperToolset[AgentDepsT]):
-    """A toolset whose calls toolgate checks. `session` may be a function of the run's context."""
+    """A toolset whose calls toolgate checks. `session` may be a function of the run's context.
+
+    `context`: what policies read as `call.context`, such as `lambda ctx: {"role": ctx.deps.role}`.
+    """
 
     session: SessionOf
+    context: ContextOf | None = None
     run: _Run | None = field(default=None, repr=False)
 
     async def for_run(self, ctx: RunContext[AgentDepsT]) -> AbstractToolset[AgentDepsT]:
-        session = self.session if isinstance(self.session, Session) else self.session(ctx)
+        session = _session(self.session, ctx)
         await session.begin_run(str(ctx.run_id), ctx.prompt if isinstance(ctx.prompt, str) else None)
         return replace(self, wrapped=await self.wrapped.for_run(ctx), run=_Run(session))
 
@@ -75,7 +82,9 @@ class GatedToolset(WrapperToolset[AgentDepsT]):
         return replace(self, wrapped=await self.wrapped.for_run_step(ctx))
 
     async def get_tools(self, ctx: RunContext[AgentDepsT]) -> dict[str, ToolsetTool[AgentDepsT]]:
-        """After a halt there are none, so the model can only answer. One that calls nevertheless ends the run."""
+        """The tools as policies show them now. After a halt there are none, so the model can only answer; one that calls
+        nevertheless ends the run.
+        """
         tools = await super().get_tools(ctx)
         run = self.run
         if not run:  # listed outside of a run
@@ -85,8 +94,16 @@ class GatedToolset(WrapperToolset[AgentDepsT]):
                 raise run.halt
             return {}
         run.names |= tools.keys()
-        run.session.gate.declare([_definition(tool) for tool in tools.values()])
-        return {name: tool if tool.tool_def.kind == "external" else _Gated.of(tool) for name, tool in tools.items()}
+        own = {name: _definition(tool, ctx) for name, tool in tools.items() if tool.tool_def.kind != "external"}
+        run.session.declare(list(own.values()))
+        shown = await run.session.definitions(step=_step(ctx), context=self._context(ctx)) if own else None
+        return {
+            name: tool if name not in own else _Gated.of(tool, (shown or own)[name])
+            for name, tool in tools.items() if name not in own or name in (shown or own)
+        }
+
+    def _context(self, ctx: RunContext[AgentDepsT]) -> Mapping[str, Any] | None:
+        return self.context(ctx) if self.context else None
 
     async def call_tool(
         self, name: str, tool_args: dict[str, Any], ctx: RunContext[AgentDepsT], tool: ToolsetTool[AgentDepsT]
@@ -94,8 +111,8 @@ class GatedToolset(WrapperToolset[AgentDepsT]):
         if not self.run or not isinstance(tool, _Gated):
             return await super().call_tool(name, tool_args, ctx, tool)
         run, inner = self.run, tool.inner
-        step = f"{ctx.run_id}/{ctx.run_step}"
-        checked = await run.session.check(name, tool_args[RAW], step=step, call=ctx.tool_call_id)
+        checked = await run.session.check(
+            name, tool_args[RAW], step=_step(ctx), call=ctx.tool_call_id, context=self._context(ctx))
 
         async def execute() -> Any:
             try:
@@ -130,9 +147,16 @@ class Toolgate(AbstractCapability[AgentDepsT]):
     """All tools of the agent: functions, toolsets, MCP servers."""
 
     session: SessionOf
+    context: ContextOf | None = None
 
     def get_wrapper_toolset(self, toolset: AbstractToolset[AgentDepsT]) -> AbstractToolset[AgentDepsT]:
-        return GatedToolset(toolset, self.session)
+        return GatedToolset(toolset, self.session, self.context)
+
+    async def wrap_run(self, ctx: RunContext[AgentDepsT], *, handler: WrapRunHandler) -> AgentRunResult[Any]:
+        try:
+            return await handler()
+        finally:
+            _session(self.session, ctx).end_run()
 
 
 @dataclass(kw_only=True)
@@ -140,16 +164,28 @@ class _Gated(ToolsetTool[AgentDepsT]):
     inner: ToolsetTool[AgentDepsT]
 
     @classmethod
-    def of(cls, inner: ToolsetTool[AgentDepsT]) -> _Gated[AgentDepsT]:
-        return cls(
-            toolset=inner.toolset, tool_def=inner.tool_def, max_retries=RETRIES_MAX, args_validator=_AsSent(), inner=inner
+    def of(cls, inner: ToolsetTool[AgentDepsT], shown: Mapping[str, Any]) -> _Gated[AgentDepsT]:
+        about = inner.tool_def
+        about = replace(
+            about, description=shown.get("description") or about.description, parameters_json_schema=shown["inputSchema"],
+            strict=shown.get("_meta", {}).get(STRICT_KEY, about.strict),
         )
+        return cls(toolset=inner.toolset, tool_def=about, max_retries=RETRIES_MAX, args_validator=_AsSent(), inner=inner)
 
 
-def _definition(tool: ToolsetTool[Any]) -> dict[str, Any]:
-    about = tool.tool_def
+def _session(given: SessionOf, ctx: RunContext[Any]) -> Session:
+    return given if isinstance(given, Session) else given(ctx)
+
+
+def _step(ctx: RunContext[Any]) -> str:
+    return f"{ctx.run_id}/{ctx.run_step}"
+
+
+def _definition(tool: ToolsetTool[Any], ctx: RunContext[Any]) -> dict[str, Any]:
+    about, retries = tool.tool_def, tool.max_retries
+    is_usual = retries == RETRIES_USUAL == ctx.max_retries
     return {"name": about.name, "description": about.description or "", "inputSchema": about.parameters_json_schema,
-            "_meta": EXACT}
+            "_meta": EXACT if is_usual else {**EXACT, REPAIR_KEY: retries}}
 
 
 def _failure(error: Exception) -> Failure | None:
@@ -157,6 +193,8 @@ def _failure(error: Exception) -> Failure | None:
         return None  # runs later, or elsewhere
     if isinstance(error, ModelRetry):
         return Failure(error.message, retry=True)
+    if isinstance(error, ToolFailed):
+        return Failure(str(error))
     return failure_of(error)
 
 

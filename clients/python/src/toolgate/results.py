@@ -11,7 +11,7 @@ import uuid
 from collections.abc import Mapping
 from typing import Any
 
-from .errors import BadArguments
+from .errors import BadArguments, Retry, ToolgateError
 
 
 @dataclasses.dataclass(frozen=True)
@@ -28,10 +28,13 @@ class Failure:
 
 
 def failure_of(error: BaseException) -> Failure:
-    """What an exception says; toolgate infers from the words whether it is transient."""
-    if isinstance(error, BadArguments):
+    """What an exception says, and its type; toolgate infers from the words whether it is transient."""
+    if isinstance(error, (BadArguments, Retry)):
         return Failure(str(error), retry=True)
-    return Failure(str(error) or type(error).__name__)
+    name = type(error).__name__
+    if isinstance(error, ToolgateError) or not str(error):
+        return Failure(str(error) or name)
+    return Failure(f"{name}: {error}")
 
 
 def as_is(value: Any) -> Any:

@@ -1,6 +1,7 @@
 """The JSON Schema of a function's parameters, from its type hints by pydantic and its docstring by griffe."""
 from __future__ import annotations
 
+import dataclasses
 import inspect
 import json
 import typing
@@ -8,7 +9,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from .errors import BadArguments
-from .functions import Effects, Tool
+from .functions import Context, Effects, Tool
 
 try:
     import pydantic
@@ -28,17 +29,51 @@ class _Untitled(GenerateJsonSchema):
         return False
 
 
-def describe(function: Callable[..., Any], name: str | None, description: str | None, effects: Effects | None) -> Tool:
+def describe(
+    function: Callable[..., Any], name: str | None, description: str | None, effects: Effects | None, repair: int | None
+) -> Tool:
     if not inspect.isroutine(function):
         raise TypeError(f"guard takes a function, not {function!r}")
     parameters = list(inspect.signature(function).parameters.values())
     hints = _hints(function)
+    contexts = [one.name for one in parameters if _is_context(hints.get(one.name))]
+    if len(contexts) > 1:
+        raise TypeError(f"{function.__name__}: one parameter may be a Context, not {' and '.join(contexts)}")
+    parameters = [one for one in parameters if one.name not in contexts]
     adapters = {one.name: _adapter(function, one, hints) for one in parameters}
     about, words = _documentation(function)
+    schema = _schema(function, parameters, adapters, words)
+    whole = parameters[0].name if len(parameters) == 1 and _is_whole(parameters[0], hints) else None
     return Tool(
-        function, name or function.__name__, description or about, _schema(function, parameters, adapters, words),
-        effects, adapters,
+        function, name or function.__name__, description or about, _schema_of_whole(schema, whole) if whole else schema,
+        effects, adapters, contexts[0] if contexts else None, whole, repair,
     )
+
+
+def _is_context(hint: Any) -> bool:
+    if typing.get_origin(hint) is typing.Annotated:
+        hint = typing.get_args(hint)[0]
+    return hint is Context or Context in typing.get_args(hint)  # Optional[Context]
+
+
+def _is_whole(one: inspect.Parameter, hints: Mapping[str, Any]) -> bool:
+    """A model, a dataclass or a TypedDict that must be given: its fields are the tool's parameters."""
+    hint = hints[one.name]
+    if typing.get_origin(hint) is typing.Annotated:
+        hint = typing.get_args(hint)[0]
+    is_object = isinstance(hint, type) and (
+        issubclass(hint, pydantic.BaseModel) and not issubclass(hint, pydantic.RootModel)
+        or dataclasses.is_dataclass(hint) or hasattr(hint, "__total__"))
+    return is_object and one.default is one.empty
+
+
+def _schema_of_whole(schema: dict[str, Any], parameter: str) -> dict[str, Any]:
+    """The schema of the parameter's own type, closed as a function's is. One that refers to itself stays in $defs."""
+    own, definitions = dict(schema["properties"][parameter]), dict(schema.get("$defs", {}))
+    if "$ref" in own:
+        own = {**definitions[own.pop("$ref").rsplit("/", 1)[1]], **own}
+    own.setdefault("additionalProperties", False)
+    return {**own, "$defs": definitions} if definitions else own
 
 
 def typed(adapters: Mapping[str, pydantic.TypeAdapter[Any]], arguments: Mapping[str, Any]) -> dict[str, Any]:

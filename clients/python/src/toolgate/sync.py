@@ -5,16 +5,18 @@ import inspect
 import socket
 import threading
 import time
+import weakref
 from collections.abc import Callable, Mapping, Sequence
 from types import TracebackType
 from typing import Any, TypeVar
 
 from . import exchanges, wire
 from .errors import ToolgateError, Unavailable
-from .functions import Tool, as_tools
+from .functions import Context, Tool, as_tools
+from .nesting import is_nested, running
 from .questions import OnAsk, as_result, failed, read_question
 from .results import Failure, as_failure, as_is, failure_of
-from .settings import Greeting, Said, Settings
+from .settings import Declared, Greeting, Said, Settings
 from .verdict import Checked, Outcome, Reported, not_run, ran
 from .wire import Exchange, Request
 from .words import BACKOFF_FIRST_S, BACKOFF_MAX_S, LINE_MAX_BYTES, TIMEOUT_S, WAIT_S, By, OnUnavailable
@@ -33,19 +35,23 @@ class Gate:
         self.settings = Settings(path, timeout_s, wait_s, on_unavailable)
         self.tools: dict[str, Tool] = {}
         self._greeting = Greeting(may_ask_user=on_ask is not None)
+        self._sessions: weakref.WeakValueDictionary[str, Session] = weakref.WeakValueDictionary()
         self._on_ask = on_ask
         self._threads = threading.local()
         self.declare(tools)
 
     def declare(self, tools: Sequence[Tool | Mapping[str, Any]]) -> None:
-        """Declares tools that this program runs; one whose definition is known already costs nothing."""
+        """Declares tools that this program runs, for all sessions; one whose definition is known already costs nothing."""
         given, definitions = as_tools(tools)
         self.tools.update(given)
-        self._greeting.declare(definitions)
+        self._greeting.declared.declare(definitions)
 
     def session(self, name: str) -> Session:
         """One conversation. The same name on several workers is the same session."""
-        return Session(self, name)
+        known = self._sessions.get(name)
+        if not known:
+            known = self._sessions[name] = Session(self, name)
+        return known
 
     def request(self, method: str, **params: Any) -> dict[str, Any]:
         """Any method of docs/protocol.md, such as `toolgate/session`."""
@@ -74,16 +80,32 @@ class Session:
     def __init__(self, gate: Gate, name: str) -> None:
         self.gate = gate
         self.name = name
+        self.tools: dict[str, Tool] = {}  # of this session, before those of the gate
         self.in_turn = False  # the program is in a block of `turn`
         self._run: str | None = None
         self._state = exchanges.SessionState(name, gate.settings)
 
+    def declare(self, tools: Sequence[Tool | Mapping[str, Any]]) -> None:
+        """Declares tools that this program runs for this session alone: no other reads or calls them."""
+        given, definitions = as_tools(tools)
+        self.tools.update(given)
+        self._state.declared.declare(definitions)
+
+    def definitions(
+        self, *, step: str | None = None, agent: str | None = None, context: Mapping[str, Any] | None = None
+    ) -> dict[str, Mapping[str, Any]] | None:
+        """The tools as the model should see them now, by name: with the words of policies, without what they hide.
+
+        None: there is no daemon, and `on_unavailable` does not raise.
+        """
+        return self._drive(self._state.tools(step, agent, context))
+
     def check(
-        self, name: str, arguments: Any, *, step: str | None = None, call: str | None = None,
+        self, name: str, arguments: Any, *, step: str | None = None, call: str | None = None, agent: str | None = None,
         context: Mapping[str, Any] | None = None,
     ) -> Checked:
         """Whether the call may run, and with which arguments. Give the model's raw text if it is no valid JSON."""
-        return self._drive(self._state.check(name, arguments, step, call, context))
+        return self._drive(self._state.check(name, arguments, step, call, agent, context))
 
     def report(
         self, checked: Checked, result: Any = None, *, error: Failure | BaseException | str | None = None, **judged: Any,
@@ -94,7 +116,7 @@ class Session:
     def release(self, checked: Checked) -> None:
         """The tool's run was cancelled: gives back what the check reserved."""
         if checked.call_id and checked.call_id in self._state.open:
-            self._give_back(checked.call_id)
+            self._tell(self._state.release(checked.call_id))
 
     def run(
         self, checked: Checked, run: Callable[[], Any], *, failure: Callable[[Exception], Failure | None] = failure_of,
@@ -104,7 +126,8 @@ class Session:
         if not checked.passed:
             return not_run(checked)
         try:
-            result = run()
+            with running(self.name, checked.name):
+                result = run()
         except Exception as error:
             told = failure(error)
             if told is None:
@@ -121,18 +144,21 @@ class Session:
 
     def call(
         self, tool: str | Tool, arguments: Any, *, step: str | None = None, call: str | None = None,
-        context: Mapping[str, Any] | None = None,
+        context: Mapping[str, Any] | None = None, deps: Any = None,
     ) -> Outcome:
-        """Checks the call, runs one of the gate's tools, and reports: the outcome is what the model reads."""
+        """Checks the call, runs one of the gate's tools, and reports: the outcome is what the model reads.
+
+        `context` is for policies; `deps` and `context` for a function that takes a `toolgate.Context`.
+        """
         name = tool.name if isinstance(tool, Tool) else tool
         checked = self.check(name, arguments, step=step, call=call, context=context)
-        known = tool if isinstance(tool, Tool) else self.gate.tools.get(checked.name)
+        known = tool if isinstance(tool, Tool) else self.tools.get(checked.name) or self.gate.tools.get(checked.name)
         if not known:
             self.release(checked)
             if checked.passed:
                 raise exchanges.no_function(checked)
             return not_run(checked)
-        return self.run(checked, lambda: known.run(checked.arguments))
+        return self.run(checked, lambda: known.run(checked.arguments, Context(self, deps, context or {}, step, call)))
 
     def turn(self, goal: str | None = None, *, turn: int | str | None = None, by: By | None = None) -> Turn:
         """A turn: `with session.turn(goal="…", by="person")`.
@@ -149,10 +175,15 @@ class Session:
         return self._drive(self._state.begin_turn(goal, turn, by))
 
     def begin_run(self, run: str, goal: str | None) -> None:
-        """For adapters: a run of an agent is a turn, unless the program has begun one itself."""
-        if not self.in_turn and self._run != run:
+        """For adapters: a run of an agent is a turn, unless the program has begun one itself, or a tool runs the agent."""
+        if not self.in_turn and self._run != run and not is_nested(self.name):
             self._run = run
             self.begin_turn(goal)
+
+    def end_run(self) -> None:
+        """For adapters: what the model has not repaired by now it has given up."""
+        if not is_nested(self.name):
+            self._tell(next(self._state.end()))
 
     def end(self) -> None:
         """The conversation is over."""
@@ -161,13 +192,13 @@ class Session:
     def release_all(self) -> None:
         """Gives back what checks without a report have reserved."""
         for call_id in list(self._state.open):
-            self._give_back(call_id)
+            self._tell(self._state.release(call_id))
 
-    def _give_back(self, call_id: str) -> None:
+    def _tell(self, request: Request) -> None:
         try:
-            self.gate.connection().request(self._state.release(call_id))
+            self.gate.connection().request(request)
         except ToolgateError:
-            pass  # the daemon forgets it by itself
+            pass  # the daemon finds out by itself
 
     def _drive(self, exchange: Exchange[T]) -> T:
         connection = self.gate.connection()
@@ -175,7 +206,7 @@ class Session:
             request = next(exchange)
             while True:
                 try:
-                    result = connection.request(request)
+                    result = connection.request(request, self._state.declared)
                 except ToolgateError as error:
                     request = exchange.throw(error)
                 else:
@@ -214,12 +245,12 @@ class Connection:
         self._buffer = bytearray()
         self._said = Said()
 
-    def request(self, request: Request) -> dict[str, Any]:
+    def request(self, request: Request, declared: Declared | None = None) -> dict[str, Any]:
         """A request whose connection is lost is made once more: the daemon was restarted."""
         deadline = time.monotonic() + self._settings.timeout_s
         for last in (False, True):
             try:
-                self._make_ready(deadline)
+                self._make_ready(deadline, declared)
                 return self._ask(request, deadline)
             except OSError as error:
                 self.drop()
@@ -239,11 +270,11 @@ class Connection:
             self._socket.close()
         self._socket, self._buffer, self._said = None, bytearray(), Said()
 
-    def _make_ready(self, deadline: float) -> None:
+    def _make_ready(self, deadline: float, own: Declared | None) -> None:
         if not self._socket:
             self._socket = self._connect(deadline)
-        while left := self._greeting.to_send(self._said):
-            self._greeting.sent(self._said, left[0], self._ask(left[0], deadline))
+        while left := self._greeting.to_send(self._said, own):
+            self._greeting.sent(self._said, left[0], self._ask(left[0], deadline), own)
 
     def _connect(self, deadline: float) -> socket.socket:
         until = min(deadline, time.monotonic() + self._settings.wait_s)

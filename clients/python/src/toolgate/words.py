@@ -7,11 +7,15 @@ OnUnavailable = Literal["raise", "allow", "refuse"]
 By = Literal["person"]  # who began a turn, if not the program
 
 CHECK, REPORT, REGISTER, TURN = "toolgate/check", "toolgate/report", "toolgate/register", "toolgate/turn"
+TOOLS = "toolgate/tools"
 SESSION_KEY, TURN_KEY, STEP_KEY = "dev.toolgate/session", "dev.toolgate/turn", "dev.toolgate/step"
 # In a definition: its schema was made of a function's signature, so that what does not fit it cannot run.
 SCHEMA_KEY = "dev.toolgate/schema"
 EXACT = {SCHEMA_KEY: "strict"}
-CALL_KEY, CONTEXT_KEY = "dev.toolgate/call", "dev.toolgate/context"
+REPAIR_KEY = "dev.toolgate/repair"  # how often the model may correct a call
+STRICT_KEY = "dev.toolgate/strict"  # whether a policy wants a provider's strict mode for the tool
+CALL_KEY, CONTEXT_KEY, AGENT_KEY = "dev.toolgate/call", "dev.toolgate/context", "dev.toolgate/agent"
+AGENT_MAX_BYTES = 128
 
 # Error codes of the daemon, by what the caller can do.
 UNAVAILABLE_CODES = frozenset({1004, 1005, 1006, 1007, 1008, 1013, 1015, 1017})  # overload, stopping, no ledger
@@ -21,4 +25,5 @@ MODEL_CODES = frozenset({1001, 1002, 1003})  # the arguments are too long, too d
 LINE_MAX_BYTES = 8 * 1024 * 1024  # of a request, as the daemon reads it, and of a reply
 TIMEOUT_S = 30.0  # for a reply, the time to connect included
 WAIT_S = 5.0  # for a daemon that is not there
+SESSIONS_MAX = 64  # whose own tools a connection has declared; the daemon keeps more of them
 BACKOFF_FIRST_S, BACKOFF_MAX_S = 0.02, 0.5
