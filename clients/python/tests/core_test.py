@@ -371,9 +371,9 @@ async def test_declared_again() -> None:
             gate = make(one.socket)
             session, sent, note = gate.session("s"), [], gate._greeting.sent
 
-            def counts(said: Any, request: Any, result: Any) -> None:
+            def counts(said: Any, request: Any, result: Any, own: Any) -> None:
                 sent.append(request.method)
-                note(said, request, result)
+                note(said, request, result, own)
 
             gate._greeting.sent = counts  # type: ignore[method-assign]
             for n in range(20):
