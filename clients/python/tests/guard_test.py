@@ -14,7 +14,7 @@ import tap
 from typing_extensions import TypedDict
 
 import toolgate.sync
-from toolgate import Gate, guard
+from toolgate import Context, Gate, Retry, guard
 
 
 @dataclasses.dataclass
@@ -168,6 +168,123 @@ async def test_own_validator(socket: str) -> None:
         odd = await session.call("halves", {"n": 3})
         assert odd.verdict.kind == "repair" and "must be even" in odd.text, odd
         assert (await session.call("halves", {"n": 4})).text == "2"
+
+
+class Order(pydantic.BaseModel):
+    """What a customer wants."""
+
+    lines: list[Line]
+    place: Place
+    note: str = ""
+
+
+@dataclasses.dataclass
+class Point:
+    x: int
+    y: int = 0
+
+
+class Tree(pydantic.BaseModel):
+    name: str
+    children: list["Tree"] = []
+
+
+async def test_single_model(socket: str) -> None:
+    """guard: a single model, dataclass or TypedDict is the whole of the arguments, not one level deeper"""
+    @guard(effects="write")
+    def buy(order: Order) -> str:
+        """Buy."""
+        return f"{type(order).__name__} of {len(order.lines)} to {order.place.city}"
+
+    @guard
+    def draw(point: Point) -> str:
+        """Draw."""
+        return f"{point}"
+
+    @guard
+    def add(line: Line) -> int:
+        """Add."""
+        return line["count"]
+
+    @guard
+    def plant(tree: Tree) -> int:
+        """Plant."""
+        return len(tree.children)
+
+    schema: Any = buy.definition["inputSchema"]
+    assert set(schema["properties"]) == {"lines", "place", "note"} and schema["additionalProperties"] is False, schema
+    assert schema["required"] == ["lines", "place"], schema
+    async with Gate(socket, tools=[buy, draw, add, plant]) as gate:
+        session = gate.session(str(uuid.uuid4()))
+        for name, arguments, text in (
+            ("buy", {"lines": [{"article": 1, "count": "2"}], "place": {"city": "Bern"}}, "Order of 1 to Bern"),
+            ("draw", {"x": "3"}, "Point(x=3, y=0)"), ("add", {"article": 1, "count": 5}, "5"),
+            ("plant", {"name": "a", "children": [{"name": "b", "children": []}]}, "1"),
+        ):
+            outcome = await session.call(name, arguments)
+            assert outcome.ran and text in outcome.text, outcome
+        assert (await session.call("buy", {"order": {}})).verdict.kind == "repair"
+
+    @guard
+    def two(point: Point, again: Point) -> None:
+        """Two."""
+    @guard
+    def maybe(point: Point = Point(0)) -> None:
+        """One that may be missing."""
+    for tool, names in ((two, {"point", "again"}), (maybe, {"point"})):
+        shaped: Any = tool.definition["inputSchema"]
+        assert set(shaped["properties"]) == names, shaped
+
+
+async def test_context(socket: str) -> None:
+    """guard: a parameter of type Context is the program's, and no part of the schema"""
+    @guard
+    def whoami(context: Context, greeting: str = "I am") -> str:
+        """Who is asking."""
+        return f"{greeting} {context.deps} as {context.values['role']} in {context.session.name}, {context.call}"
+
+    @guard
+    async def place(order: Order, context: Context) -> str:
+        """A model and a context."""
+        return f"{order.place.city} for {context.deps}"
+
+    schema: Any = whoami.definition["inputSchema"]
+    assert set(schema["properties"]) == {"greeting"} and "required" not in schema, schema
+    name = str(uuid.uuid4())
+    async with Gate(socket, tools=[whoami, place]) as gate:
+        session = gate.session(name)
+        outcome = await session.call("whoami", {}, context={"role": "clerk"}, deps="Ann", call="c1")
+        assert outcome.text == f"I am Ann as clerk in {name}, c1", outcome
+        outcome = await session.call("place", {"lines": [], "place": {"city": "Bern"}}, deps="Ann")
+        assert outcome.text == "Bern for Ann", outcome
+        assert (await session.call("whoami", {"context": {}})).verdict.kind == "repair"
+    with toolgate.sync.Gate(socket, tools=[whoami]) as sync:
+        told = sync.session(name).call("whoami", {}, context={"role": "boss"}, deps="Bob", call="c2")
+        assert told.text == f"I am Bob as boss in {name}, c2", told
+
+    def twice(a: Context, b: Context) -> None: ...
+    undescribed(twice, "one parameter may be a Context, not a and b")
+
+
+async def test_retry(socket: str) -> None:
+    """guard: Retry asks the model for other arguments, on the tool's own budget; an exception keeps its type"""
+    @guard(retries=3)
+    def picky(n: int) -> int:
+        """Wants an even number."""
+        if n % 2:
+            raise Retry("an even number, please")
+        if n == 8:
+            raise LookupError("there is no 8")
+        return n
+
+    async with Gate(socket, tools=[picky]) as gate:
+        session = gate.session(str(uuid.uuid4()))
+        for left in (3, 2, 1, 0):
+            outcome = await session.call("picky", {"n": 2 * left + 1}, step=f"s{left}")
+            assert "an even number, please" in outcome.text and (outcome.verdict.attempts_left or 0) == left, outcome
+            assert outcome.verdict.kind == ("repair" if left else "refuse"), outcome
+        assert (await session.call("picky", {"n": 4})).value == 4
+        assert "LookupError: there is no 8" in (await session.call("picky", {"n": 8})).text
 
 
 if __name__ == "__main__":

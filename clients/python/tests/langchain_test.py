@@ -7,12 +7,15 @@ import uuid
 from collections.abc import Sequence
 from typing import Any
 
+import policies
+import served
 import tap
 from langchain.agents import AgentState, create_agent
 from langchain_core.language_models.fake_chat_models import GenericFakeChatModel
 from langchain_core.messages import AIMessage, InvalidToolCall, ToolMessage
 from langchain_core.tools import tool
 from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.graph import START, MessagesState, StateGraph
 from langgraph.prebuilt import ToolRuntime
 from langgraph.types import Command, interrupt
 
@@ -57,10 +60,12 @@ class Playing(GenericFakeChatModel):
     """Makes the calls of each step while it has tools, then answers."""
 
     offered: list[list[str]] = []
+    described: list[dict[str, str]] = []
     obeys: bool = True
 
     def bind_tools(self, tools: Sequence[Any], **_: Any) -> Any:
         self.offered.append([one.name for one in tools])
+        self.described.append({one.name: one.description for one in tools})
         return self
 
     def _generate(self, messages: Any, *args: Any, **more: Any) -> Any:
@@ -209,6 +214,113 @@ async def test_cancel(socket: str) -> None:
         agent = create_agent(model, [sleeps], middleware=[Toolgate(session)])
         await tap.cancelled(agent.ainvoke({"messages": [("user", "rain?")]}), sleeping)
         await tap.nothing_waits(gate, session.name)
+
+
+@tool
+def secret(city: str) -> str:
+    """A secret."""
+    return "hush"
+
+
+@tool
+def later(city: str) -> str:
+    """Later."""
+    return "late"
+
+
+async def ask(agent: Any, sync: bool = False) -> list[str]:
+    """What the model heard of its calls."""
+    question = {"messages": [("user", "rain?")]}
+    state = agent.invoke(question) if sync else await agent.ainvoke(question)
+    return [message.text for message in state["messages"] if isinstance(message, ToolMessage)]
+
+
+async def test_policy_words(_: str) -> None:
+    """LangChain: the model reads a policy's words, and sees at each step what prepare shows, with and without asyncio"""
+    for make in (Gate, toolgate.sync.Gate):
+        with served.daemon(policies.POLICIES) as one:
+            gate = make(one.socket)
+            model = Playing(messages=iter([calls(("forecast", {"city": "Bern"})), calls(("later", {"city": "Bern"})),
+                                           AIMessage("done")]), described=[], offered=[])
+            agent = create_agent(model, [forecast, secret, later], middleware=[Toolgate(gate.session("s"))])
+            heard = await ask(agent, sync=make is not Gate)
+            if isinstance(gate, Gate):
+                await gate.close()
+        assert model.described[0] == {"forecast": "The weather in a city.\n" + policies.USE_WHEN}, model.described
+        assert sorted(model.offered[1]) == ["forecast", "later"] and heard[1] == "late", (model.offered, heard)
+
+
+async def test_two_agents(socket: str) -> None:
+    """LangChain: two agents of one Gate have their own tools, also of one name"""
+    @tool("forecast")
+    def weather(place: str) -> str:
+        """Another weather."""
+        return f"weather of {place}"
+
+    async with Gate(socket) as gate:
+        sessions = [gate.session(str(uuid.uuid4())) for _ in range(2)]
+        made = [create_agent(Playing(messages=iter([calls(("forecast", arguments)), AIMessage("done")])), tools,
+                             middleware=[Toolgate(session)])
+                for arguments, tools, session in (({"city": "Bern"}, [forecast, sleeps], sessions[0]),
+                                                  ({"place": "Bern"}, [weather, count], sessions[1]))]
+        heard = await asyncio.gather(*map(ask, made))
+        assert "grey" in heard[0][0] and heard[1][0] == "weather of Bern", heard
+        for session, mine, others in ((sessions[0], "sleeps", "count"), (sessions[1], "count", "sleeps")):
+            shown = await session.definitions()
+            assert shown and mine in shown and others not in shown, shown
+
+
+async def test_nested(socket: str) -> None:
+    """LangChain: an agent that a tool runs is named by that tool; the outermost run has no name, and begins the turn"""
+    for sync in (False, True):
+        gate: Any = toolgate.sync.Gate(socket) if sync else Gate(socket)
+        session = gate.session(str(uuid.uuid4()))
+
+        def agent(tools: list[Any], *steps: AIMessage) -> Any:
+            model = Playing(messages=iter([*steps, AIMessage("done")]))
+            return create_agent(model, tools, middleware=[Toolgate(session)])
+
+        helper = agent([forecast], calls(("forecast", {"city": "Bern"})))
+        if sync:
+            @tool
+            def ask_helper(question: str) -> str:
+                """Ask a helper."""
+                return str(helper.invoke({"messages": [("user", question)]})["messages"][-1].text)
+        else:
+            @tool
+            async def ask_helper(question: str) -> str:
+                """Ask a helper."""
+                return str((await helper.ainvoke({"messages": [("user", question)]}))["messages"][-1].text)
+        with policies.overheard() as made:
+            outer = agent([forecast, ask_helper], calls(("ask_helper", {"question": "?"})), calls(("forecast", {"city": "Bern"})))
+            await ask(outer, sync)
+        assert policies.agents_of(made) == [None, "ask_helper", None], made
+        if not sync:
+            await gate.close()
+
+
+async def test_subgraph(socket: str) -> None:
+    """LangChain: agents that are parts of a graph are named by their nodes, and share its turn"""
+    async with Gate(socket) as gate:
+        session = gate.session(str(uuid.uuid4()))
+        graph = StateGraph(MessagesState)
+        for name, city in (("scout", "Bern"), ("writer", "Brno")):
+            model = Playing(messages=iter([calls(("forecast", {"city": city})), AIMessage(f"{name} is done", id=name)]))
+            graph.add_node(name, create_agent(model, [forecast], middleware=[Toolgate(session)]))
+        graph.add_edge(START, "scout")
+        graph.add_edge("scout", "writer")
+        with policies.overheard() as made:
+            await graph.compile().ainvoke({"messages": [("user", "rain?")]})
+    assert policies.agents_of(made) == ["scout", "writer"] and policies.turns(made) == 1, made
+
+
+async def test_gave_up(socket: str) -> None:
+    """LangChain: what the model has not repaired when the run ends, it has given up"""
+    async with Gate(socket) as gate:
+        before = await policies.gave_up(gate)
+        model = Playing(messages=iter([calls(("forecast", {"town": "Bern"})), AIMessage("done")]))
+        await ask(create_agent(model, [forecast], middleware=[Toolgate(gate.session(str(uuid.uuid4())))]))
+        assert await policies.gave_up(gate) == before + 1
 
 
 if __name__ == "__main__":

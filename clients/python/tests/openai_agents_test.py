@@ -6,6 +6,8 @@ import sys
 import uuid
 from typing import Any
 
+import policies
+import served
 import tap
 from agents import Agent, ModelResponse, RunConfig, Runner, Usage, function_tool
 from agents.testing import ModelCall, ModelStep, ScriptedModel, assistant_message, function_call
@@ -159,6 +161,103 @@ async def test_cancel(socket: str) -> None:
         agent = guarded(Agent(name="a", model=model, tools=[sleeps]), session)
         await tap.cancelled(Runner.run(agent, "rain?", run_config=RunConfig(tracing_disabled=True)), sleeping)
         await tap.nothing_waits(gate, session.name)
+
+
+@function_tool
+def secret(city: str) -> str:
+    """A secret."""
+    return "hush"
+
+
+@function_tool
+def later(city: str) -> str:
+    """Later."""
+    return "late"
+
+
+class Played:
+    """A model that makes these calls, then answers; `described` has the tools of each message."""
+
+    def __init__(self, *steps: Step) -> None:
+        self.described: list[dict[str, str]] = []
+        self.model = ScriptedModel([self._step(step) for step in [*steps, []]])
+
+    def _step(self, step: Step) -> Any:
+        def answer(call: ModelCall) -> Any:
+            self.described.append({tool.name: getattr(tool, "description", "") for tool in call.tools})
+            if not step:
+                return ModelResponse([assistant_message("done")], Usage(), None)
+            return ModelResponse([function_call(name, args, call_id=uuid.uuid4().hex) for name, args in step], Usage(), None)
+        return ModelStep.respond(answer)
+
+
+async def ask(agent: Any, **more: Any) -> list[str]:
+    """What the model heard of its calls."""
+    result = await Runner.run(agent, "rain?", run_config=RunConfig(tracing_disabled=True), **more)
+    return [str(item["output"]) for item in result.to_input_list() if item.get("type") == "function_call_output"]
+
+
+async def test_policy_words(_: str) -> None:
+    """OpenAI Agents: the model reads a policy's words, and sees at each step what prepare shows"""
+    with served.daemon(policies.POLICIES) as one:
+        async with Gate(one.socket) as gate:
+            playing = Played([("forecast", {"city": "Bern"})], [("later", {"city": "Bern"})])
+            agent = guarded(Agent(name="a", model=playing.model, tools=[forecast, secret, later]), gate.session("s"))
+            heard = await ask(agent.clone(name="b"))
+    assert playing.described[0] == {"forecast": "The weather in a city.\n" + policies.USE_WHEN}, playing.described
+    assert sorted(playing.described[1]) == ["forecast", "later"] and heard[1] == "late", (playing.described, heard)
+
+
+async def test_two_agents(socket: str) -> None:
+    """OpenAI Agents: two agents of one Gate have their own tools, also of one name"""
+    @function_tool(name_override="forecast")
+    def weather(place: str) -> str:
+        """Another weather."""
+        return f"weather of {place}"
+
+    async with Gate(socket) as gate:
+        sessions = [gate.session(str(uuid.uuid4())) for _ in range(2)]
+        heard = await asyncio.gather(*[
+            ask(guarded(Agent(name="a", model=Played([("forecast", arguments)]).model, tools=tools), session))
+            for arguments, tools, session in (({"city": "Bern"}, [forecast, sleeps], sessions[0]),
+                                              ({"place": "Bern"}, [weather, later], sessions[1]))])
+        assert "grey" in heard[0][0] and heard[1][0] == "weather of Bern", heard
+        for session, mine, others in ((sessions[0], "sleeps", "later"), (sessions[1], "later", "sleeps")):
+            shown = await session.definitions()
+            assert shown and mine in shown and others not in shown, shown
+
+
+async def test_nested(socket: str) -> None:
+    """OpenAI Agents: agents that are tools, or got the run by a handoff, are named; the outermost is not"""
+    async with Gate(socket) as gate:
+        session = gate.session(str(uuid.uuid4()))
+        bern: Step = [("forecast", {"city": "Bern"})]
+        helper = guarded(Agent(name="helper", model=Played(bern).model, tools=[forecast]), session)
+        last = guarded(Agent(name="writer", model=Played([("forecast", {"city": "Brno"})]).model, tools=[forecast]), session)
+        tools: list[Any] = [forecast, helper.as_tool("ask_helper", "Ask a helper.", run_config=RunConfig(tracing_disabled=True))]
+        model = Played([("ask_helper", {"input": "rain?"})], bern, [("transfer_to_writer", {})]).model
+        outer = guarded(Agent(name="outer", model=model, tools=tools, handoffs=[last]), session)
+        with policies.overheard() as made:
+            await ask(outer)
+    assert policies.agents_of(made) == [None, "ask_helper", None, "writer"] and policies.turns(made) == 1, made
+
+
+async def test_sessions_halt(socket: str) -> None:
+    """OpenAI Agents: a halt holds where the session is a function that makes it anew"""
+    async with Gate(socket) as gate:
+        playing = Played(*[[("forecast", {"city": "Bern"})]] * 5)
+        agent = guarded(Agent(name="a", model=playing.model, tools=[forecast]), lambda context: gate.session(context.context))
+        heard = await ask(agent, context=str(uuid.uuid4()), max_turns=20)
+    assert "Stop." in heard[-1] and playing.described[-1] == {}, heard
+
+
+async def test_gave_up(socket: str) -> None:
+    """OpenAI Agents: what the model has not repaired when the run ends, it has given up"""
+    async with Gate(socket) as gate:
+        before = await policies.gave_up(gate)
+        playing = Played([("forecast", {"town": "Bern"})])
+        await ask(guarded(Agent(name="a", model=playing.model, tools=[forecast]), gate.session(str(uuid.uuid4()))))
+        assert await policies.gave_up(gate) == before + 1
 
 
 if __name__ == "__main__":
