@@ -72,8 +72,9 @@ M.goose = {
     return {
       { ("SELECT m.session_id, %s, m.role, m.created_timestamp, m.content_json FROM messages m %s WHERE m.%s ORDER BY m.rowid")
         :format(of, has.id and "LEFT JOIN sessions s ON s.id = m.session_id" or "", young), 6, goose_line },
-      has.accumulated_input_tokens and { ("SELECT s.id, %s, s.accumulated_input_tokens, s.accumulated_output_tokens FROM sessions s "
-         .. "WHERE s.id IN (SELECT session_id FROM messages WHERE %s)"):format(of, young), 5, goose_session } or nil,
+      has.accumulated_input_tokens and { ("SELECT s.id, %s, s.accumulated_input_tokens, s.accumulated_output_tokens "
+        .. "FROM sessions s WHERE s.id IN (SELECT session_id FROM messages WHERE %s)"):format(of, young), 5, goose_session }
+        or nil,
     }
   end,
 }

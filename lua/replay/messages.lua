@@ -2,6 +2,7 @@
 -- Gemini, Bedrock's Converse, LangChain, pydantic-ai, the Vercel AI SDK. One message is read by what it is.
 local conversation = require "replay/conversation"
 local blocks = require "replay/blocks"
+local log = require "replay/log"
 local each, text, is_object, is_array = conversation.each, conversation.text, conversation.is_object, conversation.is_array
 
 -- ---- messages ----
@@ -192,7 +193,9 @@ local function has_list(value)
   return false
 end
 
-local function is_conversation(value) return has_list(value) or has_list(value.request) or reply_of(value) ~= nil end
+local function is_conversation(value)
+  return has_list(value) or has_list(value.request) or reply_of(value) ~= nil or reply_of(value.response) ~= nil
+end
 
 local function session_of(value, state)
   local named = is_object(value) and text(value, "session", "session_id", "conversation_id", "thread_id", "chat_id",
@@ -207,10 +210,14 @@ end
 
 local function read_conversation(value, state)
   local streamed = text(value, "responseId") -- Gemini's reply comes in parts, each of which has the figures so far
-  local c = streamed and state.session(streamed) or conversation.new(session_of(value, state))
+  local c = (streamed or state.in_list) and state.session(streamed) or conversation.new(session_of(value, state))
   local request, response = value.request, value.response
   c.at = value.ts or value.timestamp or value.created_at or value.created
   if is_array(value.tools) then c.tools = value.tools end
+  if state.in_list and c.tools then
+    log.keep_tools(c.tools)
+    c.tools = nil -- it dies with this line, and the calls are in others
+  end
   if is_object(request) then
     if is_array(request.tools) then c.tools = request.tools end
     for _, name in ipairs(LISTS) do read_messages(c, request[name]) end

@@ -6,7 +6,9 @@
 -- `state` is of one file: `name` the file's, `line`, and session(id, agent), a conversation (lua/replay/conversation.lua).
 local log = require "replay/log"
 local conversation = require "replay/conversation"
+local text = conversation.text
 
+local WHOLE, ITEM, LIST_BEGINS, LIST_ENDS = 0, 1, 2, 3 -- enum recording_part
 local SESSIONS_MAX = 65536 -- of one file; then they are counted anew
 
 local FORMATS = {}
@@ -74,6 +76,17 @@ local function read_array(array, state)
   return any
 end
 
+-- The members of a long object beside its list: what follows is of its conversation.
+local function read_members(value, state, part)
+  if part == LIST_BEGINS then
+    state.id = text(value, "session_id", "session", "conversation_id", "thread_id", "chat_id", "trace_id", "id")
+               or ("%s:%d"):format(state.name, state.line)
+    state.in_list = true
+  end
+  if not read_object(value, state) then state.session():usage(value.usage) end
+  return true
+end
+
 -- The function that reads a line; with nil, the file has ended: a text says what it leaves unfinished. `forced`: what --format
 -- says.
 local function new(forced)
@@ -84,11 +97,14 @@ local function new(forced)
     if log.kind(value) == "array" then return read_array(value, state) end
     return read_object(value, state)
   end
-  return function(value, file, number, is_item)
-    if not state or state.file ~= file then state = new_state(file) end
+  return function(value, file, number, part)
+    if not state or state.file ~= file or part == LIST_BEGINS or (state.in_list and part == WHOLE) then
+      state = new_state(file)
+    end
     if value == nil then return STREAM.left_open(state) end
     state.line = number
-    state.items = is_item and (state.items or 0) + 1 or nil -- of the array that the file is
+    if part == LIST_BEGINS or part == LIST_ENDS then return read_members(value, state, part) end
+    state.items = part == ITEM and (state.items or 0) + 1 or nil -- of the array that the file is
     state.item = state.items
     local understood = read(value)
     if understood then return understood end

@@ -303,7 +303,7 @@ int lua_transcript_functions(lua_State *L)
     return 1;
 }
 
-/* The reader, a function of (value, file, number, is_item), is in the field `reader` of the options at 1. */
+/* The reader, a function of (value, file, number, part), is in the field `reader` of the options at 1. */
 bool lua_transcript_read(void *owner, struct recorded_reader *reader, const struct recording_line *line,
                          const char **why)
 {
@@ -316,7 +316,7 @@ bool lua_transcript_read(void *owner, struct recorded_reader *reader, const stru
     push(L, line ? line->value : NULL);
     lua_pushstring(L, reader->file);
     lua_pushnumber(L, line ? (double)line->number : 0);
-    lua_pushboolean(L, line && line->is_item);
+    lua_pushnumber(L, line ? line->part : RECORDING_WHOLE);
     bool failed = lua_pcall(L, 4, 1, 0) != 0,
          understood = !failed && (line ? lua_isboolean(L, -1) && lua_toboolean(L, -1) : lua_isnil(L, -1));
     if (failed)

@@ -2,11 +2,10 @@
  * One buffer holds what was read and not yet returned; a line is parsed where it lies. The buffer grows up to
  * the longest line that is accepted; of a longer one only the end is searched.
  */
-#include "replay/recording.h"
+#include "replay/recording_internal.h"
 
 #include "base/arena.h"
 #include "json/parse.h"
-#include "replay/recorded_file.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -17,31 +16,6 @@
 
 #define READ_BYTES UNPACKER_MAX_BYTES
 
-struct recording {
-    const char *const *files;
-    size_t file_count, next_file;
-    struct recording_options options;
-    int fd;                    /* -1: no file is open */
-    struct unpacker *unpacker; /* of the open file; NULL: it is not packed */
-    const char *file;          /* the open one */
-    uint64_t number;           /* of its line that was returned last */
-    bool ended;                /* the open file has no more bytes */
-    bool at_start;             /* nothing of the open file was returned yet */
-    bool is_stream;            /* of the open file: events as a model's API streams them */
-    bool in_array;             /* within the one array that the open file is: its items are read one by one */
-    bool in_object;            /* that array is in an object, of which nothing else is read */
-    bool given_up;             /* nothing more of a followed file is wanted */
-    char *buffer;
-    size_t capacity, from, end; /* buffer[from, end) is not yet returned */
-    struct arena *arena;
-    struct json value;
-    uint64_t value_lines; /* that the item of an array which was read last spans, less one */
-    uint64_t lines, position, total;
-    uint64_t file_from; /* the position at which the open file began */
-    bool total_known;
-    struct recording_count faults[RECORDING_FAULTS];
-};
-
 const struct recording_fault_words recording_fault_words[RECORDING_FAULTS] = {
     [RECORDING_NOT_JSON] = {"not_json", "lines that are not JSON"},
     [RECORDING_NOT_OBJECT] = {"not_record", "lines that are no record of a call"},
@@ -51,7 +25,7 @@ const struct recording_fault_words recording_fault_words[RECORDING_FAULTS] = {
     [RECORDING_FAILED] = {"read_failed", "files that could not be read to their end"},
 };
 
-static void count_fault(struct recording *r, enum recording_fault fault, uint64_t number, const char *why)
+void recording_count_fault(struct recording *r, enum recording_fault fault, uint64_t number, const char *why)
 {
     struct recording_count *count = &r->faults[fault];
     if (count->count < RECORDING_PLACES) {
@@ -64,14 +38,14 @@ static void count_fault(struct recording *r, enum recording_fault fault, uint64_
 
 void recording_reject(struct recording *r, const char *why)
 {
-    count_fault(r, RECORDING_NOT_OBJECT, r->number, why);
+    recording_count_fault(r, RECORDING_NOT_OBJECT, r->number, why);
 }
 
 void recording_cut_off(struct recording *r, const char *file, const char *why)
 {
     const char *now = r->file;
     r->file = file;
-    count_fault(r, RECORDING_CUT, 0, why);
+    recording_count_fault(r, RECORDING_CUT, 0, why);
     r->file = now;
 }
 
@@ -134,6 +108,7 @@ void recording_close(struct recording *r)
         return;
     close_file(r);
     arena_free(r->arena);
+    buf_clear(&r->members);
     free(r->buffer);
     free(r);
 }
@@ -146,7 +121,8 @@ static void begin_file(struct recording *r, int fd)
     r->from = r->end = 0;
     r->ended = false;
     r->at_start = true;
-    r->in_array = r->is_stream = false;
+    r->in_array = r->in_object = r->one_line = r->is_stream = false;
+    r->part = RECORDING_WHOLE;
 }
 
 /* False: there are no more files. */
@@ -161,7 +137,7 @@ static bool open_next(struct recording *r)
             fd = open(file, O_RDONLY | O_CLOEXEC); /* a followed file may not exist yet */
         begin_file(r, fd);
         if (r->fd < 0)
-            count_fault(r, RECORDING_FAILED, 0, strerror(errno));
+            recording_count_fault(r, RECORDING_FAILED, 0, strerror(errno));
     }
     return r->fd >= 0;
 }
@@ -179,7 +155,7 @@ static bool wait_for_more(struct recording *r, bool *rotated)
     if (fstat(r->fd, &file) == 0 && file.st_size < lseek(r->fd, 0, SEEK_CUR)) { /* it was truncated */
         /* What was read of it is not in it any more: its lines are counted from the first again. */
         if (r->end > r->from)
-            count_fault(r, RECORDING_CUT, r->number + 1, "the file was truncated");
+            recording_count_fault(r, RECORDING_CUT, r->number + 1, "the file was truncated");
         if (lseek(r->fd, 0, SEEK_SET) == 0)
             begin_file(r, r->fd);
         return true;
@@ -198,7 +174,7 @@ static bool open_rotated(struct recording *r)
     if (next < 0)
         return false;
     if (gap)
-        count_fault(r, RECORDING_FAILED, 0, "it was rotated away faster than it was read");
+        recording_count_fault(r, RECORDING_FAILED, 0, "it was rotated away faster than it was read");
     begin_file(r, next);
     return true;
 }
@@ -235,8 +211,7 @@ static ssize_t read_bytes(struct recording *r, const char **why)
     return unpacker_read(r->unpacker, r->fd, to, READ_BYTES, why);
 }
 
-/* Adds bytes to the buffer; false at the end of the file. */
-static bool read_more(struct recording *r)
+bool recording_read_more(struct recording *r)
 {
     bool rotated = false;
     const char *why;
@@ -245,7 +220,7 @@ static bool read_more(struct recording *r)
         n = read_bytes(r, &why);
     if (n <= 0) {
         if (n < 0)
-            count_fault(r, RECORDING_FAILED, r->number, why);
+            recording_count_fault(r, RECORDING_FAILED, r->number, why);
         r->ended = true;
         return false;
     }
@@ -255,8 +230,7 @@ static bool read_more(struct recording *r)
     return true;
 }
 
-/* Drops bytes up to and with the end of a line that is too long. */
-static void skip_line(struct recording *r)
+void recording_skip_line(struct recording *r)
 {
     for (;;) {
         char *newline = r->end > r->from ? memchr(r->buffer + r->from, '\n', r->end - r->from) : NULL;
@@ -265,14 +239,12 @@ static void skip_line(struct recording *r)
             return;
         }
         r->from = r->end = 0;
-        if (!read_more(r))
+        if (!recording_read_more(r))
             return;
     }
 }
 
-enum cut { CUT_LINE, CUT_LAST, CUT_SKIPPED, CUT_END };
-
-/* The next line. CUT_LAST: it has no line end. */
+/* The next line. */
 static enum cut cut_line(struct recording *r, struct str *line)
 {
     size_t searched = 0;
@@ -283,8 +255,8 @@ static enum cut cut_line(struct recording *r, struct str *line)
         size_t len = newline ? (size_t)(newline - r->buffer) - r->from : have;
         if (len > RECORDING_LINE_MAX_BYTES) {
             r->number++;
-            count_fault(r, RECORDING_TOO_LONG, r->number, NULL);
-            skip_line(r);
+            recording_count_fault(r, RECORDING_TOO_LONG, r->number, NULL);
+            recording_skip_line(r);
             return CUT_SKIPPED;
         }
         if (newline || r->ended) {
@@ -295,147 +267,12 @@ static enum cut cut_line(struct recording *r, struct str *line)
             r->number++;
             return newline ? CUT_LINE : CUT_LAST;
         }
+        if (have > RECORDING_OBJECT_WHOLE_BYTES && searched <= RECORDING_OBJECT_WHOLE_BYTES &&
+            recording_is_long_object(r))
+            return CUT_SKIPPED;
         searched = have;
-        read_more(r);
+        recording_read_more(r);
     }
-}
-
-/* ---- a document that is one array, or a long one that has one ----
- * Its items are cut where they lie, as lines are, so that a document of any length takes the memory of its
- * longest item. Of a long object the rest is left out: what is in no list has no calls.
- */
-
-#define ARRAY_LOOK_BYTES   1048576u  /* an array on one line that is not longer is read as a line */
-#define OBJECT_WHOLE_BYTES 16777216u /* an object that is not longer is read as a whole */
-
-/* Where the first list of records begins in an object; 0: in what was read there is none. */
-static size_t list_in_object(struct str text)
-{
-    static const char *const lists[] = {"messages", "contents",   "input",         "items",        "steps",
-                                        "history",  "trajectory", "resourceSpans", "observations", "runs"};
-    size_t depth = 0;
-    struct str key = STR_NONE;
-    for (size_t i = 0; i < text.len; i++) {
-        char c = text.at[i];
-        if (c == '"') {
-            size_t from = i + 1;
-            for (i = from; i < text.len && text.at[i] != '"'; i++)
-                i += text.at[i] == '\\';
-            if (i < text.len)
-                key = (struct str){text.at + from, i - from};
-        } else if (c == '[' && depth == 1 && STR_IS_ONE_OF(key, lists)) {
-            return i + 1;
-        } else if (c == ',') {
-            key = STR_NONE;
-        }
-        depth += c == '{' || c == '[';
-        depth -= depth && (c == '}' || c == ']');
-    }
-    return 0;
-}
-
-/* Whether the file begins with such a document; what is left is the array's items. */
-static bool begins_array(struct recording *r)
-{
-    char *newline = NULL;
-    while (!(newline = r->end > r->from ? memchr(r->buffer + r->from, '\n', r->end - r->from) : NULL) &&
-           r->end - r->from < ARRAY_LOOK_BYTES && !r->ended)
-        read_more(r);
-    struct str all = {r->buffer + r->from, r->end - r->from};
-    struct str first = str_trim(newline ? (struct str){all.at, (size_t)(newline - all.at)} : all);
-    if (str_starts(first, "\xEF\xBB\xBF"))
-        first = str_trim(str_from(first, 3));
-    bool is_array = first.len && *first.at == '[', is_object = first.len && *first.at == '{';
-    char last = first.len ? first.at[first.len - 1] : ' ';
-    struct stat file;
-    if ((!is_array && !is_object) || (newline ? last == ']' || last == '}' : r->ended))
-        return false;
-    size_t begin = (size_t)(first.at - all.at) + 1;
-    if (is_object &&
-        (fstat(r->fd, &file) != 0 || file.st_size <= OBJECT_WHOLE_BYTES || !(begin = list_in_object(all))))
-        return false;
-    for (size_t i = 0; i < begin; i++)
-        r->number += all.at[i] == '\n';
-    r->from += begin;
-    r->number++;
-    r->in_object = is_object;
-    return true;
-}
-
-/* A byte that is not yet read at this place of the buffer; -1: the file has ended. */
-static int byte_at(struct recording *r, size_t at)
-{
-    while (r->from + at >= r->end && !r->ended)
-        read_more(r);
-    return r->from + at < r->end ? (unsigned char)r->buffer[r->from + at] : -1;
-}
-
-/* From this place of a string to its end, a backslash or the end of the buffer. */
-static size_t skip_plain(const struct recording *r, size_t at)
-{
-    const char *from = r->buffer + r->from + at, *end = r->buffer + r->end, *p = from;
-    while (p < end && *p != '"' && *p != '\\')
-        p++;
-    return at + (size_t)(p - from);
-}
-
-/* How many bytes the value has that begins at the place; more than may be, and it is dropped up to there. */
-static size_t value_length(struct recording *r, uint64_t *lines, bool *too_long)
-{
-    size_t at = 0, depth = 0;
-    bool in_string = false;
-    for (int c; (c = byte_at(r, at)) >= 0; at++) {
-        if (at > RECORDING_LINE_MAX_BYTES) {
-            *too_long = true;
-            r->from += at;
-            at = 0;
-        }
-        if (in_string) {
-            at = skip_plain(r, at);
-            c = byte_at(r, at);
-            at += c == '\\';
-            in_string = c != '"';
-        } else if (c == '"') {
-            in_string = true;
-        } else if (c == '{' || c == '[') {
-            depth++;
-        } else if (depth && (c == '}' || c == ']')) {
-            if (!--depth)
-                return at + 1;
-        } else if (!depth && (c == ',' || c == ']' || c == '\n')) {
-            return at;
-        }
-        *lines += c == '\n';
-    }
-    return at;
-}
-
-/* The next item of the array; CUT_END: it has ended, and lines may follow. */
-static enum cut cut_item(struct recording *r, struct str *item)
-{
-    int c;
-    uint64_t lines = 0;
-    bool too_long = false;
-    while ((c = byte_at(r, 0)) >= 0 && strchr(" \t\r\n,", c)) {
-        r->number += c == '\n';
-        r->from++;
-    }
-    if (c < 0 || c == ']') {
-        r->from += c == ']';
-        r->in_array = false;
-        if (c < 0)
-            count_fault(r, RECORDING_CUT, 0, "it is one JSON document, and its end is missing");
-        if (r->in_object)
-            close_file(r);
-        return CUT_END;
-    }
-    size_t len = value_length(r, &lines, &too_long);
-    *item = (struct str){r->buffer + r->from, len > r->end - r->from ? r->end - r->from : len};
-    r->from += item->len;
-    if (too_long)
-        count_fault(r, RECORDING_TOO_LONG, r->number, NULL);
-    r->value_lines = lines;
-    return too_long ? CUT_SKIPPED : r->ended && r->from == r->end ? CUT_LAST : CUT_LINE;
 }
 
 /* ---- values ---- */
@@ -454,14 +291,14 @@ static bool is_usable(struct recording *r, uint64_t number)
     if (!json_is(&r->value, JSON_OBJECT) && !(r->options.documents && json_is(&r->value, JSON_ARRAY))) {
         char why[64];
         snprintf(why, sizeof(why), "it is a JSON %s", json_type_name((enum json_type)r->value.type));
-        count_fault(r, RECORDING_NOT_OBJECT, number, why);
+        recording_count_fault(r, RECORDING_NOT_OBJECT, number, why);
         return false;
     }
     /* The record's `v` is a version only where the record is one of ours. */
     int64_t version;
     if (json_get_text(&r->value, "decision_id") && json_int(json_get_text(&r->value, "v"), &version) &&
         version > RECORDING_VERSION) {
-        count_fault(r, RECORDING_NEWER, number, NULL);
+        recording_count_fault(r, RECORDING_NEWER, number, NULL);
         return false;
     }
     return true;
@@ -476,7 +313,7 @@ static bool parse_document(struct recording *r, struct str first, struct str *te
     r->from -= first.len + 1; /* cut_line took the line and its end */
     r->number = 0;
     while (!r->ended && r->end <= RECORDING_DOCUMENT_MAX_BYTES)
-        read_more(r);
+        recording_read_more(r);
     if (!r->ended)
         return false;
     *text = (struct str){r->buffer + r->from, r->end - r->from};
@@ -500,8 +337,8 @@ static bool skip_packed_file(struct recording *r, struct str text)
                    {"BZh", "bzip2"}};
     char why[RECORDING_WHY_BYTES];
     if (!r->unpacker && is_packed_by_zstd(text)) {
-        count_fault(r, RECORDING_FAILED, 0,
-                    "it is compressed: install libzstd1, or zstd -dc FILE | toolgate … -");
+        recording_count_fault(r, RECORDING_FAILED, 0,
+                              "it is compressed: install libzstd1, or zstd -dc FILE | toolgate … -");
         close_file(r);
         return true;
     }
@@ -509,7 +346,7 @@ static bool skip_packed_file(struct recording *r, struct str text)
         if (!str_starts(text, formats[i].bytes))
             continue;
         snprintf(why, sizeof(why), "it is compressed: %s -dc FILE | toolgate … -", formats[i].program);
-        count_fault(r, RECORDING_FAILED, 0, why);
+        recording_count_fault(r, RECORDING_FAILED, 0, why);
         close_file(r);
         return true;
     }
@@ -530,6 +367,15 @@ static struct str event_data(struct recording *r, struct str text)
     return str_is(text, "[DONE]") ? STR_NONE : text;
 }
 
+static bool return_value(struct recording *r, struct str text, uint64_t number, enum recording_part part,
+                         struct recording_line *out)
+{
+    *out = (struct recording_line){
+        .value = &r->value, .arena = r->arena, .text = text, .file = r->file, .number = number, .part = part};
+    r->lines++;
+    return true;
+}
+
 /* True: `out` has a line. False: it had none, and its faults are counted. */
 static bool read_line(struct recording *r, struct str line, bool last, struct recording_line *out)
 {
@@ -548,22 +394,33 @@ static bool read_line(struct recording *r, struct str line, bool last, struct re
         bool cut;
         whole = parsed = parse_document(r, line, &text, &cut);
         if (cut) {
-            count_fault(r, RECORDING_CUT, 0, "it is one JSON document, and its end is missing");
+            recording_count_fault(r, RECORDING_CUT, 0, "it is one JSON document, and its end is missing");
             close_file(r); /* its lines are not records, and reading them would count a fault for each */
             return false;
         }
         if (!whole)
-            skip_line(r); /* the first line once more, which is no value; the others are read as lines */
+            recording_skip_line(
+                r); /* the first line once more, which is no value; the others are read as lines */
         r->number = 1;
     }
     if (!parsed)
-        count_fault(r, last ? RECORDING_CUT : RECORDING_NOT_JSON, r->number, error.text);
+        recording_count_fault(r, last ? RECORDING_CUT : RECORDING_NOT_JSON, r->number, error.text);
     if (!parsed || !is_usable(r, r->number))
         return false;
-    *out = (struct recording_line){
-        .value = &r->value, .arena = r->arena, .text = text, .file = r->file, .number = r->number};
-    r->lines++;
-    return true;
+    return return_value(r, text, r->number, RECORDING_WHOLE, out);
+}
+
+/* The members of an object before or behind its list. */
+static bool next_members(struct recording *r, struct recording_line *out)
+{
+    struct json_error error;
+    enum recording_part part = r->part;
+    struct str text = buf_view(&r->members);
+    r->part = RECORDING_WHOLE;
+    if (parse(r, text, RECORDING_LINE_MAX_NODES, &error))
+        return return_value(r, text, r->object_number, part, out);
+    recording_count_fault(r, RECORDING_NOT_JSON, r->object_number, error.text);
+    return false;
 }
 
 /* The next item of an array as a line. */
@@ -571,24 +428,15 @@ static bool next_item(struct recording *r, struct recording_line *out)
 {
     struct str item;
     struct json_error error;
-    enum cut cut = cut_item(r, &item);
+    enum cut cut = recording_cut_item(r, &item);
     if (cut == CUT_END || cut == CUT_SKIPPED)
         return false;
     uint64_t number = r->number;
     bool parsed = parse(r, item, RECORDING_LINE_MAX_NODES, &error);
     r->number += r->value_lines;
     if (!parsed && cut != CUT_LAST) /* an item that the file's end cuts off is counted with the end */
-        count_fault(r, RECORDING_NOT_JSON, number, error.text);
-    if (!parsed || !is_usable(r, number))
-        return false;
-    *out = (struct recording_line){.value = &r->value,
-                                   .arena = r->arena,
-                                   .text = item,
-                                   .file = r->file,
-                                   .number = number,
-                                   .is_item = true};
-    r->lines++;
-    return true;
+        recording_count_fault(r, RECORDING_NOT_JSON, number, error.text);
+    return parsed && is_usable(r, number) && return_value(r, item, number, RECORDING_ITEM, out);
 }
 
 bool recording_next(struct recording *r, struct recording_line *out)
@@ -597,9 +445,12 @@ bool recording_next(struct recording *r, struct recording_line *out)
         struct str line;
         if (r->fd < 0 && !open_next(r))
             return false;
-        if (r->at_start && r->options.documents && !r->options.wait && begins_array(r)) {
+        if (r->at_start && r->options.documents && !r->options.wait && recording_begins_list(r))
             r->at_start = false;
-            r->in_array = true;
+        if (r->part) {
+            if (next_members(r, out))
+                return true;
+            continue;
         }
         if (r->in_array) {
             if (next_item(r, out))

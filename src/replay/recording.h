@@ -34,13 +34,21 @@ struct recording_options {
     void *owner;          /* of `wait` */
 };
 
+/* Long documents come in parts. */
+enum recording_part {
+    RECORDING_WHOLE,
+    RECORDING_ITEM,        /* of the one array that the file is, or of the list of a long object */
+    RECORDING_LIST_BEGINS, /* the members of a long object before its list, which is empty here */
+    RECORDING_LIST_ENDS    /* those behind it */
+};
+
 struct recording_line {
     const struct json *value; /* an object; with `documents` also an array */
     struct arena *arena;      /* emptied by the next recording_next: may hold what belongs to this line */
     struct str text;          /* the bytes of the line, without its end */
     const char *file;         /* as it was named; "stdin" for "-" */
     uint64_t number;          /* of the line, from 1 */
-    bool is_item;             /* the value is an item of the one array that the file is */
+    enum recording_part part;
 };
 
 enum recording_fault {

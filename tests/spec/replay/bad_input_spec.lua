@@ -171,4 +171,40 @@ describe("toolgate replay, given bad input,", function()
       assert.same({ 200, 1, 0, {} }, { report.calls, report.sessions, report.without_result, report.skipped })
     end
   end)
+
+  -- A conversation of more than 16 MB with 20 calls, and one in its response.
+  local function long_conversation(id, newline)
+    local messages = {}
+    for i = 1, 20 do
+      messages[i] = ('{"role":"assistant","content":"]}%s","tool_calls":[{"id":"c%d","function":{"name":"t","arguments":'
+        .. '"{\\"n\\":%d}"}}]},{"role":"tool","tool_call_id":"c%d","content":"%d"}'):format(("x"):rep(900000), i, i, i, i)
+    end
+    return ('{"id":"%s",NL"tools":[{"name":"t","input_schema":{"type":"object","properties":{"n":{"maximum":19}}}}],'
+      .. 'NL"messages":[%s],NL"response":{"choices":[{"message":{"role":"assistant","tool_calls":[{"id":"z","function":'
+      .. '{"name":"late","arguments":"{}"}}]}}]}NL,"usage":{"prompt_tokens":7}}'):gsub("NL", newline)
+      :format(id, table.concat(messages, "," .. newline))
+  end
+
+  it("reads a line that is a long object by the items of its list, in little memory, and what is beside it", function()
+    local lines = { (long_conversation("a", "")), CALL, (long_conversation("b", "")), CALL }
+    local path = folder:file("long.ndjson", table.concat(lines, "\n") .. "\n")
+    local limit = daemon.binary:find "%-san/" and "" or "ulimit -v 200000; "
+    local code, _, err = process.run { "sh", "-c", limit .. 'exec "$0" replay --json "$1" > "$1.out"', daemon.binary, path }
+    assert.equal(0, code, err)
+    local report = require("client").json.decode(process.read(path .. ".out"))
+    assert.same({ 44, 3, 2, {} }, { report.calls, report.sessions, report.without_result, report.skipped })
+    assert.same({ 2, 14 }, { report.refused, report.tokens.input }) -- n = 20 by the tools that each of them carries
+    local _, whole = replay(folder:file("whole.json", (long_conversation("c", "\n"))))
+    assert.same({ 21, 1, 1, 1, {} }, { whole.calls, whole.sessions, whole.without_result, whole.refused, whole.skipped })
+  end)
+
+  it("counts a long object that is cut off, and reads the lines after it", function()
+    local long = long_conversation("a", "")
+    for _, cut in ipairs { 17900000, #long - 300, #long - 40, #long - 1 } do
+      local _, report = replay(folder:file("cut.ndjson", long:sub(1, cut) .. "\n" .. CALL .. "\n"))
+      assert.equal(1, report.skipped.cut_off.count, cut)
+      assert.is_true(report.calls >= 18, cut)
+      assert.equal(2, report.sessions, cut) -- that of the object, and that of the line after it
+    end
+  end)
 end)
