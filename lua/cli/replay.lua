@@ -115,6 +115,9 @@ local function print_found(found)
           f.newest and ", the latest " .. ui.ago(f.newest) or "", f.older > 0 and ("; %d older"):format(f.older) or "")
     end
     if f.unread > 0 then say("%-12s %s not read: %s", f.assistant, ui.count(f.unread, "file"), f.why) end
+    if f.left_out > 0 then
+      say("%-12s %d left out: links, pipes, or what you do not own or may not read", f.assistant, f.left_out)
+    end
   end
 end
 

@@ -25,27 +25,27 @@ for _, editor in ipairs { "Code", "Code - Insiders", "VSCodium", "Cursor", "Wind
   end
 end
 
--- Calls visit(path, look) with each regular file of this user below the folder. `left` counts down what may be visited.
+-- Calls visit(path, look) with each regular file of this user below the folder, and visit(path) with what is left out: links,
+-- pipes, what others own, folders that may not be read. `left` counts down what may be visited.
 local function walk(folder, visit, left, depth)
   local names = cli.list_folder(folder)
   table.sort(names)
+  if not names[1] and cli.stat(folder, true) then return visit(folder) end -- a folder has at least "." and ".."
   for _, name in ipairs(names) do
     local path = folder .. "/" .. name
     local look = name ~= "." and name ~= ".." and cli.stat(path, true)
     if left.files == 0 then return end
-    if look and look.uid == cli.user() then
-      if look.kind == "folder" and depth < DEPTH_MAX then
-        walk(path, visit, left, depth + 1)
-      elseif look.kind == "file" then
-        left.files = left.files - 1
-        visit(path, look)
-      end
+    if look and look.kind == "folder" and look.uid == cli.user() and depth < DEPTH_MAX then
+      walk(path, visit, left, depth + 1)
+    elseif look then
+      left.files = left.files - 1
+      visit(path, look.kind == "file" and look.uid == cli.user() and look or nil)
     end
   end
 end
 
 -- What is there of the last days: the files, the oldest first, and { assistant, folder, files, older, bytes, newest, unread,
--- why } of each place that has any. The third result: what a path is called that is not a file's own.
+-- why, left_out } of each place that has any. The third result: what a path is called that is not a file's own.
 return function(home, days)
   local since, files, found, left = cli.now() - days * DAY_MS, {}, {}, { files = FILES_MAX }
   local function take(entry, path, look, shown)
@@ -55,9 +55,12 @@ return function(home, days)
   end
   for _, place in ipairs(PLACES) do
     local folder = home .. "/" .. place[2]
-    local entry = { assistant = place[1], folder = folder, files = 0, older = 0, bytes = 0, unread = 0 }
+    local entry = { assistant = place[1], folder = folder, files = 0, older = 0, bytes = 0, unread = 0, left_out = 0 }
     walk(folder, function(path, look)
-      if place.database and path:find(place.database[1]) then
+      local linked = not look and cli.stat(path)
+      if not look then
+        entry.left_out = entry.left_out + ((path:find(place[3]) or linked and linked.kind == "folder") and 1 or 0)
+      elseif place.database and path:find(place.database[1]) then
         local lines, why = database.lines(place.database[2], path, since)
         if lines then take(entry, lines, look, path) end
         if why then entry.unread, entry.why = entry.unread + 1, why end
@@ -69,7 +72,7 @@ return function(home, days)
         end
       end
     end, left, 1)
-    if entry.files + entry.older + entry.unread > 0 then found[#found + 1] = entry end
+    if entry.files + entry.older + entry.unread + entry.left_out > 0 then found[#found + 1] = entry end
   end
   table.sort(files, function(a, b) return a.at < b.at or (a.at == b.at and a.path < b.path) end)
   local shown = {}

@@ -25,6 +25,7 @@ struct replay_command {
     struct recording *recording;
     const char **files;
     size_t file_count;
+    bool mine;
 };
 
 /* ---- what is loaded ---- */
@@ -111,7 +112,7 @@ static void show_progress(void *owner, const struct recording *recording)
 
 static bool open_all(struct replay_command *c, enum recorded_format *format)
 {
-    struct recording_options options = {.documents = true};
+    struct recording_options options = {.documents = true, .lenient = c->mine};
     struct why why;
     *format = RECORDED_ANY;
     if (c->format && !recorded_format_named(str_of(c->format), format)) {
@@ -144,6 +145,7 @@ int lua_replay(lua_State *L)
     struct replay_report report;
     struct replay_command c = {
         .arena = arena_new(), .against = lua_cli_option(L, "against"), .format = lua_cli_option(L, "format")};
+    c.mine = lua_cli_flag(L, "mine");
     c.sources = lua_cli_sources(L, c.arena);
     c.files = lua_cli_list(L, NULL, c.arena, &c.file_count);
     bool opened = open_all(&c, &format);

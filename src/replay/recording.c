@@ -79,6 +79,8 @@ enum err recording_open(const char *const *files, size_t count, const struct rec
         if (r->options.wait && access(files[i], F_OK) != 0 && errno == ENOENT)
             continue;
         bool readable = stat(files[i], &st) == 0 && access(files[i], R_OK) == 0;
+        if (!readable && r->options.lenient)
+            continue;
         if (!readable || S_ISDIR(st.st_mode)) {
             int error = errno;
             free(r);
@@ -132,7 +134,15 @@ static bool open_next(struct recording *r)
     while (r->fd < 0 && r->next_file < r->file_count) {
         const char *file = r->files[r->next_file++];
         r->file = is_stdin(file) ? "stdin" : file;
-        int fd = is_stdin(file) ? STDIN_FILENO : open(file, O_RDONLY | O_CLOEXEC);
+        bool lenient = r->options.lenient; /* a pipe in its place must not be waited for */
+        int fd =
+            is_stdin(file) ? STDIN_FILENO : open(file, O_RDONLY | O_CLOEXEC | (lenient ? O_NONBLOCK : 0));
+        struct stat st;
+        if (lenient && fd >= 0 && (fstat(fd, &st) != 0 || !S_ISREG(st.st_mode))) {
+            close(fd);
+            fd = -1;
+            errno = EINVAL;
+        }
         while (fd < 0 && errno == ENOENT && r->options.wait && r->options.wait(r->options.owner))
             fd = open(file, O_RDONLY | O_CLOEXEC); /* a followed file may not exist yet */
         begin_file(r, fd);

@@ -29,6 +29,8 @@ typedef bool recording_wait(void *owner);
 
 struct recording_options {
     bool documents;       /* a file may be one JSON document over several lines, and a line may be an array */
+    bool lenient;         /* files were found and not named: one that cannot be read is counted, and only
+                             regular ones are read */
     recording_wait *wait; /* NULL: a file ends. Else the one file is followed: what is written to it later,
                              and to the files that take its place when it is rotated; it need not exist yet */
     void *owner;          /* of `wait` */

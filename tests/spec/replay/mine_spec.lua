@@ -48,10 +48,28 @@ describe("toolgate replay --mine", function()
     local code, report, err = mine()
     assert.equal(0, code, err)
     assert.same({ 2, {} }, { report.calls, report.skipped })
-    assert.same({ 1, 1 }, { report.found[1].files, report.found[1].older })
+    assert.same({ 1, 1, 3 }, { report.found[1].files, report.found[1].older, report.found[1].left_out })
+    assert.truthy(err:find("3 left out: links, pipes", 1, true), err)
     assert.same({ "goose", 1 }, { report.found[2].assistant, report.found[2].unread })
     local all = select(2, mine("--since", "90")).found[1]
     assert.same({ 2, 0 }, { all.files, all.older })
+  end)
+
+  it("reads the other files if one may not be read, is another user's or goes away", function()
+    if require("posix.unistd").getuid() ~= 0 then pending "only root may become another user" return end
+    put("claude_code.jsonl", ".claude/projects/p/a.jsonl")
+    put("codex.jsonl", ".codex/sessions/b.jsonl")
+    put("codex.jsonl", ".codex/sessions/locked/c.jsonl")
+    put("codex.jsonl", ".codex/sessions/d.jsonl")
+    os.execute(("cd '%s' && chown -R 65534 . && chmod 000 .codex/sessions/b.jsonl .codex/sessions/locked && "
+                .. "chown 0 .codex/sessions/d.jsonl"):format(home))
+    local code, out, err = process.run { "env", "HOME=" .. home, "setpriv", "--reuid=65534", "--clear-groups",
+                                         daemon.binary, "replay", "--mine", "--json" }
+    assert.equal(0, code, err)
+    local report = json.decode(out)
+    assert.same({ 2, 1 }, { report.calls, report.skipped.read_failed.count })
+    assert.truthy(report.skipped.read_failed.places[1].file:find("b.jsonl", 1, true))
+    assert.equal(2, report.found[2].left_out) -- the locked folder, and the other user's file
   end)
 
   it("reads the databases of goose and opencode, and changes nothing of them", function()
@@ -154,6 +172,18 @@ opencode.commit()
         assert.truthy(process.read("lua/replay/assistant_policies.lua"):find(module .. '"', 1, true), module)
       end
     end
+  end)
+
+  it("reads ten thousand files with sixty-four descriptors", function()
+    local line = '{"type":"assistant","sessionId":"s%d","message":{"id":"m%d","role":"assistant","content":[{"type":'
+                 .. '"tool_use","id":"t%d","name":"Read","input":{"file_path":"/a"}}]}}\n'
+    os.execute("mkdir -p " .. home .. "/.claude/projects/p")
+    for i = 1, 10000 do process.write(("%s/.claude/projects/p/%d.jsonl"):format(home, i), line:format(i, i, i)) end
+    local code, out, err = process.run { "env", "HOME=" .. home, "sh", "-c", 'ulimit -n 64; exec "$0" "$@"', daemon.binary,
+                                         "replay", "--mine", "--json" }
+    assert.equal(0, code, err)
+    local report = json.decode(out)
+    assert.same({ 10000, 10000, {} }, { report.calls, report.sessions, report.skipped })
   end)
 
   it("drafts a policy from the commands that ran, which a recording cannot write into", function()
