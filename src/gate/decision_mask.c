@@ -19,6 +19,7 @@
 #define NAMES_REMEMBERED          256u      /* a power of two */
 #define NAME_REMEMBERED_MAX_BYTES 30u       /* longer names are compared each time */
 #define NAME_COMPARED_MAX_BYTES   128u      /* of a member's name that count */
+#define PAIR_MEMBERS_MAX          16u       /* of an object that may be a name and its value */
 #define NESTED_MAX_LEVELS         4u        /* JSON in a string in JSON in a string */
 #define NESTED_LEAST_BYTES        3u        /* [1] */
 #define KEY_SCANNED_BYTES         14u       /* shorter names of members are no API keys */
@@ -62,13 +63,13 @@ struct decision_masking {
 
 /* ---- names ---- */
 
-/* In lower case, without '_' and '-'. */
+/* In lower case, without '_', '-', '.' and blanks. */
 static struct str fold(struct str name, char folded[NAME_COMPARED_MAX_BYTES])
 {
     size_t len = 0;
     for (size_t i = 0; i < name.len && len < NAME_COMPARED_MAX_BYTES; i++) {
         char c = name.at[i];
-        if (c != '_' && c != '-')
+        if (c != '_' && c != '-' && c != '.' && c != ' ')
             folded[len++] = ascii_lower(c);
     }
     return (struct str){folded, len};
@@ -135,6 +136,57 @@ static bool is_name(void *mask, struct str name)
     return is_secret_name(mask, name);
 }
 
+/* A flag or an empty value is no secret, under any name. */
+static bool can_be_secret(const struct json *value)
+{
+    return value->type != JSON_BOOL && value->type != JSON_NULL && value->len > 0;
+}
+
+/* ["--password", "x"], ["Authorization", "x"], ["mysql", "-phunter2"]: what stands before a text in a list
+ * says that it is secret. */
+static bool is_named_before(struct decision_mask *mask, const struct json *list, uint32_t i)
+{
+    if (!i || list->items[i].type != JSON_STRING || list->items[i - 1].type != JSON_STRING)
+        return false;
+    static const char *const commands[] = {"mysql", "mysqldump", "mysqladmin", "mariadb", "sshpass"};
+    struct str name = json_str(&list->items[i - 1]), value = json_str(&list->items[i]);
+    if (value.len > 2 && str_starts(value, "-p") && STR_IS_ONE_OF(json_str(&list->items[0]), commands))
+        return true;
+    bool is_flag = name.len && name.at[0] == '-';
+    if (!value.len || !(is_flag ? value.at[0] != '-' : list->len == 2 && !is_secret_name(mask, value)))
+        return false;
+    while (name.len && name.at[0] == '-')
+        name = str_from(name, 1);
+    return is_secret_name(mask, name);
+}
+
+/* {"name": "API_KEY", "value": "x"}: of the member `value`, or one of that kind. */
+static bool is_named_beside(struct decision_mask *mask, const struct json *pair, uint32_t i)
+{
+    static const char *const values[] = {"value", "Value", "val", "v"}, *const names[] = {
+                                                                            "name",      "Name",     "key",
+                                                                            "Key",       "header",   "param",
+                                                                            "parameter", "variable", "option",
+                                                                            "k"};
+    struct str key = pair->members[i].key;
+    if (!key.len || (key.at[0] | 32) != 'v' || pair->len > PAIR_MEMBERS_MAX || !STR_IS_ONE_OF(key, values))
+        return false;
+    for (uint32_t k = 0; k < pair->len; k++)
+        if (pair->members[k].value.type == JSON_STRING && STR_IS_ONE_OF(pair->members[k].key, names) &&
+            is_secret_name(mask, json_str(&pair->members[k].value)))
+            return true;
+    return false;
+}
+
+/* By its name, or by what its neighbour says. */
+static bool is_secret_child(struct decision_mask *mask, const struct json *parent, uint32_t i)
+{
+    if (parent->type == JSON_ARRAY)
+        return is_named_before(mask, parent, i);
+    return can_be_secret(&parent->members[i].value) &&
+           (is_secret_name(mask, parent->members[i].key) || is_named_beside(mask, parent, i));
+}
+
 static bool find_in_text(struct decision_mask *mask, struct str text, size_t from, size_t *at, size_t *len)
 {
     struct secret_names names = {is_name, mask};
@@ -148,12 +200,6 @@ static inline bool is_nested_json(struct str text)
     while (text.len && ascii_is_space(text.at[0]))
         text = str_from(text, 1);
     return text.len >= NESTED_LEAST_BYTES && (text.at[0] == '{' || text.at[0] == '[' || text.at[0] == '"');
-}
-
-/* A flag or an empty value is no secret, under any name. */
-static bool can_be_secret(const struct json *value)
-{
-    return value->type != JSON_BOOL && value->type != JSON_NULL && value->len > 0;
 }
 
 static inline bool text_has_secret(struct decision_mask *mask, struct str text)
@@ -175,13 +221,12 @@ static bool may_have_secret(struct decision_mask *mask, const struct json *value
     if (value->type == JSON_STRING)
         return string_may_have_secret(mask, json_str(value));
     for (uint32_t i = 0; value->type == JSON_ARRAY && i < value->len; i++)
-        if (may_have_secret(mask, &value->items[i]))
+        if (may_have_secret(mask, &value->items[i]) || is_secret_child(mask, value, i))
             return true;
     for (uint32_t i = 0; value->type == JSON_OBJECT && i < value->len; i++) {
         struct str key = value->members[i].key;
         const struct json *child = &value->members[i].value;
-        if ((is_secret_name(mask, key) && can_be_secret(child)) ||
-            (key.len >= KEY_SCANNED_BYTES && text_has_secret(mask, key)) ||
+        if (is_secret_child(mask, value, i) || (key.len >= KEY_SCANNED_BYTES && text_has_secret(mask, key)) ||
             (child->type >= JSON_STRING && may_have_secret(mask, child)))
             return true;
     }
@@ -403,8 +448,8 @@ static const struct json *mask_child(void *masking, const struct json *parent, u
         buf_text(&m->dotted, dotted ? "." : "");
         buf_str(&m->dotted, sent);
     }
-    bool secret = !m->again && can_be_secret(child) &&
-                  (is_secret_name(m->mask, sent) || (m->declares && is_declared(m, sent)));
+    bool secret = !m->again && (is_secret_child(m->mask, parent, i) ||
+                                (m->declares && can_be_secret(child) && is_declared(m, sent)));
     const struct json *now;
     if (secret) {
         redact_copies_add(&m->copies, child);

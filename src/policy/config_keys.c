@@ -17,8 +17,8 @@
 
 /* ---- decisions ---- */
 
-/* Names are compared without case, '_' and '-': apiKey, API_KEY and x-api-key are one name. The last that
- * fits decides; those with '!' are not masked: what asks for the next page opens nothing. */
+/* Names are compared without case, '_', '-', '.' and blanks: apiKey, API_KEY and "API key" are one name. The
+ * last that fits decides; those with '!' are not masked: what asks for the next page opens nothing. */
 static const struct str default_mask[] = {
     STR("token"),
     STR("*token"),
@@ -37,7 +37,17 @@ static const struct str default_mask[] = {
     STR("access_key*"),
     STR("*private_key*"),
     STR("authorization"),
+    STR("auth"),
+    STR("basic_auth"),
+    STR("proxy_auth"),
     STR("credential*"),
+    STR("pin"),
+    STR("pin_code"),
+    STR("card_pin"),
+    STR("otp"),
+    STR("cvv"),
+    STR("cvc"),
+    STR("passcode"),
     STR("set-cookie"),
     STR("cookie"),
     STR("session_cookie"),

@@ -56,7 +56,8 @@ static size_t skip_blanks(struct str text, size_t at)
 
 /* ---- keys of known form ---- */
 
-#define KEY_BODY_LEAST 10u
+#define KEY_BODY_LEAST     10u
+#define COMMAND_NEAR_BYTES 128u /* before its flag */
 
 /* `body`: at least this many characters of a token follow, KEY_BODY_LEAST or more. `name`: of the pattern. */
 static const struct key_form {
@@ -163,6 +164,49 @@ static bool is_secret_name(const struct secret_names *names, struct str name)
     return name.len >= 3 && names->is_secret(names->owner, name);
 }
 
+/* Back over name characters; not far. */
+static size_t name_start(struct str text, size_t end)
+{
+    size_t from = end;
+    while (from && end - from < SECRET_TEXT_NAME_MAX_BYTES && is_name_char(text.at[from - 1]))
+        from--;
+    return from;
+}
+
+static size_t back_over(struct str text, size_t at, const char *chars)
+{
+    size_t least = at > SECRET_TEXT_NAME_MAX_BYTES ? at - SECRET_TEXT_NAME_MAX_BYTES : 0;
+    while (at > least && text.at[at - 1] && strchr(chars, text.at[at - 1]))
+        at--;
+    return at;
+}
+
+/* `value` at `from`, as in name="API_KEY" value="x": what stands before it says whether it is secret. */
+static bool is_named_before(struct str text, const struct secret_names *names, size_t from)
+{
+    static const char *const words[] = {"name", "key", "header", "param", "parameter", "variable"};
+    size_t end = back_over(text, from, "\"'\\, \t\r\n"), start = name_start(text, end);
+    struct str name = {text.at + start, end - start};
+    size_t sign = back_over(text, start, "\"'\\ \t");
+    if (end == from || !sign || (text.at[sign - 1] != '=' && text.at[sign - 1] != ':'))
+        return false;
+    size_t key_end = back_over(text, sign - 1, "\"'\\ \t"), key = name_start(text, key_end);
+    return STR_IS_ONE_OF(((struct str){text.at + key, key_end - key}), words) && is_secret_name(names, name);
+}
+
+/* The name that ends with `name` at `from`, or what it belongs to: "api key: x", "api.key=x". */
+static bool names_secret(struct str text, const struct secret_names *names, size_t from, size_t end)
+{
+    struct str name = {text.at + from, end - from};
+    if (is_secret_name(names, name))
+        return true;
+    if (str_is(name, "value"))
+        return is_named_before(text, names, from);
+    bool two = name.len == 3 && str_starts_nocase(name, "key") && from && strchr(". ", text.at[from - 1]);
+    size_t first = two ? name_start(text, from - 1) : from;
+    return first < from && is_secret_name(names, (struct str){text.at + first, end - first});
+}
+
 /* At '=' or ':'. A name in quotes takes a quoted value only: 'password': expected a string. */
 static struct span assigned(struct str text, const struct secret_names *names, size_t sign)
 {
@@ -177,13 +221,11 @@ static struct span assigned(struct str text, const struct secret_names *names, s
     bool quoted = end && is_quote(text.at[end - 1]);
     end -= quoted;
     end -= quoted && end && text.at[end - 1] == '\\';
-    size_t from = end;
-    while (from && end - from < SECRET_TEXT_NAME_MAX_BYTES && is_name_char(text.at[from - 1]))
-        from--;
+    size_t from = name_start(text, end);
     while (from < end && text.at[from] == '-')
         from++;
     struct str name = {text.at + from, end - from};
-    if (!is_secret_name(names, name))
+    if (!names_secret(text, names, from, end))
         return none;
     size_t at = skip_blanks(text, sign + 1);
     char first = char_at(text, at);
@@ -209,7 +251,18 @@ static struct span password_of_user(struct str text, size_t at)
     return (struct span){from, user.at + user.len - from};
 }
 
-/* --password x, --token "x", -u user:password; `dash` is the last one before the name. */
+/* mysql -phunter2: of these commands alone, as -p is a port or a path elsewhere. */
+static bool names_mysql(struct str text, size_t dash)
+{
+    static const char *const commands[] = {"mysql", "mariadb", "sshpass"};
+    size_t from = dash > COMMAND_NEAR_BYTES ? dash - COMMAND_NEAR_BYTES : 0;
+    for (size_t i = 0; i < sizeof(commands) / sizeof(*commands); i++)
+        if (memmem(text.at + from, dash - from, commands[i], strlen(commands[i])))
+            return true;
+    return false;
+}
+
+/* --password x, --token "x", -u user:password, -phunter2; `dash` is the last one before the name. */
 static struct span flag(struct str text, const struct secret_names *names, size_t dash)
 {
     char before = dash ? text.at[dash - 1] : ' ';
@@ -219,6 +272,8 @@ static struct span flag(struct str text, const struct secret_names *names, size_
     if (is_long && dash > 1 && is_name_char(text.at[dash - 2])) /* in a run of dashes only one is looked at */
         return none;
     size_t from = dash + 1, end = from;
+    if (!is_long && char_at(text, from) == 'p' && names_mysql(text, dash))
+        return value_at(text, from + 1, false);
     while (end < text.len && end - from <= SECRET_TEXT_NAME_MAX_BYTES && is_name_char(text.at[end]))
         end++;
     struct str name = {text.at + from, end - from};
@@ -245,6 +300,62 @@ static struct span bearer(struct str text, size_t at)
     return end - from >= 8 && digits ? (struct span){from, end - from} : none; /* "bearer capability" */
 }
 
+/* Whether base64 begins a text with a colon: "dXNlcjpwYXNz" is "user:pass". */
+static bool encodes_colon(struct str token)
+{
+    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    uint32_t bits = 0;
+    unsigned count = 0;
+    for (size_t i = 0; i < token.len && i < SECRET_TEXT_NAME_MAX_BYTES; i++) {
+        const char *digit = strchr(digits, token.at[i]);
+        if (!digit || !token.at[i])
+            return false;
+        bits = bits << 6 | (uint32_t)(digit - digits);
+        count += 6;
+        if (count < 8)
+            continue;
+        count -= 8;
+        unsigned char byte = (unsigned char)(bits >> count);
+        if (byte < ' ' || byte == ':')
+            return byte == ':';
+    }
+    return false;
+}
+
+/* "Basic dXNlcjpwYXNz"; 'B' is at `at`. */
+static struct span basic(struct str text, size_t at)
+{
+    if ((char_at(text, at + 1) | 32) != 'a' || !str_starts_nocase(str_from(text, at), "basic ") ||
+        (at && is_name_char(text.at[at - 1])))
+        return none;
+    size_t from = skip_blanks(text, at + 6), end = token_end(text, from);
+    return encodes_colon((struct str){text.at + from, end - from}) ? (struct span){from, end - from} : none;
+}
+
+/* <password>x</password>; '>' is at `at`. */
+static struct span element(struct str text, const struct secret_names *names, size_t at)
+{
+    size_t from = name_start(text, at), end = at + 1;
+    if (!from || text.at[from - 1] != '<' || !is_secret_name(names, (struct str){text.at + from, at - from}))
+        return none;
+    while (end < text.len && text.at[end] != '<')
+        end++;
+    return end > at + 1 ? (struct span){at + 1, end - at - 1} : none;
+}
+
+/* IDENTIFIED BY 'x', PASSWORD 'x'; the quote is at `at`. */
+static struct span after_word(struct str text, const struct secret_names *names, size_t at)
+{
+    size_t end = back_over(text, at, " \t"), from = name_start(text, end);
+    struct str word = {text.at + from, end - from};
+    if (end == at || !word.len)
+        return none;
+    size_t before = back_over(text, from, " \t");
+    bool is_by = word.len == 2 && str_starts_nocase(word, "by") && before >= strlen("identified") &&
+                 str_starts_nocase(str_from(text, before - strlen("identified")), "identified");
+    return is_by || is_secret_name(names, word) ? value_at(text, at, false) : none;
+}
+
 /* ://user:password@host, ://token@host; ':' is at `at`. */
 static struct span in_url(struct str text, size_t at)
 {
@@ -266,8 +377,9 @@ static struct span in_url(struct str text, size_t at)
 
 /* ---- the scan ---- */
 
-static const bool is_anchor[256] = {['='] = true, [':'] = true, ['-'] = true, ['_'] = true, ['.'] = true,
-                                    ['J'] = true, ['A'] = true, ['z'] = true, ['b'] = true, ['B'] = true};
+static const bool is_anchor[256] = {
+    ['='] = true, [':'] = true, ['-'] = true, ['_'] = true, ['.'] = true, ['J'] = true,
+    ['A'] = true, ['z'] = true, ['b'] = true, ['B'] = true, ['>'] = true, ['\''] = true};
 
 static struct span secret_around(struct str text, const struct secret_names *names, size_t at)
 {
@@ -281,7 +393,12 @@ static struct span secret_around(struct str text, const struct secret_names *nam
         return assigned(text, names, at);
     case 'b':
     case 'B':
-        return bearer(text, at);
+        found = bearer(text, at);
+        return found.len ? found : basic(text, at);
+    case '>':
+        return element(text, names, at);
+    case '\'':
+        return after_word(text, names, at);
     case '-':
         found = key_form_ending(text, at, &name);
         if (!found.len)
@@ -298,7 +415,9 @@ static inline bool is_idle(struct str text, size_t at)
     switch (text.at[at]) {
     case 'b':
     case 'B':
-        return (char_at(text, at + 1) | 32) != 'e';
+        return (char_at(text, at + 1) | 32) != 'e' && (char_at(text, at + 1) | 32) != 'a';
+    case '>':
+    case '\'':
     case '=':
     case ':':
     case '-':
