@@ -128,8 +128,11 @@ local function put_what_became(o)
   if o.kind == "repaired" then put "; a later call would pass" end
 end
 
-local function put_what_model_did(o)
-  if o.kind == "repaired" then
+-- An ask is for the user: the model has nothing to repair or to give up.
+local function put_what_model_did(o, asked)
+  if asked and o.kind ~= "passed" then
+    put(o.kind == "repaired" and "a call with other arguments passed later" or "no later call of it passed in that turn")
+  elseif o.kind == "repaired" then
     put(("the model repaired it in %d %s"):format(o.tries, plural(o.tries, "call")))
   elseif o.kind == "passed" then
     put "the same call passed later"
@@ -173,7 +176,7 @@ function decision_text.write(d, outcome)
   end
   if outcome then
     put(INDENT .. "→ ");
-    (d.would and put_what_became or put_what_model_did)(outcome)
+    (d.would and put_what_became or put_what_model_did)(outcome, problem.verdict == "ask")
     if outcome.kind == "repaired" and outcome.passed then
       put ": "
       put(cli.line(outcome.passed, d.max))

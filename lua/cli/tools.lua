@@ -9,7 +9,7 @@ local DESCRIPTION_COLUMN = 24
 local function cut(words, bytes)
   if #words <= bytes then return words end
   while bytes > 0 and words:byte(bytes + 1) >= 0x80 and words:byte(bytes + 1) < 0xC0 do bytes = bytes - 1 end
-  return words:sub(1, bytes)
+  return words:sub(1, bytes):gsub("%s+$", "") .. "…"
 end
 
 local function dim(words) return cli.dim .. words .. cli.plain end
@@ -39,7 +39,7 @@ local function print_names(a)
     local name, description = ui.text(tool.name), ui.text(tool.description):match "^[^\n]*"
     local shown, used = cli.clip(name, NAME_COLUMNS)
     io.write(ui.bold(shown), (" "):rep(DESCRIPTION_COLUMN - used), " ",
-             ui.clip(cut(description, DESCRIPTION_BYTES), DESCRIPTION_BYTES), place_of(name, ui.table(places[name])),
+             ui.clip(cut(description, DESCRIPTION_BYTES), DESCRIPTION_BYTES + 1), place_of(name, ui.table(places[name])),
              guards_of(guards[name]))
     local effects = ui.text(guesses[name])
     if effects ~= "" then io.write(dim("  [" .. effects .. "?]")) end
@@ -60,11 +60,35 @@ local function print_array(json)
   io.write "]\n"
 end
 
+-- A server that starts has yet to list its tools: without this line they would seem not to exist.
+local function print_starting(status, tools)
+  local names = {}
+  for _, u in ipairs(ui.table(ui.table(status).upstreams)) do
+    u = ui.table(u)
+    local words = ui.text(u.last_stderr)
+    if u.state == "starting" then
+      names[#names + 1] = ui.text(u.name) .. (words ~= "" and " (it wrote last: " .. ui.clip(words, 200) .. ")" or "")
+    end
+  end
+  if #names == 0 then return end
+  io.stderr:write(ui.count(#tools, "tool"), ", ", ui.count(#names, "server"), #names == 1 and " is" or " are", " starting: ",
+                  table.concat(names, ", "), "\n")
+end
+
+-- The daemon to ask: the one that is named; if no files are, the one of this user, if it runs.
+local function find_daemon(o)
+  if o.socket or o.config or o.policies or o.tools or o["mcp-config"] then return o.socket end
+  local path = cli.default_socket()
+  if not cli.ask(path, "toolgate/status") then return nil end
+  io.stderr:write("as the daemon at ", ui.clip(path, 200), " serves them; --policies DIR reads files\n")
+  return path
+end
+
 return command {
   name = "tools", summary = "list the tools as a model sees them",
   about = [[
 Prints names and descriptions; with --format the definitions, in the form that a provider's API
-takes. Loads the files that serve would load, or asks a daemon with --socket.]],
+takes. Asks the daemon, if one runs; with files named, or without a daemon, loads what serve would.]],
   exits = [[
   0  the list is on stdout
   2  usage, files that do not load, no daemon]],
@@ -76,15 +100,16 @@ takes. Loads the files that serve would load, or asks a daemon with --socket.]],
              words = "print the definitions as JSON" },
     flag   { name = "strict", words = "openai: strict mode" },
     flag   { name = "json", letter = "j", words = "the same as --format mcp" },
-    text   { name = "socket", letter = "s", argument = "PATH", words = "ask the daemon there instead of loading files" },
+    text   { name = "socket", letter = "s", argument = "PATH", words = "ask the daemon there" },
     files,
   },
 
   run = function(o)
     local format, names = o.format or "mcp", not o.format and not o.json
     local a, parts
-    if o.socket then
-      a, parts = cli.rpc(o.socket, "toolgate/tools", { format = format, strict = o.strict or false },
+    local socket = find_daemon(o)
+    if socket then
+      a, parts = cli.rpc(socket, "toolgate/tools", { format = format, strict = o.strict or false },
                          names and "shown" or "parts")
       if not ui.is_array(a.tools) then
         fail "expected a list of tools from the daemon: does it have the same version as this program?"
@@ -93,5 +118,6 @@ takes. Loads the files that serve would load, or asks a daemon with --socket.]],
       a, parts = cli.local_tools(o, format, o.strict)
     end
     if names then print_names(a) else print_array(parts.tools) end
+    if socket then print_starting(cli.ask(socket, "toolgate/status"), a.tools) end
   end,
 }

@@ -88,6 +88,18 @@ describe("toolgate", function()
     end
   end)
 
+  it("tools asks the daemon that runs, unless files are named", function()
+    local function lists(...)
+      local _, out, err = process.run({ daemon.binary, "tools", ... }, { environment = { TOOLGATE_SOCKET = gate.socket } })
+      return out, err
+    end
+    local out, err = lists()
+    assert.truthy(out:find("create_task", 1, true), out)
+    assert.truthy(err:find("as the daemon at " .. gate.socket, 1, true), err)
+    out = lists("--policies", process.directory())
+    assert.is_nil(out:find("create_task", 1, true), out)
+  end)
+
   it("tools lists the tools in each format", function()
     local code, out = toolgate("tools", "--socket", gate.socket)
     assert.equal(0, code)

@@ -79,6 +79,17 @@ describe("toolgate decisions", function()
     assert.truthy(out:find("gave up", 1, true), out)
   end)
 
+  it("says of a question to the user neither that the model repaired it nor that it gave up", function()
+    local asks = { verdict = "ask", error_class = "need_user_input", code = "ask", arguments = { n = 1 } }
+    for _, later in ipairs { { records.record { step = "m2", arguments = { n = 2 } } }, {} } do
+      asks.step = "m1"
+      write { records.repair(asks), unpack(later) }
+      local _, out = toolgate(log, "--refused")
+      assert.is_nil(out:find("repaired", 1, true) or out:find("gave up", 1, true), out)
+      assert.truthy(out:find("→ " .. (later[1] and "a call with other arguments" or "no later call"), 1, true), out)
+    end
+  end)
+
   it("prints the bytes of a record unchanged with --json", function()
     local odd = '{"verdict":"repair","v":1,  "tool":"t","arguments":{"b":1.0,"a":"\\u0041"},"decision_id":"d"}'
     write { records.record {}, odd }

@@ -32,6 +32,8 @@ describe("what a server wrote last", function()
     assert.equal("starting", upstream(gate).state)
     assert.truthy(printed(gate, "status"):find("it wrote last: fetched 3 of 9 packages", 1, true))
     assert.truthy(printed(gate, "doctor"):find("it wrote last: fetched 3 of 9 packages", 1, true))
+    local missing = "1 server is starting: ill (it wrote last: fetched 3 of 9 packages)"
+    assert.truthy(printed(gate, "tools"):find(missing, 1, true), printed(gate, "tools"))
   end)
 
   it("stays when it was too slow, and a call of its tool says it", function()
