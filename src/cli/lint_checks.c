@@ -147,8 +147,9 @@ static void check_todo(struct lint_context *c)
         size_t len = end ? (size_t)(end - rest.at) : rest.len;
         const char *at = memmem(rest.at, len, "TODO:", 5);
         if (at && (at == rest.at || !isalnum((unsigned char)at[-1])))
-            lint_report(c, line, "left to do: " STR_FMT,
-                        STR_ARG(str_cut((struct str){at, len - (size_t)(at - rest.at)}, 120)));
+            lint_report(
+                c, line, "left to do: " STR_FMT,
+                STR_ARG(str_cut(str_trim((struct str){at + 5, len - (size_t)(at + 5 - rest.at)}), 120)));
         rest = str_from(rest, len + (end ? 1 : 0));
     }
 }

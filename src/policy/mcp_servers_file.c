@@ -249,8 +249,7 @@ static void read_entry(struct servers_reader *r, struct str path, const struct j
         reader->errors.len = errors;
         return;
     }
-    /* Clients write seconds or milliseconds. A `timeout` is that of a call for most: it only gives more time.
-     */
+    /* Clients write seconds or milliseconds. A `timeout` is that of a call; a start may take as long. */
     int64_t n = 0;
     bool own = json_int(json_get_text(&member->value, "startupTimeout"), &n);
     bool has = own || json_int(json_get_text(&member->value, "timeout"), &n);
@@ -258,6 +257,8 @@ static void read_entry(struct servers_reader *r, struct str path, const struct j
     if (has && n > 0 && n <= START_MAX_MS) {
         uint32_t ms = (uint32_t)(n < SECONDS_BELOW ? n * 1000 : n);
         *start_ms = own || ms > *start_ms ? ms : *start_ms;
+        if (json_int(json_get_text(&member->value, "timeout"), &n) && n > 0 && n <= START_MAX_MS)
+            entry.upstream.spec.timeout_ms = (uint32_t)(n < SECONDS_BELOW ? n * 1000 : n);
     }
     check_type(r, path, &entry);
     if (reader->errors.len == errors) {

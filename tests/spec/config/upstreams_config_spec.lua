@@ -202,6 +202,21 @@ describe("the operator", function()
     assert.truthy(first > 900 and first <= 1900, first) -- 200 ms after any other failure
   end)
 
+  it("has the timeout of its entry for each call, in seconds or milliseconds", function()
+    local entries = {}
+    for name, timeout in pairs { seconds = 1, milliseconds = 1000 } do
+      entries[name] = { command = "luajit", args = { "tests/support/plain_server.lua" }, cwd = daemon.root, timeout = timeout,
+                        env = { NOTES = directory .. "/" .. name } }
+    end
+    process.write(directory .. "/mcp.json", client_of.json.encode { mcpServers = entries })
+    local client = daemon.start { arguments = { "-m", directory .. "/mcp.json" } }:connect()
+    for name in pairs(entries) do
+      local said = client_of.verdict(client:calls(name .. "__holds", { n = 1 }))
+      assert.same({ "transient", "timeout" }, { said.error_class, said.code })
+      assert.truthy(said.detail:find("within 10%d%d ms"), said.detail)
+    end
+  end)
+
   it("gets the names of upstreams that are not ready in time", function()
     process.write(directory .. "/mcp.json", client_of.json.encode { mcpServers = {
       a = { command = "sh", args = { "-c", "exit 1" } }, slow = { command = "sleep", args = { "1000" } } } })
