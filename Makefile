@@ -429,7 +429,7 @@ ANALYZER = -Wno-analyzer-malloc-leak -Wno-analyzer-null-argument -Wno-analyzer-n
            -Wno-analyzer-use-of-uninitialized-value -Wno-analyzer-use-after-free
 C_FILES = $(wildcard src/*/*.c src/*/*.h src/*/*/*.c src/*/*/*.h tests/unit/*.h tests/unit/*/*.c tests/unit/*/*.h tests/unit/*/*/*.c tests/bench/*.c tests/bench/*/*.[ch])
 lint-now:
-	luacheck --quiet lua/cli lua/replay lua/report lua/policy lua/templates lua/known_tools.lua policies docs/toolgate.lua man tests
+	luacheck --quiet lua/cli lua/replay lua/report lua/policy lua/templates lua/known_tools.lua lua/provider_formats.lua policies docs/toolgate.lua man tests
 	luacheck --quiet --read-globals redis KEYS ARGV unpack -- lua/ledger
 	clang-format --dry-run -Werror $(C_FILES)
 	printf '%s\n' $(SOURCES) $(MODULE_SOURCES) | xargs -P$(shell nproc) -n1 \

@@ -84,11 +84,20 @@ local function find_daemon(o)
   return path
 end
 
+-- What its provider's API would not have taken: one line a change, by the tool's name.
+local function print_changes(warnings)
+  for _, one in ipairs(ui.is_array(warnings) and warnings or {}) do
+    one = ui.table(one)
+    io.stderr:write(ui.clip(ui.text(one.tool), NAME_COLUMNS), ": ", ui.text(one.text), "\n")
+  end
+end
+
 return command {
   name = "tools", summary = "list the tools as a model sees them",
   about = [[
 Prints names and descriptions; with --format the definitions, in the form that a provider's API
-takes. Asks the daemon, if one runs; with files named, or without a daemon, loads what serve would.]],
+takes; stderr lists what had to change for that. Asks the daemon, if one runs; with files named, or
+without a daemon, loads what serve would.]],
   exits = [[
   0  the list is on stdout
   2  usage, files that do not load, no daemon]],
@@ -96,7 +105,7 @@ takes. Asks the daemon, if one runs; with files named, or without a daemon, load
   toolgate tools --policies policies
   toolgate tools --format openai --strict --socket /tmp/toolgate.sock]],
   options = {
-    choice { name = "format", letter = "f", argument = "mcp|openai|anthropic|gemini",
+    choice { name = "format", letter = "f", argument = "mcp|openai|anthropic|gemini|mistral|bedrock",
              words = "print the definitions as JSON" },
     flag   { name = "strict", words = "openai: strict mode" },
     flag   { name = "json", letter = "j", words = "the same as --format mcp" },
@@ -118,6 +127,7 @@ takes. Asks the daemon, if one runs; with files named, or without a daemon, load
       a, parts = cli.local_tools(o, format, o.strict)
     end
     if names then print_names(a) else print_array(parts.tools) end
+    print_changes(a.warnings)
     if socket then print_starting(cli.ask(socket, "toolgate/status"), a.tools) end
   end,
 }

@@ -18,7 +18,9 @@ enum provider_format {
     PROVIDER_FORMAT_MCP,
     PROVIDER_FORMAT_OPENAI,
     PROVIDER_FORMAT_ANTHROPIC,
-    PROVIDER_FORMAT_GEMINI
+    PROVIDER_FORMAT_GEMINI,
+    PROVIDER_FORMAT_MISTRAL,
+    PROVIDER_FORMAT_BEDROCK
 };
 
 /* OK or ERR_NOT_FOUND. */
@@ -27,6 +29,8 @@ const char *provider_format_name(enum provider_format format);
 
 /* Something that a format cannot express about a tool, or that the provider would refuse. */
 typedef void provider_warn(void *owner, struct str tool, const char *why);
+provider_warn
+    provider_warn_collect; /* {"tool","text"} into the open array of the struct json_out at `owner` */
 
 struct provider_options {
     enum provider_format format;

@@ -168,15 +168,21 @@ static int local_tools(lua_State *L)
     struct peer peer;
     struct generation *generation = load(L, &peer);
     struct arena *arena = arena_new();
-    struct buf text = buf_in(arena), details = buf_in(arena);
-    struct catalog_request request = {.provider = {.strict = lua_toboolean(L, 3)},
-                                      .all = true,
-                                      .peer = &peer,
-                                      .details = &details,
-                                      .guards = true};
+    struct buf text = buf_in(arena), details = buf_in(arena), warned = buf_in(arena);
+    struct json_out warnings = json_out(&warned);
+    struct catalog_request request = {
+        .provider = {.strict = lua_toboolean(L, 3), .warn = provider_warn_collect, .owner = &warnings},
+        .all = true,
+        .peer = &peer,
+        .details = &details,
+        .guards = true};
     provider_format_named(lua_cli_str(L, 2), &request.provider.format);
+    json_open(&warnings, '[');
     buf_text(&text, "{\"tools\":");
     catalog_write(arena, generation, &request, &text);
+    json_close(&warnings, ']');
+    buf_text(&text, ",\"warnings\":");
+    buf_str(&text, buf_view(&warned));
     buf_byte(&text, ',');
     buf_str(&text, buf_view(&details));
     buf_byte(&text, '}');

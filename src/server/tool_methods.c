@@ -32,18 +32,13 @@ struct tools_list {
     struct ledger_peek peek;
 };
 
-static void collect_warning(void *owner, struct str tool, const char *text)
-{
-    json_put_object((struct json_out *)owner, FIELD_STR("tool", tool), FIELD_TEXT("text", text));
-}
-
 /* toolgate/tools: the definitions are for models, the warnings and who runs each tool (`runs_at`) for people.
  */
 static enum request_status reply_definitions(struct request *r, struct catalog_request *wanted)
 {
     struct buf warnings_text = buf_in(r->arena), details = buf_in(r->arena);
     struct json_out warnings = json_out(&warnings_text), *out = reply_open(r);
-    wanted->provider.warn = collect_warning;
+    wanted->provider.warn = provider_warn_collect;
     wanted->provider.owner = &warnings;
     wanted->details = &details;
     wanted->guards = client_is_operator(r->client); /* file names */
@@ -139,9 +134,11 @@ enum request_status tool_methods_tools(struct request *r)
     if (param_string(r, r->params, "format", &format))
         return REQUEST_DONE;
     if (provider_format_named(format.len ? format : STR_LIT("mcp"), &list->wanted.provider.format) != OK)
-        return reply_error(r, RPC_INVALID_PARAMS,
-                           "params.format: expected one of mcp, openai, anthropic, gemini, got '" STR_FMT "'",
-                           STR_ARG(str_cut(format, 64)));
+        return reply_error(
+            r, RPC_INVALID_PARAMS,
+            "params.format: expected one of mcp, openai, anthropic, gemini, mistral, bedrock, got '" STR_FMT
+            "'",
+            STR_ARG(str_cut(format, 64)));
     list->wanted.all = true;
     return param_flag(r, "strict", &list->wanted.provider.strict) ? REQUEST_DONE : begin_list(r, list);
 }

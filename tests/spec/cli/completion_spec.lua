@@ -36,7 +36,7 @@ describe("toolgate completion words", function()
   end)
 
   it("completes the values of an option", function()
-    assert.same({ "mcp", "openai", "anthropic", "gemini" }, candidates("tools", "--format", ""))
+    assert.same({ "mcp", "openai", "anthropic", "gemini", "mistral", "bedrock" }, candidates("tools", "--format", ""))
     assert.same({ "openai" }, candidates("tools", "-f", "o"))
     assert.same({ "openai" }, candidates("tools", "--format", "=", "o")) -- as bash takes --format=o apart
     assert.same({ ":folders" }, candidates("serve", "--policies", ""))

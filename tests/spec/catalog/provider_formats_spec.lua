@@ -1,0 +1,188 @@
+-- toolgate tools --format: what a provider answers with 400 for the whole list is written as it takes it, or left out, and told.
+local daemon = require "daemon"
+local process = require "process"
+local client_of = require "client"
+local trajectories = require "trajectories"
+local json = client_of.json
+
+local TYPES = { string = true, number = true, integer = true, boolean = true, array = true, object = true, null = true }
+local GEMINI = {}
+for word in ([[$id $defs $ref $anchor type format title description enum items prefixItems minItems maxItems minimum maximum anyOf
+              oneOf properties additionalProperties required]]):gmatch "%S+" do GEMINI[word] = true end
+local SCHEMA = {
+  openai = function(item) return item["function"].name, item["function"].parameters end,
+  mistral = function(item) return item["function"].name, item["function"].parameters end,
+  anthropic = function(item) return item.name, item.input_schema end,
+  gemini = function(item) return item.name, item.parametersJsonSchema end,
+  bedrock = function(item) return item.toolSpec.name, item.toolSpec.inputSchema.json end,
+}
+local PROVIDERS = { "openai", "anthropic", "gemini", "mistral", "bedrock" }
+
+-- What is wrong with a schema of a list, by each provider's rules; written anew, so that it does not repeat a slip.
+local function faults(who, s, found, top)
+  if type(s) ~= "table" then return found end
+  local function fault(words) found[#found + 1] = words end
+  local claude = who == "anthropic" or who == "bedrock"
+  for _, key in ipairs(top and (claude or who == "openai") and { "anyOf", "oneOf", "allOf" } or {}) do
+    if s[key] then fault(key .. " at the top") end
+  end
+  if top and who == "openai" and (s.enum or s["not"]) then fault "enum or not at the top" end
+  for _, name in ipairs(type(s.type) == "table" and s.type or { s.type }) do
+    if not TYPES[name] then fault("type " .. tostring(name)) end
+  end
+  if type(s.exclusiveMinimum) == "boolean" or type(s.exclusiveMaximum) == "boolean" then fault "a boolean bound" end
+  if (who == "openai" or who == "gemini") and type(s.enum) == "table" and #s.enum == 0 then fault "an empty enum" end
+  if (who == "openai" or who == "gemini") and s.type == "array" and not s.items and not s.prefixItems then fault "no items" end
+  if type(s.items) == "table" and s.items[1] then fault "a list of items" end
+  if who == "openai" and type(s.pattern) == "string" and s.pattern:find "%(%?<?[=!]" then fault "a lookaround" end
+  if type(s["$ref"]) == "string" and (claude or not s["$ref"]:find "^#/[$d]") then fault(s["$ref"]) end
+  if who == "gemini" then
+    for key in pairs(s) do
+      if not GEMINI[key] then fault(key) end
+      if s["$ref"] and key:sub(1, 1) ~= "$" then fault(key .. " beside $ref") end
+    end
+    for _, name in ipairs(type(s.required) == "table" and s.required or {}) do
+      if not (s.properties or {})[name] then fault("required " .. name) end
+    end
+    for _, one in ipairs(type(s.enum) == "table" and s.enum or {}) do
+      if type(one) ~= "string" and type(one) ~= "number" then fault "a value that is no string or number" end
+    end
+  end
+  for _, named in ipairs { "properties", "$defs", "definitions" } do
+    for name, one in pairs(type(s[named]) == "table" and s[named] or {}) do
+      if who == "gemini" and type(one) == "boolean" then fault "a boolean schema" end
+      if claude and named == "properties" and not (name:find "^[%w_.-]+$" and #name <= 64) then fault("named " .. name) end
+      faults(who, one, found)
+    end
+  end
+  for _, one in ipairs { "items", "additionalProperties", "not" } do faults(who, s[one], found) end
+  for _, list in ipairs { "anyOf", "oneOf", "allOf", "prefixItems" } do
+    for _, one in ipairs(type(s[list]) == "table" and s[list] or {}) do faults(who, one, found) end
+  end
+  return found
+end
+
+local empty -- a folder of policies
+
+local function written(path, format, ...)
+  local code, out, err = process.run { daemon.binary, "tools", "--policies", empty, "--tools", path, "--format", format, ... }
+  assert.equal(0, code, err)
+  local schemas = {}
+  for _, item in ipairs(json.decode(out)) do
+    local name, schema = SCHEMA[format](item)
+    schemas[name] = schema
+  end
+  return schemas, err, out
+end
+
+describe("a provider's format", function()
+  local directory
+  before_each(function()
+    directory = process.directory()
+    empty = directory .. "/policies"
+    process.run { "mkdir", empty }
+  end)
+  after_each(function() process.remove(directory) end)
+
+  local function write(tools)
+    local list = {}
+    for name, schema in pairs(tools) do
+      list[#list + 1] = ('{"name":"%s","description":"d","inputSchema":%s}'):format(name, schema)
+    end
+    return process.write(directory .. "/tools.json", "[" .. table.concat(list, ",") .. "]")
+  end
+
+  local function with(q, more) return ('{"type":"object","properties":{"q":%s}%s}'):format(q, more or "") end
+
+  local ODD = {
+    any = with '{"type":"any"}', types = with '{"type":["string","date"]}',
+    draft4 = with '{"minimum":0,"exclusiveMinimum":true}',
+    maximum = with '{"exclusiveMaximum":true}', bare = with '{"type":["array","null"]}',
+    deep = with '{"anyOf":[{"type":"array"}]}',
+    tuple = with '{"type":"array","items":[{"type":"string"},{"type":"number"}]}', none = with '{"enum":[]}',
+    mixed = with '{"enum":["a",true,null]}',
+    zz = with('{"type":"string"}', ',"required":["q","zz"]'),
+    pointer = with('{"type":"string"}', ',"additionalProperties":{"$ref":"#/properties/q"}'),
+    named = with('{"$ref":"#/$defs/d","description":"x"}', ',"$defs":{"d":{"type":"array"}}'),
+    old = with('{"$ref":"#/definitions/d"}', ',"definitions":{"d":{"type":"string","pattern":"^(?=a)"}}'),
+    tree = with('{"$ref":"#/$defs/n"}', ',"$defs":{"n":{"type":"object","properties":{"c":{"$ref":"#/$defs/n"}}}}'),
+    either = with('{"type":"string"}', ',"anyOf":[{"required":["q"]},{"not":{"required":["q"]}}]'),
+    ifs = with('{"type":"string"}', ',"if":{"required":["q"]},"then":{"required":["q"]}'),
+    all = with '{"allOf":[{"type":"object","properties":{"a":{"const":1}}},{"properties":{"b":{"const":[1]}}}]}',
+    odata = '{"type":"object","properties":{"$filter":{"type":"string"},"q":{"type":"string"}}}',
+    look = with '{"type":"string","pattern":"^(?<!x)a"}', off = with '{"type":"object","properties":{"no":false,"yes":true}}',
+    email = with '{"type":"string","format":"email"}', big = with '{"type":"integer","maximum":18446744073709551615}',
+  }
+
+  for _, who in ipairs(PROVIDERS) do
+    it(who .. ": odd schemas are written so that it takes them, and each change is told by the tool's name", function()
+      local tools = { sound = with('{"type":"string","minLength":1,"title":"Q"}', ',"required":["q"]') }
+      for name, schema in pairs(ODD) do tools[name] = schema end
+      local schemas, told = written(write(tools), who)
+      for name, schema in pairs(ODD) do
+        assert.truthy(schemas[name], name .. " is left out")
+        assert.same({}, faults(who, schemas[name], {}, true), name)
+        if #faults(who, json.decode(schema), {}, true) > 0 then
+          assert.truthy(("\n" .. told):find("\n" .. name .. ": ", 1, true), name .. " is not in: " .. told)
+        end
+      end
+      assert.same({ "q" }, schemas.sound.required)
+      if who ~= "gemini" then assert.is_nil(("\n" .. told):find("\nsound: ", 1, true), told) end
+    end)
+  end
+
+  it("leaves out, with a word, a tool that would lose a parameter", function()
+    local path = write { union = '{"type":"object","oneOf":[{"properties":{"a":{}}},{"properties":{"b":{}}}]}', sound = with "{}",
+                         odata = '{"type":"object","properties":{"$filter":{"type":"string"}},"required":["$filter"]}' }
+    local both = { "union", "odata" }
+    for who, gone in pairs { openai = { "union" }, anthropic = both, bedrock = both, gemini = {} } do
+      local schemas, told = written(path, who)
+      assert.truthy(schemas.sound)
+      for _, name in ipairs(gone) do
+        assert.is_nil(schemas[name], who)
+        assert.truthy(told:find(name .. ": ", 1, true), told)
+      end
+    end
+  end)
+
+  it("keeps the order of members and numbers as they were written", function()
+    local schema = '{"type":"object","properties":{"z":{"type":"number","minimum":0.1,"maximum":18446744073709551615},"a":'
+      .. '{"type":"string","enum":["b","a"]},"m":{"type":"integer","default":-3}},"required":["z","a"]}'
+    local _, told, out = written(write { t = schema }, "openai")
+    assert.truthy(out:find(schema, 1, true), out)
+    assert.equal("", told)
+  end)
+
+  it("of a daemon is the same, and its changes are told likewise", function()
+    local gate = daemon.start { arguments = { "--tools", write { bare = ODD.bare } } }
+    local code, out, err = process.run { daemon.binary, "tools", "--socket", gate.socket, "--format", "gemini" }
+    daemon.stop_all()
+    assert.equal(0, code, err)
+    assert.truthy(out:find('"items":{}', 1, true), out)
+    assert.truthy(err:find("bare: #/q: a list without 'items'", 1, true), err)
+  end)
+
+  it("takes every definition that was recorded from real servers", function()
+    local count = 0
+    for path in io.popen("ls " .. trajectories.folder .. "/tools-*.json 2>/dev/null"):lines() do
+      for _, who in ipairs(PROVIDERS) do
+        local schemas = written(path, who)
+        for name, schema in pairs(schemas) do
+          assert.same({}, faults(who, schema, {}, true), name)
+          count = count + 1
+        end
+      end
+    end
+    if count == 0 then return pending("no " .. trajectories.folder) end
+    assert.truthy(count >= 5 * 1000, count)
+  end)
+
+  it("names the source of each provider's rules and when it was read", function()
+    local text = process.read(daemon.root .. "/lua/provider_formats.lua")
+    for _, who in ipairs(PROVIDERS) do
+      local entry = text:match("\n  " .. who .. " = {(.-)\n  },")
+      assert.matches('source = "https://', entry)
+      assert.matches('read = "20%d%d%-%d%d%-%d%d"', entry)
+    end
+  end)
+end)
