@@ -232,7 +232,7 @@ bool import_review_pins(struct generation_build *b)
         const struct json *definition = &tools->items[b->next_inner++];
         struct str tool = name_of(definition);
         if (tool.len && (is_selected(spec, tool) || claiming_policy(b, spec->name, tool)))
-            pins_review_tool(b->g->pins, spec->name, definition);
+            pins_review_add(b->g->pins, spec->name, tool, definition);
         return true;
     }
     pins_review_close(b->g->pins, spec->name);

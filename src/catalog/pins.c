@@ -59,15 +59,18 @@ struct pins {
 
 struct str pin_definition_text(struct arena *arena, const struct json *definition)
 {
-    /* Those that catalog/definition.c passes on, and the name. */
-    static const char *const names[] = {"name",         "title",       "description", "inputSchema",
-                                        "outputSchema", "annotations", "icons",       "_meta"};
+    /* Those that catalog/definition.c passes on, and the name; then those of prompts, resources and
+     * instructions, where annotations say when a resource was last changed. */
+    static const char *const names[] = {
+        "name",  "title",     "description", "inputSchema", "outputSchema", "annotations", "icons",
+        "_meta", "arguments", "uri",         "uriTemplate", "mimeType",     "text"};
+    bool is_tool = json_get_text(definition, "inputSchema");
     struct json_member members[sizeof(names) / sizeof(names[0])];
     struct buf text = buf_in(arena);
     size_t count = 0;
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
         const struct json *value = json_get_text(definition, names[i]);
-        if (value)
+        if (value && (is_tool || strcmp(names[i], "annotations") != 0))
             members[count++] = json_member(str_of(names[i]), *value);
     }
     struct json pinned = json_object(arena, members, count);
@@ -350,9 +353,9 @@ struct pins_review *pins_review_new(struct arena *arena, struct pins *pins, enum
     return review;
 }
 
-void pins_review_tool(struct pins_review *review, struct str upstream, const struct json *definition)
+void pins_review_add(struct pins_review *review, struct str upstream, struct str tool,
+                     const struct json *definition)
 {
-    struct str tool = json_str(json_get_text(definition, "name"));
     struct str key = key_of(review->arena, upstream, tool);
     if (!tool.len || map_get(review->by_key, key))
         return;
@@ -387,7 +390,8 @@ static size_t vanished(const struct pins_review *review, struct str upstream, st
     size_t count = 0;
     for (size_t i = 0; i < table->count; i++) {
         const struct pin *pin = table->list[i];
-        if (str_eq(pin->upstream, upstream) && !(pin->gone_ms && now - pin->gone_ms > PINS_RENAME_MS) &&
+        if (str_eq(pin->upstream, upstream) && pin->text.len &&
+            !(pin->gone_ms && now - pin->gone_ms > PINS_RENAME_MS) &&
             !pins_review_find(review, pin->upstream, pin->tool))
             list[count++] = pin;
     }
@@ -437,7 +441,15 @@ void pins_review_close(struct pins_review *review, struct str upstream)
         first_use &= !str_eq(pins->table.list[i]->upstream, upstream);
     /* An upstream that has no pins yet is trusted on first use, unless it had some once. */
     bool lost = first_use && (pins->broken || has_line(read_witness(pins, arena), upstream));
-    size_t gone_count = vanished(review, upstream, arena, &gone);
+    /* A resource comes and goes with what it names. */
+    bool renames = !str_glob(STR_LIT("*:resources"), upstream);
+    size_t gone_count = renames ? vanished(review, upstream, arena, &gone) : 0;
+    const struct pin_entry marker = {
+        .upstream = upstream, .tool = STR_LIT("*"), .digest = pin_digest_of(STR_NONE)};
+    if (first_use && review->count == review->first && memchr(upstream.at, ':', upstream.len)) {
+        review->empty = arena_grow(review->arena, review->empty, review->empty_count, sizeof(*review->empty));
+        review->empty[review->empty_count++] = marker;
+    }
     if (lost && review->count > review->first) {
         review->lost = arena_grow(review->arena, review->lost, review->lost_count, sizeof(*review->lost));
         review->lost[review->lost_count++] = upstream;
@@ -449,6 +461,33 @@ void pins_review_close(struct pins_review *review, struct str upstream)
         judge(review, &review->entries[i], first_use, lost, gone, gone_count);
     review->first = review->count;
     arena_free(arena);
+}
+
+static void *join(struct arena *arena, const void *a, size_t a_count, const void *b, size_t b_count,
+                  size_t size)
+{
+    char *both = arena_alloc(arena, (a_count + b_count + 1) * size);
+    if (a_count)
+        memcpy(both, a, a_count * size);
+    if (b_count)
+        memcpy(both + a_count * size, b, b_count * size);
+    return both;
+}
+
+struct pins_review *pins_review_join(struct arena *arena, const struct pins_review *a,
+                                     const struct pins_review *b)
+{
+    if (!a || !b)
+        return NULL;
+    struct pins_review *both = ARENA_NEW(arena, struct pins_review);
+    *both = *a;
+    both->entries = join(arena, a->entries, a->count, b->entries, b->count, sizeof(*a->entries));
+    both->count += b->count;
+    both->lost = join(arena, a->lost, a->lost_count, b->lost, b->lost_count, sizeof(*a->lost));
+    both->lost_count += b->lost_count;
+    both->pending += b->pending;
+    both->held += b->held;
+    return both;
 }
 
 static struct str pending_text(const struct pins_review *review, struct buf *text)
@@ -491,7 +530,8 @@ static void put_entry(struct pins *pins, const struct pin_entry *entry)
     struct arena *arena = arena_new();
     const struct pin pin = {.upstream = entry->upstream,
                             .tool = entry->tool,
-                            .text = pin_definition_text(arena, entry->definition),
+                            .text =
+                                entry->definition ? pin_definition_text(arena, entry->definition) : STR_NONE,
                             .digest = entry->digest};
     table_put(&pins->table, &pin);
     pins->dirty = true;
@@ -578,6 +618,9 @@ void pins_commit(struct pins *pins, const struct pins_review *review, const stru
         if (entry->state == PIN_FIRST && !get_by_key(pins->table.by_key, entry->upstream, entry->tool))
             put_entry(pins, entry);
     }
+    for (size_t i = 0; i < review->empty_count; i++)
+        if (!get_by_key(pins->table.by_key, review->empty[i].upstream, review->empty[i].tool))
+            put_entry(pins, &review->empty[i]);
     note_vanished(pins, review);
     if (pins->dirty && (lock < 0 || write_file(pins, &why) != OK))
         log_event(LOG_ERROR, "pins_not_written", LOG_TEXT("why", why.text),

@@ -1,6 +1,7 @@
 /*
- * The definitions of upstreams' tools that somebody has accepted, by using them first or with `toolgate pins
- * accept`: a digest and the text of each, in one file of the state folder.
+ * The definitions of upstreams' tools, prompts, resources and instructions that somebody has accepted, by
+ * using them first or with `toolgate pins accept`: a digest and the text of each, in one file of the state
+ * folder. A list beside the tools counts as an upstream of its own, such as "files:prompts".
  *
  *   tool list ─▶ pins_review: accepted, changed, new … ─▶ import ─▶ the generation is live ─▶ pins_commit
  *
@@ -70,17 +71,24 @@ struct pins_review {
     size_t lost_count;
     struct str lost_why;
     size_t pending, held;
+    struct pin_entry *empty; /* what a list without entries leaves, so that its first entry is a new one */
+    size_t empty_count;
 };
 
 /* NULL: no pins are kept. */
 struct pins_review *pins_review_new(struct arena *arena, struct pins *pins, enum pins_mode mode);
 
 /* One upstream after the other: its tools, close. A second tool of one name is ignored. */
-void pins_review_tool(struct pins_review *review, struct str upstream, const struct json *definition);
+void pins_review_add(struct pins_review *review, struct str upstream, struct str tool,
+                     const struct json *definition);
 void pins_review_close(struct pins_review *review, struct str upstream);
 
 /* NULL: none was reviewed. After pins_review_close. */
 struct pin_entry *pins_review_find(const struct pins_review *review, struct str upstream, struct str tool);
+
+/* Both as one, for who sees and accepts; NULL: one of them is. */
+struct pins_review *pins_review_join(struct arena *arena, const struct pins_review *a,
+                                     const struct pins_review *b);
 
 /* Of everything that waits for acceptance: what `accept '*'` wants to see. */
 struct pin_digest pins_review_digest(const struct pins_review *review);

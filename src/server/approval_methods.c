@@ -10,6 +10,7 @@
 #include "catalog/pins.h"
 #include "ledger/approvals.h"
 #include "server/reload.h"
+#include "server/served.h"
 #include "server/state_dir.h"
 
 /* An answer in the form of a reload that failed. `state`: of an approval; NULL: none. */
@@ -162,9 +163,15 @@ struct pins *pin_methods_pins(struct server *server, const struct config *config
     return server->pins;
 }
 
-void pin_methods_write_status(struct json_out *out, const struct server *server)
+static struct pins_review *review_all(struct arena *arena, struct server *server)
 {
-    const struct pins_review *review = server->gate.generation->pins;
+    return pins_review_join(arena, server->gate.generation->pins, served_pins(server));
+}
+
+void pin_methods_write_status(struct json_out *out, struct server *server)
+{
+    struct arena *arena = arena_new();
+    const struct pins_review *review = review_all(arena, server);
     json_field_open(out, "pins", '{');
     json_field_text(out, "mode", mode_names[server_config(server)->pins]);
     if (review) {
@@ -173,6 +180,7 @@ void pin_methods_write_status(struct json_out *out, const struct server *server)
         json_field_strs(out, "lost", review->lost, review->lost_count);
     }
     json_close(out, '}');
+    arena_free(arena);
 }
 
 static void put_side(struct json_out *out, const char *key, const char *digest, struct str tool,
@@ -184,8 +192,8 @@ static void put_side(struct json_out *out, const char *key, const char *digest, 
 
 static enum request_status show(struct request *r)
 {
-    const struct server *server = r->client->server;
-    const struct pins_review *review = server->gate.generation->pins;
+    struct server *server = r->client->server;
+    const struct pins_review *review = review_all(r->arena, server);
     struct json_out *out = reply_open(r);
     size_t left = PINS_SHOWN_MAX_BYTES;
     bool complete = true; /* false: the texts found no room */
@@ -222,7 +230,7 @@ static enum request_status show(struct request *r)
 static enum request_status accept_pin(struct request *r, const struct json *accept)
 {
     struct server *server = r->client->server;
-    const struct pins_review *review = server->gate.generation->pins;
+    const struct pins_review *review = review_all(r->arena, server);
     struct str tool, digest;
     struct why why = {0};
     size_t count;
@@ -238,6 +246,7 @@ static enum request_status accept_pin(struct request *r, const struct json *acce
         return reply_refused(r, NULL, str_of(why.text));
     log_event(LOG_INFO, "pins_accepted", LOG_NUM("tools", count), LOG_TEXT("user", r->client->peer.user),
               LOG_NUM("uid", r->client->peer.uid));
+    passing_lists_renew(server);
     return reload_wait(r, RELOAD_CAUSE_PINS);
 }
 

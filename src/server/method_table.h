@@ -72,6 +72,7 @@ bool elicitation_answer(struct client *client, const struct json *message);
 
 /* A server has listed, or the configuration is another: clients hear of what has changed, soon. */
 void passing_lists_changed(struct server *server);
+void passing_lists_renew(struct server *server); /* at once */
 /* "lists":{"prompts","resources","templates","warnings"}. */
 void passing_write_status(struct json_out *out, struct server *server);
 /* subscriptions/listen with resourceSubscriptions: watches those that exist and names them to the client. */
@@ -147,6 +148,6 @@ const char *status_mode_name(enum policy_mode mode);
 struct pins *pin_methods_pins(struct server *server, const struct config *config);
 
 /* "pins":{…} of toolgate/status. */
-void pin_methods_write_status(struct json_out *out, const struct server *server);
+void pin_methods_write_status(struct json_out *out, struct server *server);
 
 #endif

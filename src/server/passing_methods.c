@@ -185,7 +185,7 @@ static struct str by_template(struct resource_search *s, struct str uri)
         const char *open = item->name.len ? memchr(item->name.at, '{', item->name.len) : NULL;
         size_t len = open ? (size_t)(open - item->name.at) : item->name.len;
         /* Most templates differ in what stands before their first expression. */
-        if (uri.len < len || (len && memcmp(uri.at, item->name.at, len) != 0) ||
+        if (item->held || uri.len < len || (len && memcmp(uri.at, item->name.at, len) != 0) ||
             s->steps > RESOURCE_STEPS_MAX)
             continue;
         s->steps += item->name.len + uri.len;
@@ -213,6 +213,8 @@ static const struct upstream_spec *find_owner(struct resource_search *s, struct 
     if (!uri.len || uri.len > SERVED_URI_MAX_BYTES)
         return NULL;
     const struct served_item *listed = served_find(served_now(server), SERVED_RESOURCES, uri);
+    if (listed && listed->held)
+        return NULL;
     struct str name = by_template(s, uri);
     if (listed) {
         s->rival = name.len && !str_eq(name, listed->upstream) ? name : STR_NONE;
@@ -225,8 +227,9 @@ static const struct upstream_spec *find_owner(struct resource_search *s, struct 
         for (size_t i = 0; i < config->upstream_count && with_resources < 2; i++) {
             struct str upstream = config->upstreams[i]->name;
             struct tool_list *list = upstreams_list(server->gate.upstreams, upstream, UPSTREAM_RESOURCES);
-            with_resources += list != NULL;
-            name = !list ? name : with_resources == 1 ? upstream : STR_NONE;
+            bool has_some = list && json_is(tool_list_array(list), JSON_ARRAY);
+            with_resources += has_some;
+            name = !has_some ? name : with_resources == 1 ? upstream : STR_NONE;
             tool_list_unref(list);
         }
     }
@@ -435,9 +438,16 @@ static const struct served_item *find_prompt(struct request *r, struct str name)
     const struct served_item *item = served_find(served_now(server), SERVED_PROMPTS, name);
     if (item && served_is_for(server_config(server), &r->client->peer, SERVED_PROMPTS, item))
         return item;
-    reply_error(r, RPC_INVALID_PARAMS,
-                "there is no prompt '" STR_FMT "'; prompts/list has those that there are",
-                STR_ARG(str_cut(name, SERVED_NAME_MAX_BYTES)));
+    if (item && item->held)
+        reply_error(r, RPC_UNAVAILABLE,
+                    "the definition of the prompt '" STR_FMT
+                    "' has changed or is new, and the operator has not "
+                    "accepted it yet (toolgate pins)",
+                    STR_ARG(str_cut(name, SERVED_NAME_MAX_BYTES)));
+    else
+        reply_error(r, RPC_INVALID_PARAMS,
+                    "there is no prompt '" STR_FMT "'; prompts/list has those that there are",
+                    STR_ARG(str_cut(name, SERVED_NAME_MAX_BYTES)));
     return NULL;
 }
 

@@ -14,6 +14,7 @@
 #include "catalog/definition.h"
 #include "catalog/generation.h"
 #include "catalog/mcp_version.h"
+#include "catalog/pins.h"
 #include "json/build.h"
 #include "json/write.h"
 #include "server/method_table.h"
@@ -53,6 +54,7 @@ struct list {
 /* Immutable. */
 struct served {
     struct arena *arena;
+    struct pins_review *pins; /* NULL: none are kept */
     struct list lists[SERVED_KINDS];
     struct tool_list **held; /* whose definitions the items borrow */
     size_t held_count;
@@ -93,6 +95,12 @@ static void leave_out(struct served *served, const struct upstream_spec *spec, e
 }
 
 /* ---- who may have what -------------------------------------------------------- */
+
+/* As pins have it: a list counts as an upstream of its own. */
+static struct str pinned_as(struct arena *arena, const struct upstream_spec *spec, enum served_kind kind)
+{
+    return arena_printf(arena, STR_FMT ":%s", STR_ARG(spec->name), kinds[kind].in_status);
+}
 
 static bool fits_any(const struct name_globs *globs, struct str name)
 {
@@ -162,7 +170,7 @@ bool served_may_read_all(const struct config *config, const struct peer *peer,
 bool served_is_for(const struct config *config, const struct peer *peer, enum served_kind kind,
                    const struct served_item *item)
 {
-    if (!peer_sees_upstream(config, peer, item->upstream))
+    if (item->held || !peer_sees_upstream(config, peer, item->upstream))
         return false;
     if (kind == SERVED_TEMPLATES)
         return peer_may_read_some(config, peer);
@@ -219,7 +227,32 @@ static void add(struct arena *arena, struct list *list, const struct served_item
     *kept = *item;
     list->items[list->count++] = kept;
     map_add(list->by_name, kept->name, kept);
-    hash_add(&list->hash, hash_stable(kept->name).low);
+    hash_add(&list->hash, hash_stable(kept->name).low + kept->held);
+}
+
+/* The globs of `resources` are for URIs: which a template gives, only a request shows. */
+static bool is_selected(const struct upstream_spec *spec, enum served_kind kind, struct str name)
+{
+    return kind == SERVED_TEMPLATES      ? !spec->resources.given || spec->resources.count
+           : kind == SERVED_PROMPTS      ? fits_any(&spec->prompts, name)
+           : kind == SERVED_INSTRUCTIONS ? spec->instructions
+                                         : fits_any(&spec->resources, name);
+}
+
+/* Resources that come and go all the time are pinned only where that holds them. */
+static void review_pins(struct building *b, const struct upstream_spec *spec, enum served_kind kind,
+                        const struct json *list)
+{
+    struct pins_review *review = b->served->pins;
+    if (!review || (kind == SERVED_RESOURCES && review->mode == PINS_WARN))
+        return;
+    struct str as = pinned_as(b->served->arena, spec, kind);
+    for (uint32_t i = 0; i < list->len; i++) {
+        struct str name = json_str(json_get_text(&list->items[i], kinds[kind].name_member));
+        if (is_selected(spec, kind, name))
+            pins_review_add(review, as, name, &list->items[i]);
+    }
+    pins_review_close(review, as);
 }
 
 static void add_one(struct building *b, const struct upstream_spec *spec, enum served_kind kind,
@@ -227,12 +260,7 @@ static void add_one(struct building *b, const struct upstream_spec *spec, enum s
 {
     struct served *served = b->served;
     struct str name = json_str(json_get_text(definition, kinds[kind].name_member));
-    /* The globs of `resources` are for URIs: which a template gives, only a request shows. */
-    bool selected = kind == SERVED_TEMPLATES      ? !spec->resources.given || spec->resources.count
-                    : kind == SERVED_PROMPTS      ? fits_any(&spec->prompts, name)
-                    : kind == SERVED_INSTRUCTIONS ? spec->instructions
-                                                  : fits_any(&spec->resources, name);
-    if (!selected)
+    if (!is_selected(spec, kind, name))
         return;
     const char *fault = fault_of(b, spec, kind, name);
     if (!fault && served->lists[kind].count == SERVED_MAX)
@@ -248,6 +276,9 @@ static void add_one(struct building *b, const struct upstream_spec *spec, enum s
             arena_printf(served->arena, STR_FMT IMPORT_SEPARATOR STR_FMT, STR_ARG(spec->name), STR_ARG(name));
     if (kind == SERVED_INSTRUCTIONS)
         item.name = spec->name;
+    const struct pin_entry *pin =
+        served->pins ? pins_review_find(served->pins, pinned_as(served->arena, spec, kind), name) : NULL;
+    item.held = pin && pin->held;
     item.renamed = !str_eq(item.name, name);
     item.upstream = arena_dup(served->arena, spec->name);
     if (served_find(served, kind, item.name))
@@ -271,18 +302,22 @@ static void each_definition(struct building *b, enum served_kind kind,
             continue;
         served->held[served->held_count++] = list;
         hash_add(&served->lists[kind].hash, tool_list_hash(list));
+        if (visit == add_one)
+            review_pins(b, spec, kind, tool_list_array(list));
         for (uint32_t k = 0; k < tool_list_array(list)->len; k++)
             visit(b, spec, kind, &tool_list_array(list)->items[k]);
     }
 }
 
 /* Takes the lists that are known now. */
-static struct served *make(const struct config *config, struct upstreams *upstreams)
+static struct served *make(struct server *server, const struct served *before)
 {
+    const struct config *config = server_config(server);
     struct arena *arena = arena_new();
     struct served *served = ARENA_NEW(arena, struct served);
-    struct building b = {served, config, upstreams, map_new(arena)};
-    *served = (struct served){.arena = arena};
+    struct building b = {served, config, server->gate.upstreams, map_new(arena)};
+    struct pins *pins = pin_methods_pins(server, config);
+    *served = (struct served){.arena = arena, .pins = pins_review_new(arena, pins, config->pins)};
     served->held = ARENA_ARRAY(arena, struct tool_list *, (SERVED_KINDS + 1) * config->upstream_count + 1);
     each_definition(&b, SERVED_PROMPTS, count_name);
     for (size_t kind = 0; kind < SERVED_KINDS; kind++) {
@@ -290,6 +325,7 @@ static struct served *make(const struct config *config, struct upstreams *upstre
         served->lists[kind].hash = 0;
         each_definition(&b, (enum served_kind)kind, add_one);
     }
+    pins_commit(pins, served->pins, before ? before->pins : NULL);
     return served;
 }
 
@@ -310,8 +346,13 @@ const struct served *served_now(struct server *server)
 {
     struct server_lists *lists = &server->lists;
     if (!lists->now)
-        lists->now = make(server_config(server), server->gate.upstreams);
+        lists->now = make(server, NULL);
     return lists->now;
+}
+
+const struct pins_review *served_pins(struct server *server)
+{
+    return served_now(server)->pins;
 }
 
 struct served_item *const *served_items(const struct served *served, enum served_kind kind, size_t *count)
@@ -333,8 +374,7 @@ static void on_due(void *owner)
     struct server_lists *lists = &server->lists;
     struct served *before = lists->now;
     bool changed[SERVED_KINDS];
-    lists->now = NULL;
-    const struct served *now = served_now(server);
+    const struct served *now = lists->now = make(server, before);
     for (size_t i = 0; i < SERVED_KINDS; i++)
         changed[i] = before && before->lists[i].hash != now->lists[i].hash;
     if (changed[SERVED_PROMPTS])
@@ -357,6 +397,12 @@ void passing_lists_changed(struct server *server)
 {
     if (server->gate.generation && !server->draining && !timer_is_set(&server->lists.due))
         timer_set(&server->lists.due, server->loop, PASSING_SETTLE_MS, on_due, server);
+}
+
+void passing_lists_renew(struct server *server)
+{
+    timer_clear(&server->lists.due);
+    on_due(server);
 }
 
 void passing_free(struct server *server)

@@ -15,6 +15,7 @@
 #include "upstream/upstream.h"
 
 struct resource_links; /* NULL: none so far */
+struct pins_review;
 struct request;
 struct served;
 struct server;
@@ -31,11 +32,14 @@ struct served_item {
     struct str own_name;           /* prompts: on the server */
     struct str upstream;
     bool renamed;
+    bool held; /* by pins: for nobody */
 };
 
 /* The list of now; valid until the loop's next turn. */
 const struct served *served_now(struct server *server);
 struct served_item *const *served_items(const struct served *served, enum served_kind kind, size_t *count);
+/* Of all of them; NULL: none are kept. */
+const struct pins_review *served_pins(struct server *server);
 /* By its published name, its URI or its template; or NULL. */
 const struct served_item *served_find(const struct served *served, enum served_kind kind, struct str name);
 

@@ -361,10 +361,10 @@ static void finish_list(struct mcp_list *list)
             mcp_list_fetch(list);
             continue;
         }
-        /* What an earlier start had, or the server that this one replaces, is gone. */
-        tool_list_unref(list->list);
-        list->list = NULL;
-        upstream_listed(client->upstream, list->which);
+        /* What an earlier start had, or the server that this one replaces, is gone. Unlike an empty list it
+         * is no array: the server has none of these. */
+        static const struct json none = {.type = JSON_NULL};
+        mcp_list_replace(list, &none);
     }
 }
 
