@@ -149,7 +149,7 @@ static enum session_code find_refusal(const struct admission *a, struct verdict 
 
 static struct chain_key key_of(const struct admission *a)
 {
-    return chain_key_of(a->call.tool, a->request->call, a->request->place.agent);
+    return chain_key_of(a->call.tool, a->request->call, a->call.agent);
 }
 
 /* Asking again what was invalid just now is one more attempt, also if a loop is what speaks against it. */

@@ -15,9 +15,9 @@ static uint32_t cut_hash(uint32_t hash)
     return cut || !hash ? cut : 1;
 }
 
-struct chain_key chain_key_of(uint32_t tool, struct str call, uint32_t agent)
+struct chain_key chain_key_of(uint32_t tool, struct str call, uint16_t agent)
 {
-    return (struct chain_key){tool, cut_hash(agent) << CHAIN_AGENT_SHIFT | cut_hash(rules_hash_label(call))};
+    return (struct chain_key){tool, (uint32_t)agent << CHAIN_AGENT_SHIFT | cut_hash(rules_hash_label(call))};
 }
 
 /* Whether calls of the key continue this chain: each agent repairs its own. */

@@ -173,7 +173,7 @@ struct chain_key {
 };
 #define CHAIN_AGENT_SHIFT 16u
 
-struct chain_key chain_key_of(uint32_t tool, struct str call, uint32_t agent);
+struct chain_key chain_key_of(uint32_t tool, struct str call, uint16_t agent);
 
 /* An invalid call. */
 struct chain_attempt {

@@ -84,7 +84,7 @@ static void compare_with_last(struct settlement *s)
 static void settle_chain(struct settlement *s)
 {
     const struct ledger_call *request = s->request;
-    struct chain_key key = chain_key_of(s->came.tool, request->call, request->place.agent);
+    struct chain_key key = chain_key_of(s->came.tool, request->call, s->came.agent);
     struct chain_attempt attempt = {
         .request = request, .key = key, .step = s->came.step, .again = s->past.invalid_before};
     if (s->came.class == CALL_INVALID) {
@@ -152,7 +152,7 @@ bool session_settle(struct session *session, const struct ledger_call *request, 
     if (!s.is_counted) {
         count_settled(&s);
     } else {
-        struct chain_key key = chain_key_of(s.came.tool, request->call, request->place.agent);
+        struct chain_key key = chain_key_of(s.came.tool, request->call, s.came.agent);
         s.chain = chain_look(&s.ctx, key, s.came.step, true);
         if (s.came.class == CALL_INVALID)
             s.says = s.chain.exhausted ? LEDGER_REFUSE : LEDGER_REPAIR;

@@ -208,3 +208,19 @@ describe("a repair chain", function()
     end)
   end
 end)
+
+describe("a sub-agent's repair chain", function()
+  after_each(daemon.stop_all)
+
+  it("ends with the report of the call that repaired it, though a report names no agent", function()
+    local gate = daemon.start { tools = fixtures.agent_tools }
+    local client = gate:connect()
+    local meta = client_of.session("s", { turn = 1, agent = "researcher" })
+    assert.equal("repair", client:checks("get_weather", { town = "Bern" }, meta).verdict)
+    local checked = client:checks("get_weather", { city = "Bern" }, meta)
+    client:asks("toolgate/report", { callId = checked.callId, result = "grey" })
+    local chains = gate:status().counters.chains
+    assert.same({ 1, 0 }, { chains.success, chains.llm_gave_up })
+    assert.equal(1, client:checks("get_weather", { town = "Brno" }, meta).attempt)
+  end)
+end)
