@@ -23,6 +23,21 @@ return tool "customer" {
 }
 ]]
 
+-- What of a policy reaches a framework's model: words, and tools that are hidden: for some, and until something has run.
+local WORDED = [[
+-- worded: says when to use it. The agent runs it. Read only.
+return tool "worded" { effects = "read", use_when = "the user asks for the weather" }
+]]
+local HUSH = [[
+-- hush: for one role. The agent runs it. Read only.
+return tool "hush" { effects = "read",
+  prepare = function(def, call) if call.context and call.context.role == "boss" then return def end end }
+]]
+local LATER = [[
+-- later: hidden until there is a result. The agent runs it. Read only.
+return tool "later" { effects = "read", prepare = function(def, call) if #call.history > 0 then return def end end }
+]]
+
 -- `tap` runs a program that prints TAP, `tally` counts one check, `with_daemon` runs a body with a daemon; they are run.lua's.
 return function(tap, tally, with_daemon)
   local client = packages.typescript_client()
@@ -37,7 +52,8 @@ return function(tap, tally, with_daemon)
   local pages = unistd.getcwd() .. "/docs"
   tap("clients/typescript: pages", { node, client .. "/tests/pages.test.ts", pages, daemon.binary }, 300, client)
   for _, name in ipairs { "core", "ai", "openai-agents", "package" } do
-    with_daemon({ policies = { ["recall.lua"] = RECALL, ["customer.lua"] = CUSTOMER } }, function(gate)
+    with_daemon({ policies = { ["recall.lua"] = RECALL, ["customer.lua"] = CUSTOMER, ["worded.lua"] = WORDED,
+                                 ["hush.lua"] = HUSH, ["later.lua"] = LATER } }, function(gate)
       local about = name == "package" and client or daemon.binary
       tap("clients/typescript: " .. name, { node, ("%s/tests/%s.test.ts"):format(client, name), gate.socket, about }, 300, client)
     end)

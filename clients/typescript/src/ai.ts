@@ -10,7 +10,7 @@ import {
 } from "ai";
 import { Halt, stoppedBy, ToolgateError } from "./errors.js";
 import { InvalidArguments, type Definition } from "./guard.js";
-import { EXACT, isObject, type JsonObject } from "./protocol.js";
+import { EXACT, isObject, STRICT_KEY, type JsonObject } from "./protocol.js";
 import { failureOf } from "./results.js";
 import { cutGoal, type Session } from "./session.js";
 import type { Checked, Outcome } from "./verdict.js";
@@ -28,15 +28,23 @@ export interface GuardedOptions<Tools extends ToolSet> {
   activeTools?: Array<keyof NoInfer<Tools>> | undefined;
 }
 
+interface Callbacks {
+  onEnd?: ((event: never) => unknown) | undefined;
+  onFinish?: ((event: never) => unknown) | undefined;
+}
+
 export interface GuardSettings {
   /** Tools without `execute`, which run elsewhere, so toolgate cannot check them. Each must be named. */
   readonly unchecked?: readonly string[];
+  /** What policies read as `call.context`. */
+  readonly context?: JsonObject;
 }
 
 // The parts of both versions' types that this adapter uses.
 interface AnyTool {
   type?: string;
   description?: unknown;
+  strict?: boolean;
   inputSchema: Parameters<typeof asSchema>[0];
   execute?: (input: unknown, options: ExecuteOptions) => unknown;
   needsApproval?: unknown;
@@ -67,8 +75,10 @@ export function guarded<Tools extends ToolSet, Options extends object>(
   options: Options & GuardedOptions<Tools>, session: Session, settings: GuardSettings = {},
 ): NoInfer<Options> {
   const run = new GuardedRun(session, options as GuardedOptions<ToolSet>, settings);
+  const { onEnd, onFinish } = options as Callbacks, ended = onEnd ?? onFinish;
   return {
     ...options,
+    [onEnd ? "onEnd" : "onFinish"]: (event: never) => { session.endRun(); return ended?.(event); },
     tools: run.tools,
     prepareStep: (step: StepOptions) => run.prepareStep(step),
     experimental_repairToolCall: (call: RepairOptions) => run.repairToolCall(call),
@@ -86,8 +96,12 @@ class GuardedRun {
   private turn = 0;
   private step = 0;
   private halt: { error: Halt; step: number } | undefined;
+  private readonly activeTools: readonly string[] | undefined;
 
-  constructor(private readonly session: Session, options: GuardedOptions<ToolSet>, settings: GuardSettings) {
+  constructor(
+    private readonly session: Session, options: GuardedOptions<ToolSet>, private readonly settings: GuardSettings,
+  ) {
+    this.activeTools = options.activeTools as string[] | undefined;
     this.userPrepareStep = options.prepareStep as PrepareStep | undefined;
     this.userRepair = (options.repairToolCall ?? options.experimental_repairToolCall) as Repair | undefined;
     const unchecked = new Set(settings.unchecked);
@@ -107,7 +121,36 @@ class GuardedRun {
     this.step = options.stepNumber;
     if (this.halt && this.step > this.halt.step + 1) throw this.halt.error;
     const prepared = await this.userPrepareStep?.(options);
-    return this.halt ? { ...(isObject(prepared) ? prepared : {}), toolChoice: "none" } : prepared;
+    if (this.halt) return { ...(isObject(prepared) ? prepared : {}), toolChoice: "none" };
+    const hidden = await this.show();
+    if (hidden.size === 0) return prepared;
+    const given = isObject(prepared) ? prepared : {};
+    const active = (given["activeTools"] ?? this.activeTools ?? Object.keys(this.tools)) as readonly string[];
+    return { ...given, activeTools: active.filter((name) => !hidden.has(name)) };
+  }
+
+  /** Gives the tools the words that policies have for them now; returns the names of those that policies hide. */
+  private async show(): Promise<Set<string>> {
+    const hidden = new Set<string>();
+    const shown = await this.session.definitions({ ...this.place(), tools: await this.definitions() });
+    for (const [name, original] of shown ? this.originals : []) {
+      const definition = shown?.get(name), tool = this.tools[name] as AnyTool;
+      if (!definition) {
+        hidden.add(name);
+        continue;
+      }
+      // A description that is a function stays one, unless a policy has words for the tool.
+      tool.description = typeof original.description === "string" ? definition.description
+        : definition.description ?? original.description;
+      tool.inputSchema = acceptAll(original.inputSchema, definition.inputSchema);
+      const strict = definition._meta?.[STRICT_KEY];
+      if (typeof strict === "boolean") tool.strict = strict;
+    }
+    return hidden;
+  }
+
+  private place(): { step: string; context: JsonObject | undefined } {
+    return { step: `${this.turn}/${this.step}`, context: this.settings.context };
   }
 
   private async beginRun(messages: ModelMessage[]): Promise<void> {
@@ -180,7 +223,7 @@ class GuardedRun {
 
   private async check(name: string, input: unknown, call: string, signal?: AbortSignal): Promise<Checked> {
     const tools = await this.definitions();
-    return this.session.check(name, input, { step: `${this.turn}/${this.step}`, call, signal, tools });
+    return this.session.check(name, input, { ...this.place(), call, signal, tools });
   }
 
   // ---- calls that the AI SDK cannot parse ----
@@ -209,8 +252,9 @@ function asArguments(input: string): unknown {
   }
 }
 
-function acceptAll(schema: AnyTool["inputSchema"]): AnyTool["inputSchema"] {
-  return jsonSchema(() => asSchema(schema).jsonSchema, { validate: (value) => ({ success: true, value }) });
+/** Reads arguments as the model wrote them; `shown`: the schema that the model sees instead of its own. */
+function acceptAll(schema: AnyTool["inputSchema"], shown?: JsonObject): AnyTool["inputSchema"] {
+  return jsonSchema(() => shown ?? asSchema(schema).jsonSchema, { validate: (value) => ({ success: true, value }) });
 }
 
 type Validated = { success: true; value: unknown } | { success: false; error: Error };

@@ -4,7 +4,7 @@ import { isDeepStrictEqual } from "node:util";
 import { Lost, ToolgateError, Unavailable } from "./errors.js";
 import type { Definition } from "./guard.js";
 import { Link, type Answerer, type AskOptions } from "./link.js";
-import { BACKOFF_FIRST_MS, BACKOFF_MAX_MS, isObject, REGISTER, type JsonObject, type Request } from "./protocol.js";
+import { BACKOFF_FIRST_MS, BACKOFF_MAX_MS, isObject, REGISTER, SESSION_KEY, SESSIONS_MAX, type JsonObject, type Request } from "./protocol.js";
 
 export type OnUnavailable = "raise" | "allow" | "refuse";
 
@@ -17,13 +17,19 @@ export interface Settings {
 
 export interface RequestOptions extends Pick<AskOptions, "signal" | "late"> {
   /** The daemon must know these when it reads the request. */
-  readonly tools?: readonly Definition[] | undefined;
+  readonly declared?: readonly Declared[] | undefined;
+}
+
+/** Tools that this program runs: of one session, or (without its name) of all. */
+export interface Declared {
+  readonly session?: string;
+  readonly tools: readonly Definition[];
 }
 
 /** One connection, and what was said on it. */
 interface Greeted {
   readonly link: Link;
-  readonly known: Map<string, Definition>; // tools that the daemon has from this connection
+  readonly known: Map<string | undefined, Map<string, Definition>>; // by session: what the daemon has from this connection
 }
 
 export class Connection {
@@ -48,21 +54,28 @@ export class Connection {
 
   private async ask(request: Request, deadline: number, options: RequestOptions): Promise<JsonObject> {
     const greeted = await this.ready(deadline);
-    // Both lines are written at once, so no declaration of another conversation comes between them.
-    const declared = this.declare(greeted, options.tools ?? [], deadline);
+    // All lines are written at once, so that no other declaration comes between them.
+    const declared = Promise.all((options.declared ?? []).map((one) => this.declare(greeted, one, deadline)));
     const asked = greeted.link.ask(request, { ...options, timeoutMs: remaining(deadline) });
     asked.catch(() => {}); // the declaration's error comes first
     await declared;
     return await asked;
   }
 
-  /** Several conversations may have different tools of one name: the last declaration counts. */
-  private async declare({ link, known }: Greeted, tools: readonly Definition[], deadline: number): Promise<void> {
+  /** A tool's last declaration counts; one that the daemon has already costs nothing. */
+  private async declare({ link, known: sets }: Greeted, { session, tools }: Declared, deadline: number): Promise<void> {
+    const known = sets.get(session) ?? new Map<string, Definition>();
     const fresh = tools.filter((one) => known.get(one.name) !== one && !isDeepStrictEqual(known.get(one.name), one));
+    if (tools.length > 0) { // the session that was used last is forgotten last, here as by the daemon
+      sets.delete(session);
+      sets.set(session, known);
+      for (const oldest of sets.keys()) if (sets.size > SESSIONS_MAX && oldest !== undefined) sets.delete(oldest);
+    }
     if (fresh.length === 0) return;
     for (const one of fresh) known.set(one.name, one);
+    const params = { tools: fresh, ...(session !== undefined && { _meta: { [SESSION_KEY]: session } }) };
     try {
-      allDeclared(await link.ask({ method: REGISTER, params: { tools: fresh } }, { timeoutMs: remaining(deadline) }));
+      allDeclared(await link.ask({ method: REGISTER, params }, { timeoutMs: remaining(deadline) }));
     } catch (error) {
       for (const one of fresh) if (known.get(one.name) === one) known.delete(one.name);
       throw error;

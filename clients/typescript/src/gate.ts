@@ -1,6 +1,6 @@
 // Gate: the way to one daemon. It connects when it is first needed, and again whenever the connection is lost.
 import { Connection, type OnUnavailable, type Settings } from "./connection.js";
-import type { AnyTool, Definition } from "./guard.js";
+import { isTool, type AnyTool, type Definition } from "./guard.js";
 import { TIMEOUT_MS, WAIT_MS, type JsonObject } from "./protocol.js";
 import { answerQuestion, type OnAsk } from "./questions.js";
 import { Session } from "./session.js";
@@ -23,6 +23,10 @@ export class Gate {
   readonly tools = new Map<string, AnyTool>();
   readonly definitions = new Map<string, Definition>();
   readonly connection: Connection;
+  private readonly sessions = new Map<string, WeakRef<Session>>();
+  private readonly forgotten = new FinalizationRegistry<{ name: string; ref: WeakRef<Session> }>(({ name, ref }) => {
+    if (this.sessions.get(name) === ref) this.sessions.delete(name);
+  });
 
   constructor(path: string, options: GateOptions = {}) {
     const { timeoutMs = TIMEOUT_MS, waitMs = WAIT_MS, onUnavailable = "raise", onAsk } = options;
@@ -36,7 +40,7 @@ export class Gate {
     this.declare(options.tools ?? []);
   }
 
-  /** Tools that this program runs; the daemon gets them with the next check. */
+  /** Tools that this program runs, for all sessions; the daemon gets them with the next check. */
   declare(tools: readonly (AnyTool | Definition)[]): void {
     for (const tool of tools) {
       if (isTool(tool)) this.tools.set(tool.definition.name, tool);
@@ -47,7 +51,12 @@ export class Gate {
 
   /** One conversation. The same name on several workers is the same session. */
   session(name: string): Session {
-    return new Session(this, name);
+    const known = this.sessions.get(name)?.deref();
+    if (known) return known;
+    const session = new Session(this, name), ref = new WeakRef(session);
+    this.sessions.set(name, ref);
+    this.forgotten.register(session, { name, ref });
+    return session;
   }
 
   /** Any method of docs/protocol.md, such as `toolgate/session`. */
@@ -64,7 +73,3 @@ export class Gate {
 const INITIALIZE: JsonObject = {
   protocolVersion: "2025-11-25", capabilities: { elicitation: {} }, clientInfo: { name: "toolgate-typescript", version: "2.0.0-dev" },
 };
-
-function isTool(tool: AnyTool | Definition): tool is AnyTool {
-  return "definition" in tool;
-}

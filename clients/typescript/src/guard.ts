@@ -1,6 +1,6 @@
 // guard: a function of this program as a tool, with a JSON Schema. What no JSON Schema describes is an error here, when
 // the program starts.
-import { EXACT, isObject, type JsonObject } from "./protocol.js";
+import { EXACT, isObject, REPAIR_KEY, type JsonObject } from "./protocol.js";
 
 export type Effects = "read" | "write" | "destructive";
 
@@ -43,6 +43,10 @@ export interface Definition {
 /** What a running tool gets beside its arguments. */
 export interface RunOptions {
   readonly signal?: AbortSignal | undefined;
+  /** What `session.call` was given for policies. */
+  readonly context?: JsonObject | undefined;
+  /** What `session.call` was given for the tool alone. */
+  readonly deps?: unknown;
 }
 
 /** A function that models may call. */
@@ -61,6 +65,8 @@ interface Described {
   readonly description?: string;
   /** The tool's effects; without them toolgate judges by its name. */
   readonly effects?: Effects;
+  /** How often the model may correct a call. */
+  readonly retries?: number;
 }
 
 /** What the function's own schema refused after toolgate had let it pass, such as a `refine` of zod. */
@@ -93,13 +99,18 @@ export function guard(options: Described & {
   const standard = isStandard(parameters) ? parameters : undefined;
   const inputSchema = options.jsonSchema ?? (standard ? describe(name, standard) : parameters as JsonObject);
   mustDescribe(name, inputSchema);
+  const _meta = options.retries === undefined ? EXACT : { ...EXACT, [REPAIR_KEY]: options.retries };
   const definition = {
-    name, inputSchema, _meta: EXACT, ...(description !== undefined && { description }), ...(effects && { annotations: HINTS[effects] }),
+    name, inputSchema, _meta, ...(description !== undefined && { description }), ...(effects && { annotations: HINTS[effects] }),
   };
   return {
     definition, execute,
     run: async (args, run = {}) => execute((standard ? await validated(standard, args) : args) as never, run),
   };
+}
+
+export function isTool(tool: AnyTool | Definition): tool is AnyTool {
+  return "definition" in tool;
 }
 
 type OutputOf<Schema extends StandardSchema> = NonNullable<Schema["~standard"]["types"]>["output"];

@@ -8,8 +8,8 @@ import {
   Agent, Handoff, ModelBehaviorError, type AgentInputItem, type FunctionTool, type RunContext, type Tool,
 } from "@openai/agents";
 import { Halt } from "./errors.js";
-import { issuesText, type StandardIssue } from "./guard.js";
-import { EXACT, isObject, type JsonObject } from "./protocol.js";
+import { issuesText, type Definition, type StandardIssue } from "./guard.js";
+import { EXACT, isObject, STRICT_KEY, type JsonObject } from "./protocol.js";
 import { failureOf, type Failure } from "./results.js";
 import { cutGoal, type Session } from "./session.js";
 import type { Outcome } from "./verdict.js";
@@ -31,12 +31,25 @@ export function guarded<Guarded extends AnyAgent>(agent: Guarded, session: Sessi
 /** One run of an agent, through all its handoffs. */
 class Run {
   step = 0; // of the model's messages; a model may not count its requests in `usage`
+  private current: string; // the agent that has the run: not the first one after a handoff
   halt: { error: Halt; step: number } | undefined;
   private begun: Promise<void> | undefined;
   private static last = 0;
   private readonly number = ++Run.last;
 
-  constructor(readonly session: Session, private readonly goal: string | undefined) {}
+  /** `first`: the agent that it began with; the others got it by a handoff. */
+  constructor(readonly session: Session, private readonly goal: string | undefined, private readonly first: string) {
+    this.current = first;
+  }
+
+  isWith(agent: string): void {
+    this.current = agent;
+    this.step++;
+  }
+
+  get agent(): string | undefined {
+    return this.current === this.first ? undefined : this.current;
+  }
 
   begin(): Promise<void> {
     this.begun ??= this.session.beginRun(this.goal);
@@ -62,9 +75,10 @@ class Guarding {
     this.agents.set(original, copy);
     this.agents.set(copy, copy);
     copy.handoffs = original.handoffs.map((one: unknown) => this.handoff(one));
-    copy.on("agent_start", (context: RunContext, _agent: unknown, input?: AgentInputItem[]) => this.begin(context, input));
+    copy.on("agent_start", (context: RunContext, _agent: unknown, input?: AgentInputItem[]) => this.begin(context, copy, input));
+    copy.on("agent_end", (context: RunContext) => this.run(context, copy.name).session.endRun());
     const allTools = copy.getAllTools.bind(copy);
-    copy.getAllTools = async (context, ...more) => this.offered(context, await allTools(context, ...more));
+    copy.getAllTools = async (context, ...more) => this.offered(context, copy.name, await allTools(context, ...more));
     copy.clone = ((config: Parameters<AnyAgent["clone"]>[0]) =>
       this.agent(Agent.prototype.clone.call(copy, config) as AnyAgent)) as AnyAgent["clone"];
     return copy;
@@ -81,16 +95,16 @@ class Guarding {
   // ---- runs ----
 
   /** An agent that starts after a handoff continues the run: then the user has not spoken last. */
-  private begin(context: RunContext, input: AgentInputItem[] | undefined): void {
+  private begin(context: RunContext, agent: AnyAgent, input: AgentInputItem[] | undefined): void {
     const last = input?.at(-1);
     if (!this.runs.has(context) || (last && "role" in last && last.role === "user")) {
-      this.runs.set(context, new Run(this.sessionOf(context), goalOf(input ?? [])));
+      this.runs.set(context, new Run(this.sessionOf(context), goalOf(input ?? []), agent.name));
     }
   }
 
-  private run(context: RunContext): Run {
+  private run(context: RunContext, agent: string): Run {
     let run = this.runs.get(context);
-    if (!run) this.runs.set(context, run = new Run(this.sessionOf(context), undefined)); // it resumes one
+    if (!run) this.runs.set(context, run = new Run(this.sessionOf(context), undefined, agent)); // it resumes one
     return run;
   }
 
@@ -99,11 +113,28 @@ class Guarding {
   }
 
   /** Before each message of the model. After a halt there are no tools; one that calls nevertheless ends the run. */
-  private offered(context: RunContext, tools: Tool[]): Tool[] {
-    const run = this.run(context);
-    run.step++;
+  private async offered(context: RunContext, agent: string, tools: Tool[]): Promise<Tool[]> {
+    const run = this.run(context, agent);
+    run.isWith(agent);
     if (run.halt && run.step > run.halt.step + 1) throw run.halt.error;
-    return run.halt ? [] : tools.map((tool) => this.tool(tool));
+    if (run.halt) return [];
+    await run.begin();
+    const functions = tools.filter((tool): tool is FunctionTool => tool.type === "function");
+    const shown = await run.session.definitions({ step: run.stepId, agent: run.agent, tools: functions.map(definitionOf) });
+    return tools.flatMap((tool) => {
+      const guarded = this.tool(tool), definition = shown?.get(tool.name);
+      if (!shown || guarded.type !== "function") return [guarded];
+      return definition ? [this.shown(guarded, definition)] : []; // a policy hides it
+    });
+  }
+
+  /** The tool with the words that policies have for it now. */
+  private shown(tool: FunctionTool, { description, inputSchema, _meta }: Definition): FunctionTool {
+    const strict = _meta?.[STRICT_KEY];
+    const copy: FunctionTool = { ...tool, description: description ?? tool.description,
+      parameters: inputSchema as unknown as FunctionTool["parameters"], ...(typeof strict === "boolean" && { strict }) };
+    this.tools.set(copy, copy);
+    return copy;
   }
 
   // ---- one tool ----
@@ -123,12 +154,10 @@ class Guarding {
   private async invoke(
     tool: FunctionTool, context: RunContext, input: string, details: Parameters<FunctionTool["invoke"]>[2],
   ): Promise<unknown> {
-    const run = this.run(context), signal = details?.signal;
+    const run = this.run(context, ""), signal = details?.signal;
     await run.begin();
-    const inputSchema = tool.parameters as unknown as JsonObject;
-    const definition = { name: tool.name, description: tool.description, inputSchema, _meta: EXACT };
     const checked = await run.session.check(tool.name, asArguments(input),
-      { step: run.stepId, call: details?.toolCall?.callId, signal, tools: [definition] });
+      { step: run.stepId, call: details?.toolCall?.callId, agent: run.agent, signal, tools: [definitionOf(tool)] });
     const outcome = await run.session.run(checked, async () => {
       const value: unknown = await tool.invoke(context, JSON.stringify(checked.arguments), details);
       if (typeof value === "string" && value.startsWith(DEFAULT_ERROR)) throw new Error(value);
@@ -139,6 +168,11 @@ class Guarding {
     }
     return told(tool, outcome);
   }
+}
+
+function definitionOf(tool: FunctionTool): Definition {
+  const inputSchema = tool.parameters as unknown as JsonObject;
+  return { name: tool.name, description: tool.description, inputSchema, _meta: EXACT };
 }
 
 /** The outcome as the SDK says it to the model. */

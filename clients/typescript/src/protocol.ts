@@ -4,12 +4,18 @@ export const CHECK = "toolgate/check";
 export const REPORT = "toolgate/report";
 export const REGISTER = "toolgate/register";
 export const TURN = "toolgate/turn";
+export const TOOLS = "toolgate/tools";
 
 export const SESSION_KEY = "dev.toolgate/session";
 export const TURN_KEY = "dev.toolgate/turn";
 export const STEP_KEY = "dev.toolgate/step";
 export const CALL_KEY = "dev.toolgate/call";
 export const CONTEXT_KEY = "dev.toolgate/context";
+export const AGENT_KEY = "dev.toolgate/agent";
+/** Of a definition: how often the model may correct a call. */
+export const REPAIR_KEY = "dev.toolgate/repair";
+/** Of a definition: whether a policy wants a provider's strict mode for the tool. */
+export const STRICT_KEY = "dev.toolgate/strict";
 
 /** Of a definition whose schema was made of a function's parameters, so that what does not fit it cannot run. */
 export const EXACT = { "dev.toolgate/schema": "strict" };
@@ -23,6 +29,9 @@ export const MODEL_CODES: ReadonlySet<number> = new Set([1001, 1002, 1003]);
 /** Of a request, as the daemon reads it, and of a reply. */
 export const LINE_MAX_BYTES = 8 * 1024 * 1024;
 export const GOAL_MAX_BYTES = 8 * 1024;
+export const AGENT_MAX_BYTES = 128;
+/** Whose own tools a connection has declared; the daemon keeps more of them. */
+export const SESSIONS_MAX = 64;
 /** For a reply, the time to connect included. */
 export const TIMEOUT_MS = 30_000;
 /** For a daemon that is not there. */

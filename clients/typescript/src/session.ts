@@ -1,10 +1,11 @@
 // One conversation with a user: its loops, budgets and seen ids are counted together.
 import { ProtocolError, TooLarge, ToolgateError, Unavailable } from "./errors.js";
-import type { Connection, OnUnavailable, Settings } from "./connection.js";
-import type { AnyTool, Definition } from "./guard.js";
+import type { Connection, Declared, OnUnavailable, Settings } from "./connection.js";
+import { isTool, type AnyTool, type Definition } from "./guard.js";
+import { agentOf, isNested, runInside } from "./nesting.js";
 import {
-  CALL_KEY, CHECK, CONTEXT_KEY, GOAL_MAX_BYTES, MODEL_CODES, REPORT, SESSION_KEY, STEP_KEY, TURN, TURN_KEY, given,
-  type JsonObject, type Request,
+  AGENT_KEY, CALL_KEY, CHECK, CONTEXT_KEY, GOAL_MAX_BYTES, MODEL_CODES, REPORT, SESSION_KEY, STEP_KEY, TOOLS, TURN, TURN_KEY,
+  given, type JsonObject, type Request,
 } from "./protocol.js";
 import { contentOf, failureOf, jsonResult, sameBlocks, type Failure } from "./results.js";
 import {
@@ -18,10 +19,12 @@ export interface CheckOptions {
   readonly step?: string | undefined;
   /** The model's id of the call: attempts that repeat it are one repair chain. */
   readonly call?: string | undefined;
-  /** The tools of this conversation, instead of the gate's: the call is checked against these definitions. */
+  /** More tools of this session, as `declare` takes them. */
   readonly tools?: readonly Definition[] | undefined;
   /** What policies read as `call.context`. */
   readonly context?: JsonObject | undefined;
+  /** The agent that the run was handed to. An agent that one of this session's tools runs is known without it. */
+  readonly agent?: string | undefined;
   /** Aborted: the check is cancelled, and what it reserved is given back. */
   readonly signal?: AbortSignal | undefined;
 }
@@ -31,6 +34,8 @@ export interface Judged {
   readonly coverage?: unknown;
   readonly facts?: JsonObject;
   readonly follow_up?: unknown;
+  /** What to ask the user: the model is told to. */
+  readonly question?: string;
 }
 
 export interface RunningOptions {
@@ -60,24 +65,60 @@ export class Session {
   private readonly open = new Map<string, Checked>(); // checks that wait for their report
   private turnId: TurnId | undefined;
   private inTurn = false;
+  private readonly tools = new Map<string, AnyTool>();
+  private readonly definitionsOf = new Map<string, Definition>();
 
   /** Use `gate.session(name)`. */
   constructor(private readonly gate: SessionGate, readonly name: string) {
     if (!name) throw new TypeError("a session needs a name: budgets and loops belong to it");
   }
 
+  // ---- tools ----
+
+  /** Tools that this program runs for this session alone: no other reads or calls them. */
+  declare(tools: readonly (AnyTool | Definition)[]): void {
+    for (const tool of tools) {
+      if (isTool(tool)) this.tools.set(tool.definition.name, tool);
+      const definition = isTool(tool) ? tool.definition : tool;
+      this.definitionsOf.set(definition.name, definition);
+    }
+  }
+
+  /**
+   * The tools as the model should see them now, by name: with the words of policies, without what they hide. Undefined:
+   * there is no daemon, and onUnavailable does not raise.
+   */
+  async definitions(options: Omit<CheckOptions, "call"> = {}): Promise<Map<string, Definition> | undefined> {
+    this.declare(options.tools ?? []);
+    try {
+      const { tools } = await this.gate.connection.request({ method: TOOLS, params: { _meta: this.metaOfCall(options) } },
+        { signal: options.signal, declared: this.declared() });
+      return new Map((tools as Definition[]).map((one) => [one.name, one]));
+    } catch (error) {
+      this.onUnavailable(error);
+      return undefined;
+    }
+  }
+
+  private declared(): Declared[] {
+    return [{ tools: [...this.gate.definitions.values()] }, { session: this.name, tools: [...this.definitionsOf.values()] }];
+  }
+
+  private metaOfCall(options: CheckOptions): JsonObject {
+    return this.meta({ [TURN_KEY]: this.turnId, [STEP_KEY]: options.step, [CALL_KEY]: options.call,
+      [CONTEXT_KEY]: options.context, [AGENT_KEY]: agentOf(this.name, options.agent) });
+  }
+
   // ---- check ----
 
   /** Whether the call may run, and with which arguments. Give the model's raw text if it is no valid JSON. */
   async check(name: string, args: unknown, options: CheckOptions = {}): Promise<Checked> {
-    const meta = this.meta({ [TURN_KEY]: this.turnId, [STEP_KEY]: options.step, [CALL_KEY]: options.call,
-      [CONTEXT_KEY]: options.context });
-    const request = { method: CHECK, params: { name, arguments: args, _meta: meta } };
-    const tools = options.tools ?? [...this.gate.definitions.values()];
+    this.declare(options.tools ?? []);
+    const request = { method: CHECK, params: { name, arguments: args, _meta: this.metaOfCall(options) } };
     let result: JsonObject;
     try {
       result = await this.gate.connection.request(request,
-        { signal: options.signal, tools, late: (one) => this.releaseLate(one) });
+        { signal: options.signal, declared: this.declared(), late: (one) => this.releaseLate(one) });
     } catch (error) {
       return this.unchecked(name, args, error);
     }
@@ -163,16 +204,17 @@ export class Session {
   // ---- check, run, report ----
 
   /** Checks the call, runs one of the gate's tools, and reports: the outcome is what the model reads. */
-  async call(tool: string | AnyTool, args: unknown, options: CheckOptions & RunningOptions = {}): Promise<Outcome> {
+  async call(tool: string | AnyTool, args: unknown, options: CheckOptions & RunningOptions & { deps?: unknown } = {}): Promise<Outcome> {
     const checked = typeof tool === "string" ? await this.check(tool, args, options)
       : await this.check(tool.definition.name, args, { tools: [tool.definition], ...options });
     if (!checked.passed) return notRun(checked);
-    const known = typeof tool === "string" ? this.gate.tools.get(checked.name) : tool;
+    const known = typeof tool === "string" ? this.tools.get(checked.name) ?? this.gate.tools.get(checked.name) : tool;
     if (!known) {
       this.release(checked);
       throw new ToolgateError(`this program has no function ${checked.name}: make the gate with { tools: [${checked.name}] }`);
     }
-    return this.run(checked, () => known.run(checked.arguments, { signal: options.signal }), options);
+    const { signal, context, deps } = options;
+    return this.run(checked, () => known.run(checked.arguments, { signal, context, deps }), options);
   }
 
   /** Runs what has been checked, and reports; or says why it was not run. Aborted, it gives back what the check reserved. */
@@ -181,7 +223,7 @@ export class Session {
     const failure = options.failure ?? failureOf;
     let value: unknown;
     try {
-      value = await untilAborted(run, options.signal);
+      value = await runInside(this.name, checked.name, () => untilAborted(run, options.signal));
     } catch (error) {
       const told = options.signal?.aborted ? undefined : failure(error);
       if (!told) {
@@ -233,9 +275,15 @@ export class Session {
     return this.turnId;
   }
 
-  /** For adapters: a run of an agent is a turn, unless the program has begun one itself. */
+  /** For adapters: a run of an agent is a turn, unless the program has begun one itself, or a tool runs the agent. */
   async beginRun(goal: string | undefined): Promise<void> {
-    if (!this.inTurn) await this.beginTurn({ goal });
+    if (!this.inTurn && !isNested(this.name)) await this.beginTurn({ goal });
+  }
+
+  /** For adapters: what the model has not repaired by now it has given up. Does not wait. */
+  endRun(): void {
+    if (isNested(this.name)) return;
+    this.gate.connection.send(requestLine({ method: TURN, params: { end: true, _meta: this.meta({}) } }, 0));
   }
 
   /** The conversation is over. */

@@ -5,7 +5,7 @@ import { MockLanguageModelV4, simulateReadableStream } from "ai/test";
 import { Gate, Halt, type Session } from "toolgate-client";
 import { guarded } from "toolgate-client/ai";
 import { z } from "zod";
-import { attemptsRunOut, eventually, fresh, run, socket, test, WRONG } from "./tap.ts";
+import { attemptsRunOut, eventually, fresh, gaveUp, overheard, run, socket, test, WRONG } from "./tap.ts";
 
 type Call = readonly [name: string, input: unknown];
 type Generated = Awaited<ReturnType<MockLanguageModelV4["doGenerate"]>>;
@@ -236,6 +236,65 @@ test("AI SDK: a tool that runs elsewhere must be named", async () => {
   const options = { model: new Playing([]).model, tools: { elsewhere }, prompt: "?" };
   assert.throws(() => guarded(options, gate.session(fresh())), /unchecked: \["elsewhere"\]/);
   guarded(options, gate.session(fresh()), { unchecked: ["elsewhere"] });
+});
+
+const simple = (description: string, execute: (city: string) => unknown = (city) => city) => tool({
+  description, inputSchema: z.object({ city: z.string() }), execute: async ({ city }) => execute(city),
+});
+
+/** What the model saw of the tools, message by message. */
+function offered(playing: Playing): Record<string, string | undefined>[] {
+  return playing.model.doGenerateCalls.map(({ tools: seen }) => Object.fromEntries((seen ?? []).map((one) =>
+    [one.name, one.type === "function" ? one.description : undefined])));
+}
+
+test("AI SDK: the model reads a policy's words, and sees at each step what prepare shows", async () => {
+  for (const role of ["boss", "clerk"]) {
+    const worded = simple("The weather."), hush = simple("A secret."), later = simple("Later.");
+    const playing = new Playing([[["worded", { city: "Bern" }]], [["later", { city: "Bern" }]]]);
+    await generateText(guarded({ model: playing.model, tools: { worded, hush, later }, prompt: "?", stopWhen: stepCountIs(9) },
+      gate.session(fresh()), { context: { role } }));
+    const [first, second] = offered(playing);
+    assert.deepEqual(Object.keys(first ?? {}).sort(), role === "boss" ? ["hush", "worded"] : ["worded"]);
+    assert.equal(first?.["worded"], "The weather.\nUse it when the user asks for the weather.");
+    assert.ok(second && "later" in second);
+    assert.equal(text(playing.heard[1]), "Bern");
+  }
+});
+
+test("AI SDK: two agents of one Gate have their own tools, also of one name", async () => {
+  const sessions = [gate.session(fresh()), gate.session(fresh())] as const;
+  const weather = tool({ description: "Another.", inputSchema: z.object({ place: z.string() }), execute: async ({ place }) => place });
+  const first = new Playing([[["forecast", { city: "Bern" }]]]), second = new Playing([[["forecast", { place: "Bern" }]]]);
+  const prompt = "?", stopWhen = stepCountIs(5);
+  await Promise.all([
+    generateText(guarded({ model: first.model, tools: { forecast: tools.forecast, mine: simple("Mine.") }, prompt, stopWhen }, sessions[0])),
+    generateText(guarded({ model: second.model, tools: { forecast: weather, theirs: simple("Theirs.") }, prompt, stopWhen }, sessions[1])),
+  ]);
+  assert.match(text(first.heard[0]), /grey/);
+  assert.equal(text(second.heard[0]), "Bern");
+  for (const [session, own, other] of [[sessions[0], "mine", "theirs"], [sessions[1], "theirs", "mine"]] as const) {
+    const shown = await session.definitions();
+    assert.ok(shown?.has(own) && !shown.has(other));
+  }
+});
+
+test("AI SDK: an agent that a tool runs is named by that tool; the outermost run has no name, and begins the turn", async () => {
+  const session = gate.session(fresh()), inner = new Playing([[["forecast", { city: "Bern" }]]]);
+  const askHelper = simple("Ask a helper.", async () => (await generateText(guarded(
+    { model: inner.model, tools, prompt: "rain?", stopWhen: stepCountIs(5) }, session))).text);
+  const outer = new Playing([[["askHelper", { city: "?" }]], [["forecast", { city: "Bern" }]]]);
+  const made = await overheard(gate, async () => {
+    await generateText(guarded({ model: outer.model, tools: { ...tools, askHelper }, prompt: "rain?", stopWhen: stepCountIs(5) }, session));
+  });
+  assert.deepEqual(made.agents, [undefined, "askHelper", undefined]);
+  assert.equal(made.turns, 1);
+});
+
+test("AI SDK: what the model has not repaired when the run ends, it has given up", async () => {
+  const before = await gaveUp(gate);
+  await play(new Playing([[["forecast", { town: "Bern" }]]]), gate.session(fresh()));
+  assert.equal(await gaveUp(gate), before + 1);
 });
 
 await run();

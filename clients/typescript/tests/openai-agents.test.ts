@@ -7,7 +7,7 @@ import {
 import { Gate, Halt, type Session } from "toolgate-client";
 import { guarded } from "toolgate-client/openai-agents";
 import { z } from "zod";
-import { attemptsRunOut, eventually, fresh, run, socket, test, WRONG } from "./tap.ts";
+import { attemptsRunOut, eventually, fresh, gaveUp, overheard, run, socket, test, WRONG } from "./tap.ts";
 
 setTracingDisabled(true);
 
@@ -232,6 +232,62 @@ test("OpenAI Agents: an aborted run gives back what its check reserved", async (
   stop.abort();
   await assert.rejects(running);
   await eventually("the call is released", async () => (await history(session))[0]?.class === "cancelled");
+});
+
+const simple = (name: string, description: string) => tool({
+  name, description, parameters: z.object({ city: z.string() }), execute: async ({ city }) => city,
+});
+
+test("OpenAI Agents: the model reads a policy's words, and sees at each step what prepare shows", async () => {
+  const described: Record<string, string>[] = [];
+  class Described extends Playing {
+    override async getResponse(request: ModelRequest): Promise<ModelResponse> {
+      described.push(Object.fromEntries(request.tools.map((one) => [one.name, one.type === "function" ? one.description : ""])));
+      return super.getResponse(request);
+    }
+  }
+  const playing = new Described([[["worded", { city: "Bern" }]], [["later", { city: "Bern" }]]]);
+  const tools = [simple("worded", "The weather."), simple("hush", "A secret."), simple("later", "Later.")];
+  await runAgent(guarded(new Agent({ name: "a", model: playing, tools }), gate.session(fresh())), "rain?");
+  assert.deepEqual(described[0], { worded: "The weather.\nUse it when the user asks for the weather." });
+  assert.deepEqual(Object.keys(described[1] ?? {}).sort(), ["later", "worded"]);
+  assert.match(playing.heard[1] ?? "", /Bern/);
+});
+
+test("OpenAI Agents: two agents of one Gate have their own tools, also of one name", async () => {
+  const sessions = [gate.session(fresh()), gate.session(fresh())] as const;
+  const weather = tool({ name: "forecast", description: "Another.", parameters: z.object({ place: z.string() }),
+    execute: async ({ place }) => place });
+  const first = new Playing([[["forecast", { city: "Bern", days: null }]]]), second = new Playing([[["forecast", { place: "Bern" }]]]);
+  await Promise.all([
+    runAgent(guarded(new Agent({ name: "a", model: first, tools: [forecast, simple("mine", "Mine.")] }), sessions[0]), "?"),
+    runAgent(guarded(new Agent({ name: "b", model: second, tools: [weather, simple("theirs", "Theirs.")] }), sessions[1]), "?"),
+  ]);
+  assert.match(first.heard[0] ?? "", /grey/);
+  assert.match(second.heard[0] ?? "", /Bern/);
+  for (const [session, own, other] of [[sessions[0], "mine", "theirs"], [sessions[1], "theirs", "mine"]] as const) {
+    const shown = await session.definitions();
+    assert.ok(shown?.has(own) && !shown.has(other));
+  }
+});
+
+test("OpenAI Agents: agents that are tools, or got the run by a handoff, are named; the outermost is not", async () => {
+  const session = gate.session(fresh()), bern: Call[] = [["forecast", { city: "Bern", days: 1 }]];
+  const helper = guarded(new Agent({ name: "helper", model: new Playing([bern]), tools: [forecast] }), session);
+  const writer = new Agent({ name: "writer", model: new Playing([[["forecast", { city: "Brno", days: 1 }]]]), tools: [forecast] });
+  const model = new Playing([[["ask_helper", { input: "rain?" }]], bern, [["transfer_to_writer", {}]]]);
+  const tools = [forecast, helper.asTool({ toolName: "ask_helper", toolDescription: "Ask a helper." })];
+  const outer = guarded(new Agent({ name: "outer", model, tools, handoffs: [writer] }), session);
+  const made = await overheard(gate, async () => { await runAgent(outer, "rain?"); });
+  assert.deepEqual(made.agents, [undefined, "ask_helper", undefined, "writer"]);
+  assert.equal(made.turns, 1);
+});
+
+test("OpenAI Agents: what the model has not repaired when the run ends, it has given up", async () => {
+  const before = await gaveUp(gate);
+  const playing = new Playing([[["forecast", { town: "Bern", days: 1 }]]]);
+  await runAgent(guarded(new Agent({ name: "a", model: playing, tools: [forecast] }), gate.session(fresh())), "rain?");
+  assert.equal(await gaveUp(gate), before + 1);
 });
 
 await run();

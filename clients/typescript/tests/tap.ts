@@ -38,6 +38,29 @@ export function attemptsRunOut(heard: readonly string[]): void {
   }
 }
 
+interface Requesting {
+  request(method: string): Promise<Record<string, unknown>>;
+  connection: { request(request: { method: string; params: Record<string, unknown> }, options?: object): Promise<Record<string, unknown>> };
+}
+
+/** The agents of the checks that a body makes, and how many turns it begins. */
+export async function overheard(gate: Requesting, body: () => Promise<void>): Promise<{ agents: unknown[]; turns: number }> {
+  const made = { agents: [] as unknown[], turns: 0 }, ask = gate.connection.request;
+  gate.connection.request = function (request, options) {
+    const meta = request.params["_meta"] as Record<string, unknown> | undefined;
+    if (request.method === "toolgate/check") made.agents.push(meta?.["dev.toolgate/agent"]);
+    if (request.method === "toolgate/turn") made.turns++;
+    return ask.call(gate.connection, request, options);
+  };
+  await body().finally(() => { gate.connection.request = ask; });
+  return made;
+}
+
+export async function gaveUp(gate: Requesting): Promise<number> {
+  const { counters } = await gate.request("toolgate/status") as { counters: { chains: { llm_gave_up: number } } };
+  return counters.chains.llm_gave_up;
+}
+
 export async function run(cleanUp?: () => Promise<void>): Promise<void> {
   let failed = 0;
   for (const [title, body] of tests) {
