@@ -111,7 +111,8 @@ local function print_found(found)
   local function say(words, ...) io.stderr:write(words:format(...), "\n") end
   for _, f in ipairs(found) do
     if f.files + f.older > 0 then
-      say("%-12s %s, %s MB%s%s", f.assistant, ui.count(f.files, "file"), cli.fixed(f.bytes / 1e6, 1),
+      local size = f.bytes < 1e5 and cli.fixed(f.bytes / 1000, 1) .. " kB" or cli.fixed(f.bytes / 1e6, 1) .. " MB"
+      say("%-12s %s, %s%s%s", f.assistant, ui.count(f.files, "file"), size,
           f.newest and ", the latest " .. ui.ago(f.newest) or "", f.older > 0 and ("; %d older"):format(f.older) or "")
     end
     if f.unread > 0 then say("%-12s %s not read: %s", f.assistant, ui.count(f.unread, "file"), f.why) end
@@ -220,7 +221,16 @@ verdict changes is listed by tool and code.]],
     if o.json then
       io.write(found and '{"found":' .. cli.json(found) .. "," .. text:sub(2) or text, "\n")
     else
-      require(o.markdown and "report/markdown" or "report/text")(report)
+      local first = o.mine and not o.against and not o.markdown
+      if first and report.calls > 0 then
+        ui.say "toolgate stands between an assistant and its tools. This is what it would have done in your own sessions."
+        ui.say "Nothing was run again, nothing left this machine.\n"
+      end
+      require(o.markdown and "report/markdown" or "report/text")(report, first)
+      if first and report.calls > 0 then
+        ui.say "\nTo put toolgate in front of your assistant: toolgate attach, with --hooks for its own tools"
+        ui.say("Every session, and the tables: %s", o.html and cli.line(o.html, 200) or "--html FILE, --markdown or --json")
+      end
     end
     local written = not o.html or write_page(o.html, report)
     return write_draft(o, draft) and written and exit_code(o, report) or 2

@@ -33,7 +33,8 @@ function ITEMS.function_call(c, p)
 end
 
 function ITEMS.custom_tool_call(c, p)
-  c:call(p.call_id, p.name, type(p.input) == "string" and { input = p.input } or p.input)
+  local name = p.name == "apply_patch" and "command" or "input" -- of the text, which has none here; hooks call a patch so
+  c:call(p.call_id, p.name, type(p.input) == "string" and { [name] = p.input } or p.input)
 end
 
 function ITEMS.local_shell_call(c, p) c:call(p.call_id or p.id, "local_shell", p.action) end

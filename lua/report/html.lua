@@ -12,6 +12,7 @@ local HEAD = [[
 <title>toolgate replay</title>
 <style>
 :root{color-scheme:light dark;--line:#8884;--bar:#5b8def;--bad:#d9534f;--good:#3c9d5d;--warn:#c98a1b}
+*{box-sizing:border-box}
 body{font:15px/1.5 system-ui,sans-serif;max-width:72rem;margin:2rem auto;padding:0 1rem}
 h1{font-size:1.5rem}h2{font-size:1.15rem;margin-top:2.2rem}
 table{border-collapse:collapse;width:100%}th,td{text-align:left;vertical-align:top;padding:.3rem .6rem;]] .. [[
@@ -28,7 +29,7 @@ code{font:13px ui-monospace,monospace;overflow-wrap:anywhere}details{margin:.2re
 .key i{display:inline-block;width:.8rem;height:.8rem;border-radius:.2rem;margin:0 .3rem 0 .8rem}
 .s{margin:.6rem 0}.story{margin:.8rem 0;border-left:3px solid var(--bad);padding-left:.7rem}
 @media(max-width:40rem){table,tbody,tr{display:block}th{display:none}td{display:inline-block;border:0;padding:.1rem .3rem}]] .. [[
-tr{border-bottom:1px solid var(--line);padding:.3rem 0}td.bar{display:block;width:100%}}
+tr{border-bottom:1px solid var(--line);padding:.3rem 0}td.bar{display:block}td[data-h]:before{content:attr(data-h) " "}}
 </style></head><body>
 ]]
 
@@ -36,7 +37,7 @@ local ESCAPES = { ["<"] = "&lt;", [">"] = "&gt;", ["&"] = "&amp;", ['"'] = "&quo
 
 local function escape(words) return ((words or ""):gsub('[<>&"]', ESCAPES):gsub("[%z\1-\31\127]", " ")) end
 local function cell(words) return "<td>" .. escape(words) .. "</td>" end
-local function count(n) return ("<td class=n>%d</td>"):format(n) end
+local function count(n, head) return ("<td class=n%s>%d</td>"):format(head and " data-h=" .. head or "", n) end
 
 -- The share of `whole`, and a bar as long as `part` is of `longest`.
 local function bar(part, whole, longest)
@@ -56,15 +57,22 @@ local function examples(list)
 end
 
 local function summary(put, r)
-  put("<h1>%d call%s of %d session%s</h1>\n<table>", r.calls, r.calls == 1 and "" or "s", r.sessions,
-      r.sessions == 1 and "" or "s")
+  put("<h1>%s</h1>\n<p>toolgate stands between an assistant and its tools. This is what it would have done with these calls; "
+      .. "none was run again.</p>\n<table>", view.size(r))
   for _, row in ipairs(view.outcomes(r)) do
     put("<tr class=%s><td class=k>%s</td>%s%s</tr>\n", row[1], row[2], count(row[3]), bar(row[3], r.calls, r.calls))
   end
-  put("</table>\n<p>%d calls would not have run: %d saved (repetitions that brought nothing new), %d would have lost a "
-      .. "new result. The arguments of %d would have been repaired.</p>\n", r.refused, r.loops.calls_saved,
-      r.lost_results, r.repaired)
+  put "</table>\n"
   if view.tokens(r) then put("<p>%s.</p>\n", view.tokens(r)) end
+  put "<h2>What would have been different</h2>\n"
+  for _, finding in ipairs(view.findings(r)) do
+    put("<p>%s</p>\n", finding.words:gsub("^%l", string.upper))
+    for _, story in ipairs(finding.stories) do
+      put("<div class=story><strong>%s</strong> <code>%s</code><br>%s<br><span class=quiet>%s:%d %s</span></div>\n",
+          escape(story.tool), escape(story.arguments), escape(story.words), escape(story.file:match "[^/]*$"), story.line,
+          escape(story.session))
+    end
+  end
 end
 
 local MARKS = { w = "ran well", f = "failed", r = "would not have run", a = "asked about first" }
@@ -104,15 +112,6 @@ local function timelines(put, r)
   if r.sessions > #r.timelines then put("<p class=quiet>the first %d sessions of %d</p>\n", #r.timelines, r.sessions) end
 end
 
-local function lost(put, r)
-  if #r.lost.rows == 0 then return end
-  put "<h2>Refused although they brought something new</h2>\n<table><tr><th>tool<th>code<th class=n>calls<th></tr>\n"
-  for _, row in ipairs(r.lost.rows) do
-    put("<tr class=refuse>%s%s%s<td>%s</td></tr>\n", cell(row.tool), cell(row.code), count(row.calls), examples(row.examples))
-  end
-  put "</table>\n"
-end
-
 local function difference(put, d)
   local recorded = d.recorded
   put("<tr class=%s>%s%s<td><span class=k>%s</span> <code>%s</code><br>%s → %s</td><td>%s%s</td>", d.change,
@@ -134,11 +133,10 @@ local function differences(put, r)
 end
 
 local function loops(put, r)
-  put("<h2>Loops</h2>\n<p>%d sessions repeated calls that could not help; %d of them ran away. %d calls would have been "
-      .. "saved.</p>\n<table><tr><th class=n>saved<th class=n>calls<th class=n>share<th><th>tool<th>code<th>session</tr>\n",
-      r.loops.sessions, r.loops.runaways, r.loops.calls_saved)
+  put("<h2>Loops</h2>\n<table><tr><th class=n>stopped<th class=n>of<th class=n>share<th><th>tool<th>code<th>session</tr>\n")
   for _, loop in ipairs(r.loops.list) do
-    put("<tr class=halt>%s%s%s%s%s%s</tr>\n", count(loop.saved), count(loop.calls), bar(loop.saved, loop.calls, loop.calls),
+    put("<tr class=halt>%s%s%s%s%s%s</tr>\n", count(loop.saved, "stopped"), count(loop.calls, "of"),
+        bar(loop.saved, loop.calls, loop.calls),
         "<td>" .. escape(loop.tool) .. " <code>" .. escape(loop.arguments) .. "</code></td>", cell(loop.code),
         cell(loop.session))
   end
@@ -148,15 +146,15 @@ end
 local function rows(put, r, name, title)
   local list = r[name].rows
   if #list == 0 then return end
-  put("<h2>%s</h2>\n<table><tr><th><th class=n>calls<th class=n>share<th><th class=n>refused<th>next call passes</tr>\n",
+  put("<h2>%s</h2>\n<table><tr><th><th class=n>calls<th class=n>share<th><th class=n>stopped<th>next call passes</tr>\n",
       title)
   for i = 1, math.min(#list, ROWS) do
     local row = list[i]
-    put("<tr%s><td>%s %s %s %s %s</td>%s%s%s<td>", row.refused > 0 and " class=refuse" or "", escape(row.tool),
-        escape(not row.tool and row.class), escape(row.code), escape(row.path), examples(row.examples), count(row.calls),
-        bar(row.calls, r.calls, list[1].calls), count(row.refused))
-    if row.retried > 0 then put("%d of %d", row.recovered, row.retried) end
-    put("</td></tr>\n")
+    put("<tr%s><td>%s %s %s %s %s</td>%s%s%s", row.refused > 0 and " class=refuse" or "", escape(row.tool),
+        escape(not row.tool and row.class), escape(row.code), escape(row.path), examples(row.examples), count(row.calls, "calls"),
+        bar(row.calls, r.calls, list[1].calls), count(row.refused, "stopped"))
+    put(row.retried > 0 and "<td data-h=\"next call passes\">%d of %d</td></tr>\n" or "<td></td></tr>\n", row.recovered,
+        row.retried)
   end
   put("</table>\n")
   if #list > ROWS then put("<p class=quiet>and %d more, %d calls in all</p>\n", #list - ROWS, r.calls) end
@@ -168,13 +166,12 @@ return function(r, file)
   summary(put, r)
   if r.against then differences(put, r) end
   if r.loops.sessions > 0 then loops(put, r) end
-  lost(put, r)
   timelines(put, r)
   for _, row in ipairs(view.TABLES) do rows(put, r, row[1], row[2]) end
-  view.each_fault(r, function(n, words, places)
-    put("<p class=quiet>%d %s:", n, words)
-    for _, p in ipairs(places) do put(" %s%s", escape(p.file), p.line > 0 and (":%d"):format(p.line) or "") end
-    put("</p>\n")
+  view.each_note(r, function(n, words, places)
+    put("<p class=quiet>%d %s", n, escape(words))
+    for _, p in ipairs(places or {}) do put(" %s%s", escape(p.file), p.line > 0 and (":%d"):format(p.line) or "") end
+    put "</p>\n"
   end)
   file:write "</body></html>\n"
 end

@@ -22,12 +22,17 @@ local function put_more(list)
 end
 
 local function put_summary(r)
-  put("# Replay\n\n%d calls of %d sessions.\n\n| | calls | share |\n|---|---:|---:|\n", r.calls, r.sessions)
+  put("# Replay\n\n%s.\n\n| | calls | share |\n|---|---:|---:|\n", view.size(r))
   for _, row in ipairs(view.outcomes(r)) do put("| %s | %d | %s |\n", row[2], row[3], view.share(row[3], r.calls)) end
-  put("\n%d calls would not have run: **%d saved** (repetitions that brought nothing new), **%d would have lost a new "
-      .. "result**. The arguments of %d would have been repaired.\n", r.refused, r.loops.calls_saved, r.lost_results,
-      r.repaired)
   if view.tokens(r) then put("\n%s.\n", view.tokens(r)) end
+  put "\n## What would have been different\n\n"
+  for _, finding in ipairs(view.findings(r)) do
+    put("- %s\n", finding.words)
+    for _, story in ipairs(finding.stories) do
+      io.write("  - **", plain(story.tool), "** ", plain(story.arguments), story.words and ": " or "", plain(story.words),
+               " (", place(story.file, story.line):sub(2), ")\n")
+    end
+  end
 end
 
 local function put_difference(d)
@@ -94,9 +99,9 @@ return function(r)
   if r.against then put_differences(r) end
   if r.loops.sessions > 0 then put_loops(r) end
   for _, row in ipairs(view.TABLES) do put_table(r, row[1], row[2]) end
-  view.each_fault(r, function(count, words, places)
-    put("\n- %d %s:", count, words)
-    for _, p in ipairs(places) do io.write(place(p.file, p.line)) end
+  view.each_note(r, function(count, words, places)
+    put("\n- %d %s", count, words)
+    for _, p in ipairs(places or {}) do io.write(place(p.file, p.line)) end
   end)
   io.write "\n"
 end

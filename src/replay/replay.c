@@ -21,6 +21,7 @@
 #define SESSIONS_MAX 65536u /* those silent for longest are forgotten: a later call begins them again */
 #define OPEN_MAX     65536u /* checks that wait for their report, the same */
 #define SEEN_MAX     32u    /* calls of one session whose last result is known; the oldest goes */
+#define STOPPED_MAX  4u     /* different calls of one session that were stopped; others are only counted */
 #define AWAITED_MAX  4u     /* refused calls of one session whose next attempt is awaited */
 #define AWAITED_ROWS 8u     /* of the tool, class and code of such a call, and of its first problems */
 
@@ -31,6 +32,14 @@ struct replay_awaited {
     size_t row_count;                      /* 0: only --against did */
     struct replay_row *difference;         /* NULL: none */
     struct hash128 step;
+};
+
+/* A call that was stopped, perhaps over and over. */
+struct replay_stopped {
+    uint64_t key, times;              /* its hash; 0: free */
+    struct str tool, code, arguments; /* the last on the heap */
+    const char *file;
+    uint64_t line;
 };
 
 /* What a call brought last. */
@@ -44,7 +53,8 @@ struct replay_session {
     bool is_counted;                  /* it has made a call */
     int64_t tokens, call_tokens;      /* that it took so far, and up to its last call */
     struct replay_timeline *timeline; /* NULL: there are as many as are kept */
-    struct replay_loop loop;          /* its session and arguments are on the heap, once a call was stopped */
+    struct replay_loop loop;          /* its session is on the heap, once a call was stopped */
+    struct replay_stopped stopped[STOPPED_MAX];
     struct replay_seen seen[SEEN_MAX];
     uint32_t next_seen;
     uint32_t next_awaited;
@@ -57,14 +67,15 @@ struct replay_open {
     struct replay_row *tool;
     struct replay_row *difference;
     struct judge_open sides[2];
-    bool refused[2]; /* that side has judged already: it would not have run */
-    bool counted;    /* as a call without a result */
-    bool unjudged;   /* as a call whose result was not judged */
-    bool stopped;    /* as a call that is saved */
-    bool asked;      /* a person would have been asked: the result is not lost */
-    char *mark;      /* in its session's timeline; NULL: none */
-    uint64_t call;   /* its hash */
-    struct str code; /* of a refused one */
+    bool refused[2];      /* that side has judged already: it would not have run */
+    bool counted;         /* as a call without a result */
+    bool unjudged;        /* as a call whose result was not judged */
+    bool stopped;         /* as a call that is saved */
+    bool asked;           /* a person would have been asked: the result is not lost */
+    char *mark;           /* in its session's timeline; NULL: none */
+    uint64_t call;        /* its hash */
+    struct str code;      /* of a refused one */
+    struct str arguments; /* as JSON, cut; on the heap */
 };
 
 struct replay {
@@ -130,11 +141,24 @@ static void *must_calloc(size_t size)
 /* Reports the loop that the session was in. */
 static void forget_session(struct replay *r, struct replay_session *session)
 {
-    if (session->loop.saved)
-        replay_loop_add(r->report, &session->loop);
+    struct replay_loop *loop = &session->loop;
+    for (size_t i = 0; i < STOPPED_MAX; i++) {
+        const struct replay_stopped *s = &session->stopped[i];
+        if (s->times <= loop->times)
+            continue;
+        loop->tool = s->tool;
+        loop->code = s->code;
+        loop->arguments = s->arguments;
+        loop->times = s->times;
+        loop->file = s->file;
+        loop->line = s->line;
+    }
+    if (loop->saved)
+        replay_loop_add(r->report, loop);
     lru_remove(&r->sessions, &session->node);
-    free((char *)session->loop.session.at);
-    free((char *)session->loop.arguments.at);
+    free((char *)loop->session.at);
+    for (size_t i = 0; i < STOPPED_MAX; i++)
+        free((char *)session->stopped[i].arguments.at);
     free(session);
 }
 
@@ -179,6 +203,7 @@ static struct replay_session *session_of(struct replay *r, const struct recorded
 static void remove_open(struct replay *r, struct replay_open *open)
 {
     lru_remove(&r->open, &open->node);
+    free((char *)open->arguments.at);
     free(open);
 }
 
@@ -283,6 +308,9 @@ static struct str reason_code(const struct verdict *v)
 /* "limit: must be at most 50, got 80". `problem` NULL: the verdict's detail. */
 static struct str reason_of(struct arena *arena, const struct verdict *v, const struct problem *problem)
 {
+    if (!problem && v->class == CLASS_TOOL_ERROR &&
+        v->quoted.len) /* the detail says no more than that it failed */
+        return v->quoted;
     if (!problem)
         return v->detail.len ? v->detail : v->quoted;
     return problem->path.len ? ARENA_JOIN(arena, problem->path, STR_LIT(": "), problem->message)
@@ -406,25 +434,34 @@ static struct str heap_copy(struct str text)
     return (struct str){copy, cut.len};
 }
 
+static struct replay_stopped *stopped_of(struct replay_session *session, uint64_t key)
+{
+    for (size_t i = 0; i < STOPPED_MAX; i++)
+        if (session->stopped[i].key == key || !session->stopped[i].key)
+            return &session->stopped[i];
+    return NULL;
+}
+
 static void count_stopped(const struct pass *p, const struct replay_row *code)
 {
     struct replay_loop *loop = &p->session->loop;
-    const struct verdict *v = p->sides[0].verdict;
-    loop->halted |= v->kind == VERDICT_HALT;
+    struct replay_stopped *s = stopped_of(p->session, p->key);
+    loop->halted |= p->sides[0].verdict->kind == VERDICT_HALT;
     loop->last_ms = p->call->at_ms;
     loop->tokens += p->session->tokens - p->session->call_tokens;
-    if (loop->saved++)
-        return;
-    loop->first_ms = p->call->at_ms;
-    loop->tool = p->tool->tool;
-    loop->code = code->code;
-    loop->file = p->call->line->file;
-    loop->line = p->call->line->number;
-    /* Those are of one whose result came later, and was new. */
-    free((char *)loop->session.at);
-    free((char *)loop->arguments.at);
-    loop->session = heap_copy(p->call->session);
-    loop->arguments = heap_copy(json_to_str(p->arena, p->call->arguments));
+    if (!loop->saved++)
+        loop->first_ms = p->call->at_ms;
+    if (!loop->session.at)
+        loop->session = heap_copy(p->call->session);
+    if (s && !s->key)
+        *s = (struct replay_stopped){.key = p->key,
+                                     .tool = p->tool->tool,
+                                     .code = code->code,
+                                     .arguments = heap_copy(json_to_str(p->arena, p->call->arguments)),
+                                     .file = p->call->line->file,
+                                     .line = p->call->line->number};
+    if (s)
+        s->times++;
 }
 
 /* ---- the next attempt ---- */
@@ -539,14 +576,15 @@ static void mark_call(struct pass *p)
 }
 
 /* A call that brought something new, and would have been refused. */
-static void count_lost(struct replay *r, const struct pass *p, struct str tool, struct str code)
+static void count_lost(struct replay *r, const struct pass *p, struct str tool, struct str code,
+                       struct str reason)
 {
     struct replay_row key = {.tool = tool, .code = code};
     struct replay_row *row = replay_table_row(r->report, REPLAY_LOST, &key);
     r->report->lost++;
     row->calls++;
     row->refused++;
-    replay_example_add(r->report, row, p->call, STR_NONE);
+    replay_example_add(r->report, row, p->call, reason);
 }
 
 static void count_call(struct replay *r, struct pass *p)
@@ -571,7 +609,7 @@ static void count_call(struct replay *r, struct pass *p)
     count_reasons(r, p, refused);
     count_repairs(r, p);
     if (refused && p->is_news && v->kind != VERDICT_ASK)
-        count_lost(r, p, p->tool->tool, reason_code(v));
+        count_lost(r, p, p->tool->tool, reason_code(v), reason_text(p->arena, v));
     report->unjudged += p->unjudged;
     p->stopped = refused && !p->is_news && is_stopped(v);
     if (p->stopped)
@@ -610,6 +648,7 @@ static void keep_open(struct replay *r, const struct pass *p)
                                  .asked = p->sides[0].verdict->kind == VERDICT_ASK,
                                  .mark = p->mark,
                                  .call = p->key,
+                                 .arguments = heap_copy(json_to_str(p->arena, p->call->arguments)),
                                  .code = p->row_count > 2 ? p->rows[2]->code : STR_NONE};
     lru_add(&r->open, &open->node);
     for (size_t i = 0; i < p->side_count; i++) {
@@ -671,11 +710,15 @@ static void see_report(struct replay *r, const struct recorded_call *call)
 {
     struct replay_open *open =
         call->id.len ? (struct replay_open *)lru_find(&r->open, hash_stable(call->id)) : NULL;
-    struct pass p = {.call = call, .arena = call->line->arena};
     if (!open) {
         r->report->without_check += !call->perhaps;
         return;
     }
+    struct recorded_call shown = *call; /* with the arguments of its check */
+    const struct json arguments = json_string(open->arguments);
+    if (!shown.arguments)
+        shown.arguments = &arguments;
+    struct pass p = {.call = &shown, .arena = call->line->arena};
     p.session = session_of(r, call);
     set_clock(r, p.session, call);
     p.tool = open->tool;
@@ -685,8 +728,11 @@ static void see_report(struct replay *r, const struct recorded_call *call)
     r->report->unjudged -= open->unjudged && call->ran && !call->by_class;
     if (brings_news(r, p.session, call, open->call) && open->refused[0] && !open->asked) {
         /* It may have been counted as saved: it brought something after all. */
-        count_lost(r, &p, p.tool->tool, open->code);
+        count_lost(r, &p, p.tool->tool, open->code, STR_NONE);
+        struct replay_stopped *stopped = stopped_of(p.session, open->call);
         p.session->loop.saved -= open->stopped && p.session->loop.saved;
+        if (open->stopped && stopped && stopped->times)
+            stopped->times--;
     }
     const struct peer *peer = peer_of(r, call);
     bool both = true;

@@ -75,7 +75,8 @@ struct replay_table {
 
 /* A session in which the ledger stopped calls: loops, cycles, budgets of same calls and of repairs. */
 struct replay_loop {
-    struct str session, tool, code, arguments; /* of the first call that was stopped; the last as JSON, cut */
+    struct str session, tool, code, arguments; /* of the call that was stopped most; the last as JSON, cut */
+    uint64_t times;                            /* that it was stopped */
     int64_t first_ms, last_ms;                 /* of the stopped calls; 0: not recorded */
     uint64_t calls, saved;                     /* of the session; of these, calls that would not have run */
     int64_t tokens; /* that the session took from the first to the last of the stopped calls */

@@ -296,6 +296,7 @@ static void put_loops(struct json_out *out, const struct replay_report *r)
         json_field_int(out, "last_ms", loop->last_ms);
         json_field_int(out, "calls", (int64_t)loop->calls);
         json_field_int(out, "saved", (int64_t)loop->saved);
+        json_field_int(out, "times", (int64_t)loop->times);
         json_field_int(out, "tokens", loop->tokens);
         json_field_bool(out, "halted", loop->halted);
         json_field_text(out, "file", loop->file);

@@ -54,4 +54,27 @@ describe("a replay", function()
     assert.truthy(report, err)
     assert.same({ 160, 80, 80 }, { report.calls, report.sessions, report.refused })
   end)
+
+  it("tells of a session in circles by the call that was made most, and gives examples their arguments", function()
+    local lines, id = {}, 0
+    local function call(command, result, failed)
+      id = id + 1
+      lines[#lines + 1] = { type = "assistant", sessionId = "s", message = { id = "m" .. id, role = "assistant", content = {
+        { type = "tool_use", id = "t" .. id, name = "Bash", input = { command = command } } } } }
+      lines[#lines + 1] = { type = "user", sessionId = "s", message = { role = "user", content = {
+        { type = "tool_result", tool_use_id = "t" .. id, content = result, is_error = failed } } } }
+    end
+    for _ = 1, 4 do call("first", "the same", false) end
+    for _ = 1, 9 do call("second", "Error: no module 'x'", true) end
+    local log = folder:file("s.jsonl", lines)
+    local _, report = replay(log)
+    local loop = report.loops.list[1]
+    assert.truthy(loop.arguments:find("second", 1, true), loop.arguments)
+    assert.is_true(loop.times > loop.saved / 2 and loop.times < loop.saved)
+    local failed = recordings.row(report.problems, { tool = "Bash", code = "tool_error" }).examples[1]
+    assert.same({ '{"command":"second"}', "Error: no module 'x'" }, { failed.arguments, failed.detail })
+    local _, out = require("process").run { require("daemon").binary, "replay", log }
+    local words = ("%d times for nothing, %d other calls likewise"):format(loop.times, loop.saved - loop.times)
+    assert.truthy(out:find(words, 1, true), out)
+  end)
 end)

@@ -100,6 +100,6 @@ describe("the tokens of", function()
     for _, text in ipairs { out, markdown, process.read(folder.path .. "/page.html") } do
       assert.truthy(text:find("The models read 180,000 tokens and wrote 900", 1, true), text)
     end
-    assert.truthy(out:find("7 times and 141,000 tokens for nothing", 1, true), out)
+    assert.truthy(out:find("7 times for nothing: 141,000 tokens", 1, true), out)
   end)
 end)
