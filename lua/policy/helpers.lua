@@ -1,6 +1,6 @@
 -- Small pure functions that many policies need.
 
-local builtins = ...
+local builtins, words = ...
 local raise = builtins.raise -- an error at the line of the policy that called
 local M = {}
 
@@ -16,6 +16,12 @@ function M.array(given)
     raise("array: expected a list, got " .. builtins.kind(given))
   end
   return builtins.mark(given or {}, "array")
+end
+
+-- Lua's own does not say that a tool has failed, as error does.
+function M.assert(value, message, ...)
+  if not value then words.error(message == nil and "assertion failed!" or message, 0) end
+  return value, message, ...
 end
 
 return M

@@ -54,20 +54,14 @@ struct client_tools *client_tools_new(const struct peer *peer)
     return tools;
 }
 
-struct client_tools *client_tools_of(struct client_tools *tools, struct hash128 session)
+struct client_tools *client_tools_of(struct client_tools *tools, struct hash128 session, bool open)
 {
     struct lru_node *node = tools ? lru_find(&tools->sessions, session) : NULL;
-    return node ? (struct client_tools *)node : tools;
-}
-
-struct client_tools *client_tools_open(struct client_tools *tools, struct hash128 session)
-{
-    struct client_tools *set = client_tools_of(tools, session);
-    if (set != tools)
-        return set;
+    if (node || !open)
+        return node ? (struct client_tools *)node : tools;
     if (tools->bytes + sizeof(*tools) > CLIENT_TOOLS_MAX_BYTES)
         return NULL;
-    set = set_new(tools);
+    struct client_tools *set = set_new(tools);
     set->node.id = session;
     lru_add(&tools->sessions, &set->node);
     return set;
@@ -152,9 +146,7 @@ size_t client_tools_index(const struct client_tools *tools, struct str name)
 
 uint64_t client_tools_revision(const struct client_tools *tools)
 {
-    uint64_t revision = tools->revision;
-    hash_add(&revision, tools->all->revision);
-    return revision;
+    return tools->revision + 3 * tools->all->revision;
 }
 
 /* Uses the operator's policy of the same name, if there is one. The caller frees the entry's arena, also on

@@ -18,10 +18,9 @@ struct client_tools *client_tools_new(const struct peer *peer); /* borrowed for 
 void client_tools_free(struct client_tools *tools);             /* may be NULL */
 
 /* What a session of the connection sees: its own tools and, behind them, the connection's. `tools` is the
- * connection's; client_tools_of returns that (or NULL) for a session without tools of its own,
- * client_tools_open NULL if there is no room. */
-struct client_tools *client_tools_of(struct client_tools *tools, struct hash128 session);
-struct client_tools *client_tools_open(struct client_tools *tools, struct hash128 session);
+ * connection's, which is also all that a session without its own sees, unless `open` gives it a set; NULL:
+ * there is no room for one. */
+struct client_tools *client_tools_of(struct client_tools *tools, struct hash128 session, bool open);
 
 /* Copies `definition`; a tool of the same name is replaced. ERR_NOT_FOUND: the configuration grants the peer
  * no tool of that name. ERR_EXISTS: toolgate runs a tool of that name. */

@@ -184,7 +184,6 @@ static const luaL_Reg builtins[] = {{"mark", builtin_mark},
 /* Words that Lua brings along, and words that are written in C; all others are returned by the Lua files. */
 static const char *const stock[] = {"ipairs", "next", "pairs", "select", "tonumber", "type", "unpack"};
 static const luaL_Reg in_c[] = {{"require", lua_modules_require},
-                                {"assert", sandbox_assert},
                                 {"error", sandbox_error},
                                 {"pcall", sandbox_pcall},
                                 {"tostring", string_library_tostring},

@@ -79,15 +79,15 @@ static int word_json(lua_State *L)
 static int word_json_decode(lua_State *L)
 {
     const struct sandbox_context *now = sandbox_context(sandbox_of(L));
-    struct json value;
+    struct json *value = ARENA_NEW(now->arena, struct json);
     struct json_error fault;
     if (lua_type(L, 1) != LUA_TSTRING)
         return luaL_error(L, "json_decode: expected a string, got %s", luaL_typename(L, 1));
     struct str text = arena_dup(now->arena, sandbox_string(L, 1));
     bridge_charge(L, "json_decode", text.len);
-    if (json_parse(now->arena, text, NULL, &value, &fault) == OK) {
-        bridge_charge(L, "json_decode", bridge_size(&value));
-        bridge_push(L, &value);
+    if (json_parse(now->arena, text, NULL, value, &fault) == OK) {
+        bridge_charge(L, "json_decode", bridge_size(value));
+        bridge_push(L, value);
         return 1;
     }
     lua_pushnil(L);

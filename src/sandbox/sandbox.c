@@ -302,41 +302,19 @@ int sandbox_pcall(lua_State *L)
     return lua_gettop(L);
 }
 
-/* Raises the value at `at`; `level`: of the place that precedes a message, 0: none. */
-static int raise_value(lua_State *L, int at, int level)
-{
-    const struct sandbox_context *now = sandbox_of(L)->now;
-    struct str text = sandbox_string(L, at);
-    if (now->raised)
-        *now->raised = arena_dup(now->arena, text);
-    if (text.at && level > 0)
-        luaL_where(L, level);
-    else
-        lua_pushliteral(L, "");
-    lua_pushvalue(L, at);
-    if (text.at)
-        lua_concat(L, 2);
-    return lua_error(L);
-}
-
 int sandbox_error(lua_State *L)
 {
+    const struct sandbox_context *now = sandbox_of(L)->now;
     int level = (int)luaL_optinteger(L, 2, 1);
     lua_settop(L, 1);
-    return raise_value(L, 1, level);
-}
-
-int sandbox_assert(lua_State *L)
-{
-    luaL_checkany(L, 1);
-    if (lua_toboolean(L, 1))
-        return lua_gettop(L);
-    lua_settop(L, 2);
-    if (lua_isnil(L, 2)) {
-        lua_pushliteral(L, "assertion failed!");
-        lua_replace(L, 2);
+    if (now->raised)
+        *now->raised = arena_dup(now->arena, sandbox_string(L, 1));
+    if (lua_type(L, 1) == LUA_TSTRING && level > 0) {
+        luaL_where(L, level);
+        lua_insert(L, 1);
+        lua_concat(L, 2);
     }
-    return raise_value(L, 2, 0);
+    return lua_error(L);
 }
 
 static int enter(lua_State *L)

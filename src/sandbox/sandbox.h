@@ -43,9 +43,8 @@ struct sandbox_context {
     int hook_line;
     struct json_files *files;       /* while loading: cache of json "…"; NULL: no cache */
     struct lua_module_use *modules; /* while loading: what require finds; NULL: nothing */
-    struct str
-        *raised;      /* gets what error or assert ended the run with, without its place; NULL: not wanted */
-    bool shares_time; /* its limit is what other runs have left, not the configuration's */
+    struct str *raised;             /* gets the words of an error() that ended the run; NULL: not wanted */
+    bool shares_time;               /* its limit is what other runs have left, not the configuration's */
     bool loading;
     bool keeps_origins; /* records which table came from which JSON value (bridge.h) */
 };
@@ -100,9 +99,7 @@ void sandbox_check_stack(lua_State *L, const char *function);
  * (its issue 1048). */
 int sandbox_pcall(lua_State *L);
 
-/* The builtins error and assert: a tool's own `run` says with them that it has failed. */
-int sandbox_error(lua_State *L);
-int sandbox_assert(lua_State *L);
+int sandbox_error(lua_State *L); /* the builtin error: with it a tool's own `run` says that it has failed */
 
 /* Lua's name of the file in its messages, a suffix of `file`: the last component if the path is long. */
 const char *sandbox_chunk(const char *file);

@@ -55,7 +55,7 @@ static enum err read_call(struct request *r, enum call_mode mode, struct call_re
                    param_by(r, r->meta, GATE_BY_KEY, &c->by_person) || param_agent(r, &c->agent) ||
                    param_context(r, &c->context);
     if (!refused)
-        c->client_tools = client_tools_seen(r, c->session);
+        c->client_tools = client_tools_seen(r, c->session, false);
     return refused ? ERR_PARSE : OK;
 }
 
@@ -128,7 +128,7 @@ static enum err read_report(struct request *r, struct call_request *c)
         return reply_refuse(r, RPC_UNAVAILABLE, "params.callId: %s", why.text);
     if (err != OK)
         return refuse_report(r, arena_printf(r->arena, "params.callId: %s", why.text));
-    c->client_tools = client_tools_of(r->client->client_tools, c->session_id);
+    c->client_tools = client_tools_of(r->client->client_tools, c->session_id, false);
     unreported_clear(r->client);
     if (!c->result == !error)
         return reply_refuse(

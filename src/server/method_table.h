@@ -57,7 +57,7 @@ bool mcp_wants_log(const struct request *request, struct str level);
 /* ---- tool_methods.c ---- */
 
 /* The tools that the client registered and that a request of this session sees; NULL: none. */
-struct client_tools *client_tools_seen(struct request *request, struct str session);
+struct client_tools *client_tools_seen(struct request *request, struct str session, bool open);
 
 /* ---- call_methods.c ---- */
 

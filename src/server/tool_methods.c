@@ -12,17 +12,14 @@
 
 /* ---- what the client registered ---- */
 
-static struct hash128 session_id(struct request *r, struct str session)
+struct client_tools *client_tools_seen(struct request *r, struct str session, bool open)
 {
     const struct client *client = r->client;
-    return ledger_session_id(call_session_key(r->arena, server_config(client->server), &client->peer, session,
-                                              str_of(client->name)));
-}
-
-struct client_tools *client_tools_seen(struct request *r, struct str session)
-{
-    struct client_tools *tools = r->client->client_tools;
-    return tools && session.len ? client_tools_of(tools, session_id(r, session)) : tools;
+    if (!session.len || !client->client_tools)
+        return client->client_tools;
+    struct str key = call_session_key(r->arena, server_config(client->server), &client->peer, session,
+                                      str_of(client->name));
+    return client_tools_of(client->client_tools, ledger_session_id(key), open);
 }
 
 /* ---- lists ---- */
@@ -92,7 +89,7 @@ static enum request_status begin_list(struct request *r, struct tools_list *list
         param_turn(r, r->meta, GATE_TURN_KEY, &place.turn, &place.turn_text))
         return REQUEST_DONE;
     if (list->wanted.all)
-        list->wanted.client_tools = client_tools_seen(r, list->wanted.session);
+        list->wanted.client_tools = client_tools_seen(r, list->wanted.session, false);
     if (!r->modern &&
         r->method->handle == mcp_tools_list) /* initialize is optional: this request stands for it */
         client->wants_list_changed = true;
@@ -162,8 +159,8 @@ enum request_status tool_methods_register(struct request *r)
         client->client_tools = client_tools_new(&client->peer);
     if (LIST_EMPTY(&client->pending))
         client_tools_free_unused(client->client_tools);
-    struct client_tools *set = client->client_tools;
-    if (session.len && !(set = client_tools_open(set, session_id(r, session))))
+    struct client_tools *set = client_tools_seen(r, session, true);
+    if (!set)
         return reply_error(r, RPC_MEMORY,
                            "the tools of this connection's sessions take too much memory: try again once "
                            "fewer calls are in flight");

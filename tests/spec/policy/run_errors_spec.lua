@@ -70,7 +70,7 @@ describe("json_decode", function()
   end
 
   it("reads JSON, and says what is wrong with what is none", function()
-    assert.equal('{"value":{"empty":[],"rows":[1,2.50,null]}}', decoded '{"rows":[1,2.50,null],"empty":[]}')
+    assert.equal('{"value":{"rows":[1,2.50,null],"empty":[]}}', decoded '{"rows":[1,2.50,null],"empty":[]}')
     assert.equal('{"value":"text"}', decoded '"text"')
     assert.truthy(decoded '{"rows":[1,':find('"why":"', 1, true))
     assert.truthy(decoded "no JSON":find('"why":"byte 1: ', 1, true))
