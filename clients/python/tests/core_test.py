@@ -387,6 +387,34 @@ async def test_declared_again() -> None:
                 await closed
 
 
+async def test_own_tools() -> None:
+    """core: a session's own tools are no other's, however many sessions one connection serves"""
+    for make in (Gate, toolgate.sync.Gate):
+        with daemon() as one, logged():
+            gate: Any = make(one.socket)
+            sessions = [gate.session(f"s{n}") for n in range(300)]
+            for session in [*sessions, *sessions]:
+                session.declare([{**TOOL, "name": "own"}])
+                told = session.check("own", {"city": "Bern"})
+                assert (await told if asyncio.iscoroutine(told) else told).passed
+            told = gate.session("other").check("own", {"city": "Bern"})
+            assert (await told if asyncio.iscoroutine(told) else told).verdict.error_class == "unknown_tool"
+            assert gate.session("s1") is sessions[1]
+            closed = gate.close()
+            if asyncio.iscoroutine(closed):
+                await closed
+
+
+async def test_question() -> None:
+    """core: a judge's question reaches the model"""
+    with daemon() as one:
+        async with Gate(one.socket, tools=[TOOL]) as gate:
+            session = gate.session("s")
+            checked = await session.check("forecast", {"city": "Bern"})
+            reported = await session.report(checked, "grey", coverage="NEED_USER_INPUT", question="Which day?")
+            assert reported.text.startswith("grey\n") and "Ask the user: Which day?" in reported.text, reported
+
+
 async def test_parallel() -> None:
     """core: many calls at a time share one connection"""
     with daemon() as one:

@@ -10,7 +10,7 @@ import {
 } from "toolgate-client";
 import * as v from "valibot";
 import { z } from "zod";
-import { eventually, fresh, run, socket, test } from "./tap.ts";
+import { eventually, fresh, overheard, run, socket, test } from "./tap.ts";
 
 const toolgate = process.argv[3] ?? "";
 const folder = await mkdtemp(join(tmpdir(), "toolgate-ts-"));
@@ -65,6 +65,41 @@ test("core: an exception is the tool's error; RetryError asks the model for othe
   const retried = await session.call(fails, { how: "retry" });
   assert.equal(retried.verdict.kind, "repair");
   assert.match(retried.text, /say it in other words/);
+});
+
+test("core: a session's own tools, their retries, and what only the program hands to them", async () => {
+  const mine = guard({
+    name: "mine", description: "Mine.", retries: 3, parameters: z.object({ n: z.int() }),
+    execute: ({ n }, { deps, context }) => `${n} ${String(deps)} ${String(context?.["role"])}`,
+  });
+  const session = gate.session(fresh()), other = gate.session(fresh());
+  session.declare([mine]);
+  const outcome = await session.call("mine", { n: 1 }, { deps: "Ann", context: { role: "clerk" } });
+  assert.equal(outcome.text, "1 Ann clerk");
+  assert.equal((await session.call(mine, { m: 1 })).verdict.attemptsLeft, 3);
+  assert.equal((await other.check("mine", { n: 1 })).verdict.errorClass, "unknown_tool");
+  assert.equal(gate.session(session.name), session);
+  assert.ok((await session.definitions())?.has("mine") && !(await other.definitions())?.has("mine"));
+});
+
+test("core: a call that a tool makes of its own session is a nested agent's, and a judge's question reaches the model", async () => {
+  const session = gate.session(fresh());
+  const outer = guard({ name: "outer", description: "Calls.", parameters: z.object({}),
+    execute: async () => (await session.call(forecast, { city: "Bern" })).text });
+  const made = await overheard(gate, async () => { await session.call(outer, {}); await session.check("forecast", { city: "Brno" }); });
+  assert.deepEqual(made.agents, [undefined, "outer", undefined]);
+  const checked = await session.check("forecast", { city: "Basel" });
+  const reported = await session.report(checked, "grey", { coverage: "NEED_USER_INPUT", question: "Which day?" });
+  assert.match(reported.text, /^grey\n.*Ask the user: Which day\?/s);
+});
+
+test("core: more sessions than a connection keeps still have their own tools", async () => {
+  const sessions = Array.from({ length: 300 }, () => gate.session(fresh()));
+  const own = { name: "own", description: "Own.", inputSchema: { type: "object", properties: { n: { type: "integer" } } } };
+  for (const session of [...sessions, ...sessions]) {
+    session.declare([own]);
+    assert.ok((await session.check("own", { n: 1 })).passed);
+  }
 });
 
 test("core: the same call over and over is a halt", async () => {
