@@ -1,14 +1,13 @@
 /*
  * For each recorded call: find its session, set the clock, ask one judge or both, count. The main figures are
- * those of --policies; the differences compare what both judges say of the same call. What is remembered of
- * each session and of each open check is bounded: the oldest make room.
+ * those of --policies; the differences compare what both judges say of the same call. What is
+ * remembered of each session and of each open check is bounded: the oldest make room.
  */
-#include "replay/replay.h"
+#include "replay/replay_internal.h"
 
 #include "base/arena.h"
 #include "base/clock.h"
 #include "base/hash.h"
-#include "base/lru.h"
 #include "policy/peer.h"
 #include "gate/simulator.h"
 #include "json/build.h"
@@ -20,91 +19,6 @@
 
 #define SESSIONS_MAX 65536u /* those silent for longest are forgotten: a later call begins them again */
 #define OPEN_MAX     65536u /* checks that wait for their report, the same */
-#define SEEN_MAX     32u    /* calls of one session whose last result is known; the oldest goes */
-#define STOPPED_MAX  4u     /* different calls of one session that were stopped; others are only counted */
-#define AWAITED_MAX  4u     /* refused calls of one session whose next attempt is awaited */
-#define AWAITED_ROWS 8u     /* of the tool, class and code of such a call, and of its first problems */
-
-/* A refused call, until the session calls the tool again in a later step. */
-struct replay_awaited {
-    struct replay_row *tool;               /* NULL: free */
-    struct replay_row *rows[AWAITED_ROWS]; /* where --policies refused it */
-    size_t row_count;                      /* 0: only --against did */
-    struct replay_row *difference;         /* NULL: none */
-    struct hash128 step;
-};
-
-/* A call that was stopped, perhaps over and over. */
-struct replay_stopped {
-    uint64_t key, times;              /* its hash; 0: free */
-    struct str tool, code, arguments; /* the last on the heap */
-    const char *file;
-    uint64_t line;
-};
-
-/* What a call brought last. */
-struct replay_seen {
-    uint64_t call, result; /* hashes; 0: free */
-};
-
-struct replay_session {
-    struct lru_node node; /* first */
-    int64_t clock_ms;
-    bool is_counted;                  /* it has made a call */
-    int64_t tokens, call_tokens;      /* that it took so far, and up to its last call */
-    struct replay_timeline *timeline; /* NULL: there are as many as are kept */
-    struct replay_loop loop;          /* its session is on the heap, once a call was stopped */
-    struct replay_stopped stopped[STOPPED_MAX];
-    struct replay_seen seen[SEEN_MAX];
-    uint32_t next_seen;
-    uint32_t next_awaited;
-    struct replay_awaited awaited[AWAITED_MAX];
-};
-
-/* A check without its result. */
-struct replay_open {
-    struct lru_node node; /* first */
-    struct replay_row *tool;
-    struct replay_row *difference;
-    struct judge_open sides[2];
-    bool refused[2];      /* that side has judged already: it would not have run */
-    bool counted;         /* as a call without a result */
-    bool unjudged;        /* as a call whose result was not judged */
-    bool stopped;         /* as a call that is saved */
-    bool asked;           /* a person would have been asked: the result is not lost */
-    char *mark;           /* in its session's timeline; NULL: none */
-    uint64_t call;        /* its hash */
-    struct str code;      /* of a refused one */
-    struct str arguments; /* as JSON, cut; on the heap */
-};
-
-struct replay {
-    struct judge *sides[2]; /* --policies, --against */
-    struct replay_report *report;
-    struct recorded_reader reader;
-    struct lru sessions, open; /* of struct replay_session and struct replay_open */
-    struct peer *peers;
-    size_t peer_count;
-    struct replay_row *classes[CLASS_COUNT]; /* of the table, made with the first call */
-};
-
-/* One call while it is judged. */
-struct pass {
-    const struct recorded_call *call;
-    struct arena *arena;
-    struct replay_session *session;
-    struct judged sides[2]; /* --policies, --against */
-    size_t side_count;
-    struct replay_row *tool;
-    struct replay_row *difference;
-    uint64_t key;         /* the call's hash: tool and arguments */
-    bool is_news;         /* its recorded result was another than the last time, or the first */
-    bool stopped;         /* counted as saved */
-    char *mark;           /* in the timeline; NULL: none */
-    bool unjudged, waits; /* on one of the sides: for the result */
-    struct replay_row *rows[AWAITED_ROWS]; /* where the call is counted, if it was refused */
-    size_t row_count;
-};
 
 /* ---- users ---- */
 
@@ -136,6 +50,15 @@ static void *must_calloc(size_t size)
     if (!memory)
         abort();
     return memory;
+}
+
+struct str replay_heap_copy(struct str text)
+{
+    struct str cut = str_cut(text, REPLAY_EXAMPLE_MAX_BYTES);
+    char *copy = must_calloc(cut.len + 1);
+    if (cut.len)
+        memcpy(copy, cut.at, cut.len);
+    return (struct str){copy, cut.len};
 }
 
 /* Reports the loop that the session was in. */
@@ -273,361 +196,8 @@ static bool brings_news(struct replay *r, struct replay_session *s, const struct
     return true;
 }
 
-/* ---- why a call was refused, in the words by which the report groups ---- */
-
-/* items[3].name as items[].name: what is wrong is the same. */
-static struct str without_indexes(struct arena *arena, struct str path)
-{
-    char *out = arena_alloc(arena, path.len + 1);
-    size_t len = 0;
-    for (size_t i = 0; i < path.len; i++)
-        if (!(len && out[len - 1] == '[' && ascii_is_digit(path.at[i])))
-            out[len++] = path.at[i];
-    return (struct str){out, len};
-}
-
-/* The first problem that is no warning speaks for the call; NULL: none exists. */
-static const struct problem *first_problem(const struct verdict *v)
-{
-    for (size_t i = 0; i < v->problems.count; i++)
-        if (!v->problems.list[i].warning)
-            return &v->problems.list[i];
-    return NULL;
-}
-
-/* The keyword that failed, where arguments are invalid; else the verdict's code, or its class. */
-static struct str reason_code(const struct verdict *v)
-{
-    bool invalid = v->class == CLASS_INVALID_ARGUMENTS && v->kind == VERDICT_REPAIR;
-    const struct problem *problem = invalid ? first_problem(v) : NULL;
-    if (problem)
-        return str_of(problem->code);
-    return v->code.len ? v->code : str_of(error_class_info(v->class)->name);
-}
-
-/* "limit: must be at most 50, got 80". `problem` NULL: the verdict's detail. */
-static struct str reason_of(struct arena *arena, const struct verdict *v, const struct problem *problem)
-{
-    if (!problem && v->class == CLASS_TOOL_ERROR &&
-        v->quoted.len) /* the detail says no more than that it failed */
-        return v->quoted;
-    if (!problem)
-        return v->detail.len ? v->detail : v->quoted;
-    return problem->path.len ? ARENA_JOIN(arena, problem->path, STR_LIT(": "), problem->message)
-                             : problem->message;
-}
-
-static struct str reason_text(struct arena *arena, const struct verdict *v)
-{
-    return reason_of(arena, v, first_problem(v));
-}
-
-/* ---- counting ---- */
-
-static void count_figures(const struct pass *p, struct replay_row *row, bool refused)
-{
-    row->calls++;
-    row->verdicts[p->sides[0].verdict->kind]++;
-    row->refused += refused;
-}
-
-static void count_row(struct replay *r, const struct pass *p, struct replay_row *row, bool refused)
-{
-    const struct verdict *v = p->sides[0].verdict;
-    count_figures(p, row, refused);
-    if (row->example_count < REPLAY_EXAMPLES)
-        replay_example_add(r->report, row, p->call,
-                           v->class == CLASS_OK ? STR_NONE : reason_text(p->arena, v));
-}
-
-static struct replay_row *class_row(struct replay *r, enum error_class class)
-{
-    struct replay_row key = {.class = str_of(error_class_info(class)->name)};
-    if (!r->classes[class])
-        r->classes[class] = replay_table_row(r->report, REPLAY_CLASSES, &key);
-    return r->classes[class];
-}
-
-static void keep_row(struct pass *p, struct replay_row *row)
-{
-    if (p->row_count < AWAITED_ROWS)
-        p->rows[p->row_count++] = row;
-}
-
-/* Once for each row, though several items of a list may have the problem. `problem` NULL: the verdict's own
- * code. */
-static void count_problem(struct replay *r, struct pass *p, const struct problem *problem, bool refused)
-{
-    const struct verdict *v = p->sides[0].verdict;
-    struct replay_row key = {.tool = p->tool->tool,
-                             .class = str_of(error_class_info(v->class)->name),
-                             .code = problem ? str_of(problem->code) : reason_code(v),
-                             .path = problem ? without_indexes(p->arena, problem->path) : STR_NONE};
-    struct replay_row *row = replay_table_row(r->report, REPLAY_PROBLEMS, &key);
-    for (size_t i = 0; i < p->row_count; i++)
-        if (p->rows[i] == row)
-            return;
-    count_figures(p, row, refused);
-    if (row->example_count < REPLAY_EXAMPLES)
-        replay_example_add(r->report, row, p->call,
-                           problem ? reason_of(p->arena, v, problem) : reason_text(p->arena, v));
-    keep_row(p, row);
-}
-
-/* Each problem of the call by itself: a call may have several. */
-static void count_problems(struct replay *r, struct pass *p, bool refused)
-{
-    const struct verdict *v = p->sides[0].verdict;
-    for (size_t i = 0; i < v->problems.count; i++)
-        if (!v->problems.list[i].warning)
-            count_problem(r, p, &v->problems.list[i], refused);
-    if (!first_problem(v))
-        count_problem(r, p, NULL, refused);
-}
-
-/* What would have been changed in the arguments, or was proposed. */
-static void count_repairs(struct replay *r, const struct pass *p)
-{
-    const struct verdict *v = p->sides[0].verdict;
-    const struct json *patch = p->sides[0].rewrites;
-    for (uint32_t i = 0; json_is(patch, JSON_ARRAY) && i < patch->len; i++) {
-        struct str pointer = json_str(json_get_text(&patch->items[i], "path"));
-        struct str path = without_indexes(p->arena, judge_path_of_pointer(p->arena, pointer));
-        struct replay_row key = {.tool = p->tool->tool, .code = STR_LIT("repaired"), .path = path};
-        count_row(r, p, replay_table_row(r->report, REPLAY_REPAIRS, &key), false);
-    }
-    r->report->rewritten += json_is(patch, JSON_ARRAY) && patch->len;
-    for (size_t i = 0; i < v->problems.count; i++) {
-        const struct problem *problem = &v->problems.list[i];
-        if (problem->warning || !problem->suggestion.len)
-            continue;
-        struct replay_row key = {.tool = p->tool->tool,
-                                 .code = STR_LIT("proposed"),
-                                 .path = without_indexes(p->arena, problem->path)};
-        count_row(r, p, replay_table_row(r->report, REPLAY_REPAIRS, &key), false);
-    }
-}
-
-/* Refusals by what the ledger remembers of the session, not by the call itself. */
-static bool is_stopped(const struct verdict *v)
-{
-    static const char *const codes[] = {"loop",
-                                        "cycle",
-                                        "same_call",
-                                        "retry_budget_exceeded",
-                                        "transient_budget",
-                                        "duplicate_in_step",
-                                        "already_broken",
-                                        "poll_budget",
-                                        "same_failure",
-                                        "writes_per_turn"};
-    return v->kind == VERDICT_HALT || (v->kind != VERDICT_PASS && STR_IS_ONE_OF(v->code, codes));
-}
-
-/* Cut, as an example is; a name may have zero bytes. */
-static struct str heap_copy(struct str text)
-{
-    struct str cut = str_cut(text, REPLAY_EXAMPLE_MAX_BYTES);
-    char *copy = must_calloc(cut.len + 1);
-    if (cut.len)
-        memcpy(copy, cut.at, cut.len);
-    return (struct str){copy, cut.len};
-}
-
-static struct replay_stopped *stopped_of(struct replay_session *session, uint64_t key)
-{
-    for (size_t i = 0; i < STOPPED_MAX; i++)
-        if (session->stopped[i].key == key || !session->stopped[i].key)
-            return &session->stopped[i];
-    return NULL;
-}
-
-static void count_stopped(const struct pass *p, const struct replay_row *code)
-{
-    struct replay_loop *loop = &p->session->loop;
-    struct replay_stopped *s = stopped_of(p->session, p->key);
-    loop->halted |= p->sides[0].verdict->kind == VERDICT_HALT;
-    loop->last_ms = p->call->at_ms;
-    loop->tokens += p->session->tokens - p->session->call_tokens;
-    if (!loop->saved++)
-        loop->first_ms = p->call->at_ms;
-    if (!loop->session.at)
-        loop->session = heap_copy(p->call->session);
-    if (s && !s->key)
-        *s = (struct replay_stopped){.key = p->key,
-                                     .tool = p->tool->tool,
-                                     .code = code->code,
-                                     .arguments = heap_copy(json_to_str(p->arena, p->call->arguments)),
-                                     .file = p->call->line->file,
-                                     .line = p->call->line->number};
-    if (s)
-        s->times++;
-}
-
-/* ---- the next attempt ---- */
-
-/* A call of the same tool in a later step is the next attempt. */
-static void settle_awaited(const struct pass *p)
-{
-    const struct judged *last = &p->sides[p->side_count - 1];
-    struct hash128 step = hash_stable(p->call->step);
-    for (size_t i = 0; i < AWAITED_MAX; i++) {
-        struct replay_awaited *a = &p->session->awaited[i];
-        bool same_step = p->call->step.len && a->step.low == step.low && a->step.high == step.high;
-        if (!a->tool || a->tool != p->tool || same_step)
-            continue;
-        bool passes = p->sides[0].runs;
-        for (size_t k = 0; k < a->row_count; k++) {
-            a->rows[k]->retried++;
-            a->rows[k]->recovered += passes;
-        }
-        if (a->difference) {
-            a->difference->retried++;
-            a->difference->recovered += last->runs;
-        }
-        a->tool = NULL;
-    }
-}
-
-/* ---- differences ---- */
-
-/* What the recording has of this call: it ran well or badly, or it was refused then, too. */
-static void count_outcome(struct replay_row *d, const struct recorded_call *call)
-{
-    if (call->refused)
-        d->not_run++;
-    else if (!call->ran)
-        d->unknown++;
-    else if (call->failed)
-        d->ran_badly++;
-    else
-        d->ran_well++;
-}
-
-/* A call that would no longer run is a refusal, with any result when it ran. */
-static void compare(struct replay *r, struct pass *p)
-{
-    const struct verdict *before = p->sides[0].verdict, *after = p->sides[1].verdict;
-    enum replay_change change = REPLAY_OTHER_VERDICT;
-    r->report->against_verdicts[after->kind]++;
-    if (before->kind == after->kind && before->class == after->class && str_eq(before->code, after->code) &&
-        str_eq(reason_code(before), reason_code(after)))
-        return;
-    bool passed = before->kind == VERDICT_PASS, passes = after->kind == VERDICT_PASS;
-    if (p->sides[0].runs != p->sides[1].runs)
-        change = p->sides[0].runs ? REPLAY_NEW_REFUSAL : REPLAY_NEW_PASS;
-    else if (passed != passes)
-        change = passed ? REPLAY_NEW_REFUSAL : REPLAY_NEW_PASS;
-    const struct verdict *refusing = change == REPLAY_NEW_PASS ? before : after;
-    const struct problem *problem = first_problem(refusing);
-    struct replay_row key = {
-        .change = change,
-        .tool = p->tool->tool,
-        .code = reason_code(refusing),
-        .path = problem ? without_indexes(p->arena, problem->path) : STR_NONE,
-        .before = before->kind,
-        .after = after->kind,
-        .before_class = str_of(error_class_info(before->class)->name),
-        .after_class = str_of(error_class_info(after->class)->name),
-        .reason = reason_text(p->arena, refusing),
-    };
-    struct replay_row *d = replay_table_row(r->report, REPLAY_DIFFERENCES, &key);
-    d->calls++;
-    r->report->changed[key.change]++;
-    p->difference = d;
-    replay_example_add(r->report, d, p->call, key.reason);
-    count_outcome(d, p->call);
-}
-
-/* ---- a call ---- */
-
-/* In the rows of its tool and class, and if something was wrong with it of its code and its problems. */
-static void count_reasons(struct replay *r, struct pass *p, bool refused)
-{
-    const struct verdict *v = p->sides[0].verdict;
-    bool wrong = v->class != CLASS_OK;
-    struct replay_row code = {.code = reason_code(v)};
-    keep_row(p, p->tool);
-    keep_row(p, class_row(r, v->class));
-    if (wrong)
-        keep_row(p, replay_table_row(r->report, REPLAY_CODES, &code));
-    count_figures(p, p->tool, refused);
-    for (size_t i = 1; i < p->row_count; i++)
-        count_row(r, p, p->rows[i], refused);
-    if (!wrong)
-        return;
-    replay_example_add(r->report, p->tool, p->call,
-                       reason_text(p->arena, v)); /* a tool's are of what went wrong */
-    count_problems(r, p, refused);
-}
-
-static void mark_call(struct pass *p)
-{
-    struct replay_timeline *t = p->session->timeline;
-    const struct verdict *v = p->sides[0].verdict;
-    if (!t)
-        return;
-    t->first_ms = t->first_ms ? t->first_ms : p->call->at_ms;
-    t->last_ms = p->call->at_ms;
-    if (t->calls++ >= REPLAY_MARKS_MAX)
-        return;
-    p->mark = &t->marks[t->calls - 1];
-    *p->mark = v->kind == VERDICT_ASK ? 'a' : !p->sides[0].runs ? 'r' : v->class != CLASS_OK ? 'f' : 'w';
-}
-
-/* A call that brought something new, and would have been refused. */
-static void count_lost(struct replay *r, const struct pass *p, struct str tool, struct str code,
-                       struct str reason)
-{
-    struct replay_row key = {.tool = tool, .code = code};
-    struct replay_row *row = replay_table_row(r->report, REPLAY_LOST, &key);
-    r->report->lost++;
-    row->calls++;
-    row->refused++;
-    replay_example_add(r->report, row, p->call, reason);
-}
-
-static void count_call(struct replay *r, struct pass *p)
-{
-    struct replay_report *report = r->report;
-    const struct verdict *v = p->sides[0].verdict;
-    bool refused = !p->sides[0].runs, known = p->sides[0].known || (p->side_count > 1 && p->sides[1].known);
-    struct replay_row key = {.tool = p->call->tool};
-    if (p->sides[0].known)
-        key.tool = p->sides[0].tool;
-    if (!known)
-        count_row(r, p, replay_table_row(report, REPLAY_UNKNOWN_TOOLS, &key), refused);
-    report->calls++;
-    report->verdicts[v->kind]++;
-    report->refused += refused;
-    report->asked += refused && v->kind == VERDICT_ASK;
-    report->masked += p->sides[0].masked;
-    p->session->loop.calls++;
-    mark_call(p);
-    p->tool = replay_table_row(report, REPLAY_TOOLS, &key);
-    settle_awaited(p);
-    count_reasons(r, p, refused);
-    count_repairs(r, p);
-    if (refused && p->is_news && v->kind != VERDICT_ASK)
-        count_lost(r, p, p->tool->tool, reason_code(v), reason_text(p->arena, v));
-    report->unjudged += p->unjudged;
-    p->stopped = refused && !p->is_news && is_stopped(v);
-    if (p->stopped)
-        count_stopped(p, p->rows[2]);
-    p->session->call_tokens = p->session->tokens;
-    if (p->side_count > 1)
-        compare(r, p);
-    if (refused || (p->difference && p->difference->change == REPLAY_NEW_REFUSAL)) {
-        struct replay_awaited *a = &p->session->awaited[p->session->next_awaited++ % AWAITED_MAX];
-        *a = (struct replay_awaited){
-            .tool = p->tool, .difference = p->difference, .step = hash_stable(p->call->step)};
-        memcpy(a->rows, p->rows, sizeof(a->rows));
-        a->row_count = refused ? p->row_count : 0;
-    }
-}
-
 /* Also of a check that was refused: its result is known to belong to it. */
-static void keep_open(struct replay *r, const struct pass *p)
+static void keep_open(struct replay *r, const struct replay_pass *p)
 {
     r->report->without_result += p->waits;
     if (p->call->kind != RECORDED_CHECK || !p->call->id.len)
@@ -648,7 +218,7 @@ static void keep_open(struct replay *r, const struct pass *p)
                                  .asked = p->sides[0].verdict->kind == VERDICT_ASK,
                                  .mark = p->mark,
                                  .call = p->key,
-                                 .arguments = heap_copy(json_to_str(p->arena, p->call->arguments)),
+                                 .arguments = replay_heap_copy(json_to_str(p->arena, p->call->arguments)),
                                  .code = p->row_count > 2 ? p->rows[2]->code : STR_NONE};
     lru_add(&r->open, &open->node);
     for (size_t i = 0; i < p->side_count; i++) {
@@ -659,7 +229,7 @@ static void keep_open(struct replay *r, const struct pass *p)
 
 static void see_call(struct replay *r, const struct recorded_call *recorded)
 {
-    struct pass p = {.call = recorded, .arena = recorded->line->arena};
+    struct replay_pass p = {.call = recorded, .arena = recorded->line->arena};
     if (recorded->arguments_unknown) {
         r->report->without_arguments++;
         return;
@@ -676,35 +246,11 @@ static void see_call(struct replay *r, const struct recorded_call *recorded)
     p.key = recorded->arguments ? json_fingerprint(p.arena, recorded->arguments, NULL, 0).low : 0;
     p.key = (p.key ^ hash_stable(recorded->tool).low) | 1;
     p.is_news = brings_news(r, p.session, recorded, p.key);
-    count_call(r, &p);
+    replay_count_call(r, &p);
     keep_open(r, &p);
 }
 
 /* ---- a result that comes later ---- */
-
-/* The check was counted as a pass; the result says otherwise. */
-static void recount(struct replay *r, struct pass *p)
-{
-    struct replay_report *report = r->report;
-    const struct verdict *v = p->sides[0].verdict;
-    if (v->class == CLASS_OK)
-        return;
-    if (p->mark)
-        *p->mark = 'f';
-    report->verdicts[VERDICT_PASS]--;
-    report->verdicts[v->kind]++;
-    p->tool->verdicts[VERDICT_PASS]--;
-    p->tool->verdicts[v->kind]++;
-    struct replay_row *passed = class_row(r, CLASS_OK), *class = class_row(r, v->class);
-    passed->calls--;
-    passed->verdicts[VERDICT_PASS]--;
-    class->calls++;
-    class->verdicts[v->kind]++;
-    replay_example_add(r->report, class, p->call, reason_text(p->arena, v));
-    struct replay_row key = {.code = reason_code(v)};
-    count_row(r, p, replay_table_row(report, REPLAY_CODES, &key), false);
-    count_problems(r, p, false);
-}
 
 static void see_report(struct replay *r, const struct recorded_call *call)
 {
@@ -718,7 +264,7 @@ static void see_report(struct replay *r, const struct recorded_call *call)
     const struct json arguments = json_string(open->arguments);
     if (!shown.arguments)
         shown.arguments = &arguments;
-    struct pass p = {.call = &shown, .arena = call->line->arena};
+    struct replay_pass p = {.call = &shown, .arena = call->line->arena};
     p.session = session_of(r, call);
     set_clock(r, p.session, call);
     p.tool = open->tool;
@@ -728,8 +274,8 @@ static void see_report(struct replay *r, const struct recorded_call *call)
     r->report->unjudged -= open->unjudged && call->ran && !call->by_class;
     if (brings_news(r, p.session, call, open->call) && open->refused[0] && !open->asked) {
         /* It may have been counted as saved: it brought something after all. */
-        count_lost(r, &p, p.tool->tool, open->code, STR_NONE);
-        struct replay_stopped *stopped = stopped_of(p.session, open->call);
+        replay_count_lost(r, &p, p.tool->tool, open->code, STR_NONE);
+        struct replay_stopped *stopped = replay_stopped_of(p.session, open->call);
         p.session->loop.saved -= open->stopped && p.session->loop.saved;
         if (open->stopped && stopped && stopped->times)
             stopped->times--;
@@ -743,13 +289,13 @@ static void see_report(struct replay *r, const struct recorded_call *call)
     }
     p.mark = open->mark;
     if (open->sides[0].is_open)
-        recount(r, &p);
+        replay_count_result(r, &p);
     if (p.difference) {
         p.difference->unknown--;
-        count_outcome(p.difference, call);
+        replay_count_outcome(p.difference, call);
     } else if (both && p.side_count > 1) {
         r->report->against_verdicts[VERDICT_PASS]--;
-        compare(r, &p);
+        replay_compare(r, &p);
     }
     remove_open(r, open);
 }
