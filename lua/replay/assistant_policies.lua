@@ -3,6 +3,33 @@
 local FILES = { "apply_patch", "bash", "edit", "multiedit", "notebook", "webfetch", "write", "lib/command_examples",
                 "lib/commands", "lib/protected", "lib/shell" }
 
+-- The shells of other assistants, each with its argument, and what edits their files: those policies under these names.
+local SHELLS = { bash = "command", shell_command = "command", exec_command = "cmd", run_shell_command = "command",
+                 execute_command = "command", developer__shell = "command" }
+local EDITORS = { "write", "edit", "write_file", "replace", "write_to_file", "replace_in_file", "developer__text_editor" }
+
+local EDITOR = [[
+local protected = require "lib.protected"
+return tool "%s" {
+  description = "Edits a file.", effects = "write", schema = json '{"type":"object"}',
+  check = function(args)
+    local path = args.file_path or args.filePath or args.path
+    if type(path) == "string" then return protected.edit(path) end
+  end,
+}
+]]
+
+local function texts()
+  local all = {}
+  for _, name in ipairs(FILES) do all[name] = cli.embedded("policies/assistant/" .. name .. ".lua") end
+  for name, member in pairs(SHELLS) do
+    all["of_" .. name] = all.bash:gsub('tool "Bash"', ('tool "%s"'):format(name)):gsub("args%.command", "args." .. member)
+      :gsub('"command"', ('"%s"'):format(member))
+  end
+  for _, name in ipairs(EDITORS) do all["of_" .. name] = EDITOR:format(name) end
+  return all
+end
+
 -- The folder, and a function that removes it. Nil, and why: it cannot be written.
 local function unpack_into(folder)
   local written = { folder, folder .. "/lib" }
@@ -13,10 +40,10 @@ local function unpack_into(folder)
     local made, why = cli.make_folder(path, 448) -- 0700
     if not made then return nil, path .. ": " .. why end
   end
-  for _, name in ipairs(FILES) do
+  for name, text in pairs(texts()) do
     local path = ("%s/%s.lua"):format(folder, name)
     written[#written + 1] = path
-    local good, why = cli.write_file(path, cli.embedded("policies/assistant/" .. name .. ".lua"))
+    local good, why = cli.write_file(path, text)
     if not good then
       remove()
       return nil, path .. ": " .. why

@@ -127,6 +127,7 @@ static void remove_open(struct replay *r, struct replay_open *open)
 {
     lru_remove(&r->open, &open->node);
     free((char *)open->arguments.at);
+    free((char *)open->reason.at);
     free(open);
 }
 
@@ -225,6 +226,8 @@ static void keep_open(struct replay *r, const struct replay_pass *p)
         open->sides[i] = p->sides[i].open;
         open->refused[i] = !p->sides[i].runs;
     }
+    if (open->refused[0])
+        open->reason = replay_heap_copy(replay_reason(p->arena, p->sides[0].verdict));
 }
 
 static void see_call(struct replay *r, const struct recorded_call *recorded)
@@ -274,7 +277,7 @@ static void see_report(struct replay *r, const struct recorded_call *call)
     r->report->unjudged -= open->unjudged && call->ran && !call->by_class;
     if (brings_news(r, p.session, call, open->call) && open->refused[0] && !open->asked) {
         /* It may have been counted as saved: it brought something after all. */
-        replay_count_lost(r, &p, p.tool->tool, open->code, STR_NONE);
+        replay_count_lost(r, &p, p.tool->tool, open->code, open->reason);
         struct replay_stopped *stopped = replay_stopped_of(p.session, open->call);
         p.session->loop.saved -= open->stopped && p.session->loop.saved;
         if (open->stopped && stopped && stopped->times)

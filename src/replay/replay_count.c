@@ -49,7 +49,7 @@ static struct str reason_of(struct arena *arena, const struct verdict *v, const 
                              : problem->message;
 }
 
-static struct str reason_text(struct arena *arena, const struct verdict *v)
+struct str replay_reason(struct arena *arena, const struct verdict *v)
 {
     return reason_of(arena, v, first_problem(v));
 }
@@ -69,7 +69,7 @@ static void count_row(struct replay *r, const struct replay_pass *p, struct repl
     count_figures(p, row, refused);
     if (row->example_count < REPLAY_EXAMPLES)
         replay_example_add(r->report, row, p->call,
-                           v->class == CLASS_OK ? STR_NONE : reason_text(p->arena, v));
+                           v->class == CLASS_OK ? STR_NONE : replay_reason(p->arena, v));
 }
 
 static struct replay_row *class_row(struct replay *r, enum error_class class)
@@ -103,7 +103,7 @@ static void count_problem(struct replay *r, struct replay_pass *p, const struct 
     count_figures(p, row, refused);
     if (row->example_count < REPLAY_EXAMPLES)
         replay_example_add(r->report, row, p->call,
-                           problem ? reason_of(p->arena, v, problem) : reason_text(p->arena, v));
+                           problem ? reason_of(p->arena, v, problem) : replay_reason(p->arena, v));
     keep_row(p, row);
 }
 
@@ -251,7 +251,7 @@ void replay_compare(struct replay *r, struct replay_pass *p)
         .after = after->kind,
         .before_class = str_of(error_class_info(before->class)->name),
         .after_class = str_of(error_class_info(after->class)->name),
-        .reason = reason_text(p->arena, refusing),
+        .reason = replay_reason(p->arena, refusing),
     };
     struct replay_row *d = replay_table_row(r->report, REPLAY_DIFFERENCES, &key);
     d->calls++;
@@ -279,7 +279,7 @@ static void count_reasons(struct replay *r, struct replay_pass *p, bool refused)
     if (!wrong)
         return;
     replay_example_add(r->report, p->tool, p->call,
-                       reason_text(p->arena, v)); /* a tool's are of what went wrong */
+                       replay_reason(p->arena, v)); /* a tool's are of what went wrong */
     count_problems(r, p, refused);
 }
 
@@ -330,7 +330,7 @@ void replay_count_call(struct replay *r, struct replay_pass *p)
     count_reasons(r, p, refused);
     count_repairs(r, p);
     if (refused && p->is_news && v->kind != VERDICT_ASK)
-        replay_count_lost(r, p, p->tool->tool, reason_code(v), reason_text(p->arena, v));
+        replay_count_lost(r, p, p->tool->tool, reason_code(v), replay_reason(p->arena, v));
     report->unjudged += p->unjudged;
     p->stopped = refused && !p->is_news && is_stopped(v);
     if (p->stopped)
@@ -366,7 +366,7 @@ void replay_count_result(struct replay *r, struct replay_pass *p)
     passed->verdicts[VERDICT_PASS]--;
     class->calls++;
     class->verdicts[v->kind]++;
-    replay_example_add(r->report, class, p->call, reason_text(p->arena, v));
+    replay_example_add(r->report, class, p->call, replay_reason(p->arena, v));
     struct replay_row key = {.code = reason_code(v)};
     count_row(r, p, replay_table_row(report, REPLAY_CODES, &key), false);
     count_problems(r, p, false);

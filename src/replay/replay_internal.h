@@ -55,15 +55,15 @@ struct replay_open {
     struct replay_row *tool;
     struct replay_row *difference;
     struct judge_open sides[2];
-    bool refused[2];      /* that side has judged already: it would not have run */
-    bool counted;         /* as a call without a result */
-    bool unjudged;        /* as a call whose result was not judged */
-    bool stopped;         /* as a call that is saved */
-    bool asked;           /* a person would have been asked: the result is not lost */
-    char *mark;           /* in its session's timeline; NULL: none */
-    uint64_t call;        /* its hash */
-    struct str code;      /* of a refused one */
-    struct str arguments; /* as JSON, cut; on the heap */
+    bool refused[2];              /* that side has judged already: it would not have run */
+    bool counted;                 /* as a call without a result */
+    bool unjudged;                /* as a call whose result was not judged */
+    bool stopped;                 /* as a call that is saved */
+    bool asked;                   /* a person would have been asked: the result is not lost */
+    char *mark;                   /* in its session's timeline; NULL: none */
+    uint64_t call;                /* its hash */
+    struct str code;              /* of a refused one */
+    struct str arguments, reason; /* as JSON, and of a refused one; cut, on the heap */
 };
 
 struct replay {
@@ -99,6 +99,9 @@ struct str replay_heap_copy(struct str text);
 
 /* The session's stopped call with this hash, or a free one for it; NULL: others are kept. */
 struct replay_stopped *replay_stopped_of(struct replay_session *session, uint64_t key);
+
+/* Why the call is refused or failed, in words. */
+struct str replay_reason(struct arena *arena, const struct verdict *verdict);
 
 void replay_count_call(struct replay *replay, struct replay_pass *pass);
 
