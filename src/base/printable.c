@@ -310,6 +310,6 @@ void printable_write_name(struct buf *out, struct str text)
         if (!is_mark && (plain || (out->len && out->at[out->len - 1] != '_')))
             buf_byte(out, plain ? letter : '_');
     }
-    while (out->len && out->at[out->len - 1] == '_')
+    if (out->len && out->at[out->len - 1] == '_' && (out->len < 2 || out->at[out->len - 2] != '_'))
         out->len--;
 }

@@ -29,8 +29,6 @@ struct name_use {
     const struct upstream_spec *upstream; /* the last one that offers it */
     bool shared;                          /* several upstreams offer it */
     bool exact;                           /* one of them by exactly this name, without replaced characters */
-    bool twice;                           /* the same upstream, by two names with other characters replaced */
-    struct str replaced;                  /* the first of these */
     bool reserved;                        /* a policy's own tool, or an alias, has it */
 };
 
@@ -68,22 +66,22 @@ static struct str fitting_name(struct arena *arena, struct str name, bool (*fits
     return apart || name.len > max ? name_with_hash(arena, fitting, name, max) : fitting;
 }
 
-/* A name with characters beyond ASCII has what can be kept of it, and a hash of the whole, so that it depends
- * on nothing but itself. */
-static struct str ascii_name(struct arena *arena, struct str name)
+/* That MCP accepts. One that has other characters keeps what it can and gets a hash of the whole, so that it
+ * depends on nothing but itself. */
+static struct str valid_name(struct arena *arena, struct str name)
 {
-    bool says = false, is_ascii = true;
-    for (size_t i = 0; i < name.len; i++) {
-        is_ascii &= (unsigned char)name.at[i] < 0x80;
-        says |= ascii_is_letter(name.at[i]) || ascii_is_digit(name.at[i]);
-    }
-    if (is_ascii && says)
-        return name;
+    size_t i = 0;
+    while (i < name.len && tool_name_fits((struct str){name.at + i, 1}))
+        i++;
+    if (i == name.len)
+        return fitting_name(arena, name, tool_name_fits, TOOL_NAME_MAX_BYTES, false);
     struct buf kept = buf_in(arena);
     printable_write_name(&kept, name);
-    struct str head =
-        kept.len ? str_cut(buf_view(&kept), TOOL_NAME_MAX_BYTES - HASH_SUFFIX_BYTES) : STR_LIT("tool");
-    return arena_printf(arena, STR_FMT "_%06x", STR_ARG(head), (unsigned)(hash_stable(name).low & 0xffffff));
+    if (!kept.len || kept.at[kept.len - 1] == '_') /* nothing is left of it, or of what follows a prefix */
+        buf_text(&kept, "tool");
+    return arena_printf(arena, STR_FMT "_%06x",
+                        STR_ARG(str_cut(buf_view(&kept), TOOL_NAME_MAX_BYTES - HASH_SUFFIX_BYTES)),
+                        (unsigned)(hash_stable(name).low & 0xffffff));
 }
 
 /* That every provider accepts. */
@@ -92,14 +90,12 @@ static struct str plain_name(struct arena *arena, struct str name)
     return fitting_name(arena, name, str_is_name, PLAIN_NAME_MAX_BYTES, false);
 }
 
-/* A name that MCP accepts: '_' replaces other characters, and a hash the end of a long name. A policy may
- * name a tool plainly, as all had to be named once: it guards the tool, under that name. */
+/* A policy may name a tool plainly, with '_' for other characters, as all had to be named once: it guards the
+ * tool, under that name. */
 static struct str given_name(const struct generation_build *b, struct str name)
 {
     struct arena *arena = b->g->arena;
-    name = ascii_name(arena, name);
-    struct str valid = fitting_name(arena, name, tool_name_fits, TOOL_NAME_MAX_BYTES, false),
-               plain = plain_name(arena, name);
+    struct str valid = valid_name(arena, name), plain = plain_name(arena, name);
     bool plainly = !str_eq(valid, plain) && !policy_set_find(b->g->policies, valid) &&
                    policy_set_find(b->g->policies, plain);
     return plainly ? plain : valid;
@@ -262,10 +258,6 @@ bool import_count_names(struct generation_build *b)
         struct name_use *use = use_of(b, bare);
         use->shared |= use->upstream && use->upstream != spec;
         use->exact |= str_eq(bare, tool);
-        if (!str_eq(bare, tool)) {
-            use->twice |= use->replaced.len && !str_eq(use->replaced, tool);
-            use->replaced = tool;
-        }
         use->upstream = spec;
     }
     b->next++;
@@ -344,15 +336,13 @@ static struct tool *import_by_name(struct generation_build *b, const struct upst
                                    struct str tool, const struct json *definition)
 {
     struct str bare = given_name(b, tool);
-    struct str prefixed =
-        given_name(b, arena_printf(b->g->arena, STR_FMT IMPORT_SEPARATOR STR_FMT, STR_ARG(spec->name),
-                                   STR_ARG(ascii_name(b->g->arena, tool))));
+    struct str prefixed = given_name(
+        b, arena_printf(b->g->arena, STR_FMT IMPORT_SEPARATOR STR_FMT, STR_ARG(spec->name), STR_ARG(tool)));
     const struct name_use *use = map_get(b->uses, bare);
-    bool twice = use && use->twice && !str_eq(bare, tool);
     bool collides = use && (use->reserved || use->shared || (use->exact && !str_eq(bare, tool)));
     bool always = spec->prefix == UPSTREAM_PREFIX_ALWAYS || policy_for(b, prefixed);
     struct str name = always || collides || map_get(b->g->by_name, bare) ? prefixed : bare;
-    if (twice || map_get(b->g->by_name, name))
+    if (map_get(b->g->by_name, name))
         name = name_with_hash(b->g->arena, name, tool, TOOL_NAME_MAX_BYTES);
     const struct upstream_spec *owner = other_owner(b, spec, name);
     if (owner) {
@@ -362,8 +352,7 @@ static struct tool *import_by_name(struct generation_build *b, const struct upst
                   STR_ARG(owner->name), STR_ARG(owner->name), STR_ARG(spec->name));
         return NULL;
     }
-    bool ambiguous = use && (use->shared || (twice && !use->exact)) && !policy_for(b, name) &&
-                     !map_get(b->g->by_name, bare);
+    bool ambiguous = use && use->shared && !policy_for(b, name) && !map_get(b->g->by_name, bare);
     const struct policy *policy = ambiguous ? policy_for(b, bare) : NULL;
     const struct policy *own = policy_for(b, name);
     struct guarded_tool *guarded = own && !policy ? guarded_tools_find(b->g, own->name) : NULL;
@@ -378,10 +367,10 @@ static struct tool *import_by_name(struct generation_build *b, const struct upst
         return NULL;
     }
     leave_out(b, spec, tool,
-              "%s, and " STR_FMT " does not say which of them it is for (upstream = \"" STR_FMT
-              "%s\"); it would be '" STR_FMT "', without that policy",
-              use->shared ? "several upstreams offer it" : "several names come to this one",
-              STR_ARG(policy->file), STR_ARG(spec->name), use->shared ? "" : "/NAME", STR_ARG(name));
+              "several upstreams offer it, and " STR_FMT
+              " does not say which of them it is for (upstream = \"" STR_FMT "\"); it would be '" STR_FMT
+              "', without that policy",
+              STR_ARG(policy->file), STR_ARG(spec->name), STR_ARG(name));
     return NULL;
 }
 

@@ -1,6 +1,5 @@
 -- The name of an imported tool depends on its own name alone: not on the others that its server offers, nor on their order.
 local client_of = require "client"
-local daemon = require "daemon"
 local offered = require "offered"
 local text = client_of.text
 
@@ -42,7 +41,7 @@ for _, over in ipairs(offered.OVER) do
         assert.equal(name:find "[^%w_.-]" and name or #name > 128 and name or nil, tool.title)
       end
       assert.equal("moneyflow", given.moneyflow.name)
-      assert.equal("get_weather", given["get weather"].name)
+      assert.matches("^get_weather_%x%x%x%x%x%x$", given["get weather"].name)
       assert.matches("^bucher_suchen_%x%x%x%x%x%x$", given["bücher_suchen"].name)
       assert.matches("^ecole_%x+$", given["e\204\129cole"].name)
       assert.matches("^Lodz_%x+$", given["Łódź"].name)
@@ -58,26 +57,21 @@ for _, over in ipairs(offered.OVER) do
   end)
 end
 
-describe("two names of one server that come to the same", function()
+describe("the name of a tool that a policy names with '_' for other characters", function()
   after_each(offered.stop_all)
 
-  it("have each their own hash, whichever is first", function()
-    for _, order in ipairs { 1, -1 } do
-      local given, client = names("stdio", order)
-      assert.matches("^a_b_%x+$", given["a b"].name)
-      assert.matches("^a_b_%x+$", given["a/b"].name)
-      assert.not_equal(given["a b"].name, given["a/b"].name)
-      assert.equal("unknown_tool", client_of.verdict(client:calls("a_b", {})).error_class)
-      offered.stop_all()
-    end
+  it("is the policy's, as it was always", function()
+    local gate = offered.start("stdio", { { name = "get weather" } },
+                               { policies = { ["w.lua"] = 'return tool "get_weather" { effects = "read" }' } })
+    local client = gate:connect()
+    assert.equal("get_weather", client:asks("tools/list").tools[1].name)
+    assert.truthy(text(client:calls("get weather", {})):find("get weather", 1, true))
   end)
 
-  it("are left out if a policy has that name: it would guard only one of them", function()
-    local gate = offered.start("stdio", { { name = "a b" }, { name = "a/b" } },
-                               { policies = { ["a_b.lua"] = 'return tool "a_b" { effects = "read" }' } })
-    local client = gate:connect()
-    assert.equal("unknown_tool", client_of.verdict(client:calls("a b", {})).error_class)
-    gate:logs "several names come to this one"
-    daemon.stop_all()
+  it("has its upstream's prefix", function()
+    local gate = offered.start("stdio", { { name = "查询" }, { name = "get weather" } }, { upstream = 'prefix = "always"' })
+    local list = gate:connect():asks("tools/list").tools
+    assert.matches("^a__get_weather_%x+$", list[1].name)
+    assert.matches("^a__tool_%x+$", list[2].name)
   end)
 end)
