@@ -137,7 +137,7 @@ static bool is_plain_pass(const struct verdict *v)
 
 /* {"v":1,"ts":"2026-11-22T09:00:00.123456Z","decision_id":"…": what comes before the fraction of the second
  * is kept, as most records share it. */
-static void put_head(struct record *r)
+static void put_head(struct record *r, struct str id)
 {
     static const char after_time[] = "Z\",\"decision_id\":\"";
     struct decision_log *o = r->log;
@@ -150,7 +150,6 @@ static void put_head(struct record *r)
         strftime(o->head, sizeof(o->head), HEAD_FORMAT, &tm);
         o->second_at = second;
     }
-    struct str id = call_id(r->call);
     char *start = buf_reserve(r->out.buf, HEAD_MAX_BYTES), *at = start;
     memcpy(at, o->head, HEAD_BYTES);
     at += HEAD_BYTES;
@@ -159,8 +158,8 @@ static void put_head(struct record *r)
     at = digits_put_pair(at, micros % 100);
     memcpy(at, after_time, sizeof(after_time) - 1);
     at += sizeof(after_time) - 1;
-    memcpy(at, id.at, LEDGER_CALL_ID_CHARS);
-    at += LEDGER_CALL_ID_CHARS;
+    memcpy(at, id.at, id.len);
+    at += id.len;
     *at++ = '"';
     r->out.buf->len += (size_t)(at - start);
 }
@@ -171,7 +170,7 @@ static void put_identity(struct record *r)
         [POLICY_ENFORCE] = STR("enforce"), [POLICY_SHADOW] = STR("shadow"), [POLICY_OFF] = STR("off")};
     struct call *c = r->call;
     const struct call_request *q = &c->request;
-    put_head(r);
+    put_head(r, call_id(c));
     PUT_PLAIN(r, "generation", c->generation->hash);
     if (c->tool)
         PUT_PLAIN(r, "policy_mode", modes[c->tool->mode]);
@@ -481,6 +480,60 @@ static void write_record(struct decision_log *log, struct call *call)
     } while (log->line.len > DECISION_RECORD_MAX_BYTES && ++r.cut < CUT_LEVELS);
 }
 
+static void send_line(struct decision_log *log)
+{
+    for (size_t i = 0; i < log->sink_count; i++)
+        record_sink_add(log->sinks[i], buf_view(&log->line));
+    if (log->tap)
+        log->tap(log->tap_owner, buf_view(&log->line));
+    if (log->line.cap > LINE_KEPT_BYTES)
+        buf_clear(&log->line);
+}
+
+/* A URI says what an argument would say. */
+void decision_log_read(struct decision_log *log, struct arena *arena, const struct decision_read *read)
+{
+    struct record r = {.log = log, .out = json_out(&log->line)};
+    struct buf id = buf_in(arena);
+    const struct json *arguments = read->arguments;
+    const struct error_class_info *class = error_class_info(read->class);
+    if (!decision_log_is_on(log))
+        return;
+    if (log->config.arguments == DECISIONS_MASKED)
+        r.masking = decision_masking_new(log->mask, arena, NULL);
+    bool shows = shows_arguments(&r) && !is_too_long_to_mask(arguments, DECISIONS_MASKED);
+    if (arguments && shows && r.masking)
+        arguments = decision_masking_value(r.masking, arguments, false);
+    buf_hex64(&id, hash_random());
+    buf_hex64(&id, hash_random());
+    log->line.len = 0;
+    put_head(&r, buf_view(&id));
+    PUT_PLAIN(&r, "generation", read->generation);
+    PUT_NAME(&r, "user", str_of(read->peer->user));
+    PUT_INT(&r, "uid", read->peer->uid);
+    PUT_NAME(&r, "session", read->session);
+    PUT_NAME(&r, "tool",
+             !read->is_uri ? read->name
+             : shows       ? masked_text(&r, read->name)
+                           : STR_LIT("resource"));
+    PUT_NAME(&r, "upstream", read->upstream);
+    PUT_NAME(&r, "method", read->method);
+    r.out.comma = true;
+    if (arguments && shows)
+        json_field(&r.out, "arguments", arguments);
+    json_fields(&r.out, FIELD_TEXT("verdict", verdict_name(class->verdict)),
+                FIELD_TEXT("error_class", class->name), FIELD_OPTIONAL("code", read->code));
+    if (read->bytes)
+        json_field_object(&r.out, "result", FIELD_TEXT("class", class->name),
+                          FIELD_NUM("bytes", read->bytes));
+    json_close(&r.out, '}');
+    buf_byte(&log->line, '\n');
+    if (log->line.len <= DECISION_RECORD_MAX_BYTES)
+        send_line(log);
+    else
+        log->lost++;
+}
+
 /* ---- the key of the hashes ---- */
 
 /* The key of `file`, or a new one that is kept there. Half a key, or another user's, is replaced. */
@@ -657,12 +710,7 @@ void decision_log_call(struct decision_log *log, struct call *call)
     if (!log->sink_count && !log->tap)
         return;
     write_record(log, call);
-    for (size_t i = 0; i < log->sink_count; i++)
-        record_sink_add(log->sinks[i], buf_view(&log->line));
-    if (log->tap)
-        log->tap(log->tap_owner, buf_view(&log->line));
-    if (log->line.cap > LINE_KEPT_BYTES)
-        buf_clear(&log->line);
+    send_line(log);
 }
 
 void decision_log_set_tap(struct decision_log *log, decision_log_tap *tap, void *owner)

@@ -10,16 +10,19 @@
 #include "base/err.h"
 #include "base/hash.h"
 #include "base/str.h"
+#include "gate/verdict.h"
 #include "policy/config.h"
 
 #include <stdbool.h>
 #include <stdint.h>
 
+struct arena;
 struct call;
 struct config_decisions;
 struct decision_log;
 struct json_out;
 struct loop;
+struct peer;
 
 struct decision_log_files {
     const char *records; /* if the configuration names no file */
@@ -50,6 +53,19 @@ void decision_log_free(struct decision_log *log);
 
 /* Of a call that has finished, or was cancelled. */
 void decision_log_call(struct decision_log *log, struct call *call);
+
+/* A prompt or a resource that a client has asked a server for. It has no session of the ledger, no turn and
+ * no policy. */
+struct decision_read {
+    const struct peer *peer;
+    struct str generation, session, method, name, upstream;
+    bool is_uri;                  /* `name`, of a resource */
+    const struct json *arguments; /* of a prompt; NULL: none */
+    enum error_class class;
+    struct str code;
+    size_t bytes; /* of the answer; 0: there is none */
+};
+void decision_log_read(struct decision_log *log, struct arena *arena, const struct decision_read *read);
 
 /* Gets each record, masked and with its newline, after it is queued; NULL: none. */
 typedef void decision_log_tap(void *owner, struct str line);

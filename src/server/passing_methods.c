@@ -9,6 +9,7 @@
 #include "base/hash.h"
 #include "base/log.h"
 #include "catalog/mcp_version.h"
+#include "gate/decision_log.h"
 #include "json/build.h"
 #include "json/parse.h"
 #include "json/write.h"
@@ -278,7 +279,7 @@ static struct guard guard_of(const struct server *server)
     return guard;
 }
 
-/* A prompt or a resource has no record in the decision log: this is where the operator learns of it. */
+/* The record of a read in the decision log has no text: this is where the operator learns of it. */
 static void log_finds(struct request *r, const struct guard *guard, const struct json *result)
 {
     static const struct {
@@ -371,10 +372,37 @@ static enum request_status reply_not_found(struct request *r, struct str message
                             buf_view(&data));
 }
 
+/* In the decision log; what a prompt is completed with is no read. */
+static void record_read(struct request *r, struct str upstream, struct str name, enum error_class class,
+                        struct str code, size_t bytes)
+{
+    const struct server *server = r->client->server;
+    struct str session = json_str(json_get_text(r->meta, GATE_SESSION_KEY));
+    const struct decision_read read = {.peer = &r->client->peer,
+                                       .generation = server->gate.generation->hash,
+                                       .session = session.len ? session : str_of(r->client->name),
+                                       .method = r->method_name,
+                                       .name = name,
+                                       .upstream = upstream,
+                                       .is_uri = str_is(r->method_name, "resources/read"),
+                                       .arguments = json_get_text(r->params, "arguments"),
+                                       .class = class,
+                                       .code = code,
+                                       .bytes = bytes};
+    if (server->gate.decisions && !str_is(r->method_name, "completion/complete"))
+        decision_log_read(server->gate.decisions, r->arena, &read);
+}
+
 static enum request_status reply_answer(struct request *r)
 {
+    static const enum error_class classes[] = {
+        [UPSTREAM_RESULT] = CLASS_OK,           [UPSTREAM_REFUSED] = CLASS_TOOL_ERROR,
+        [UPSTREAM_TRANSIENT] = CLASS_TRANSIENT, [UPSTREAM_UNAVAILABLE] = CLASS_UNAVAILABLE,
+        [UPSTREAM_BROKEN] = CLASS_TOOL_ERROR,   [UPSTREAM_INPUT_REQUIRED] = CLASS_NEED_USER_INPUT};
     struct passed *passed = r->work;
     struct upstream_answer *answer = &passed->answer;
+    record_read(r, passed->target.upstream, passed->target.tool, classes[answer->outcome], answer->code,
+                answer->outcome == UPSTREAM_RESULT ? answer->result->raw_len : 0);
     unsigned masks = guard_of(r->client->server).enforced & PATTERN_SETS_MASKING;
     if (masks) { /* in an error, a server's words are masked as in its results */
         answer->quoted = pattern_sets_mask_text(r->arena, masks, answer->quoted);
@@ -438,16 +466,18 @@ static const struct served_item *find_prompt(struct request *r, struct str name)
     const struct served_item *item = served_find(served_now(server), SERVED_PROMPTS, name);
     if (item && served_is_for(server_config(server), &r->client->peer, SERVED_PROMPTS, item))
         return item;
-    if (item && item->held)
+    if (item && item->held) {
+        record_read(r, item->upstream, item->own_name, CLASS_UNAVAILABLE, STR_LIT("definition_held"), 0);
         reply_error(r, RPC_UNAVAILABLE,
                     "the definition of the prompt '" STR_FMT
                     "' has changed or is new, and the operator has not "
                     "accepted it yet (toolgate pins)",
                     STR_ARG(str_cut(name, SERVED_NAME_MAX_BYTES)));
-    else
+    } else {
         reply_error(r, RPC_INVALID_PARAMS,
                     "there is no prompt '" STR_FMT "'; prompts/list has those that there are",
                     STR_ARG(str_cut(name, SERVED_NAME_MAX_BYTES)));
+    }
     return NULL;
 }
 

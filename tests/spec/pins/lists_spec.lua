@@ -173,3 +173,41 @@ describe("pins of a server's lists", function()
     assert.is_nil(instructions():find("evil", 1, true))
   end)
 end)
+
+describe("reads of prompts and resources", function()
+  it("leave decision records, with masked arguments, also those that pins refuse", function()
+    offers(library "kind")
+    start "changes"
+    for _, method in ipairs(METHODS) do shows(method, "kind") end
+    client:asks("prompts/get", { name = "review", arguments = { what = "x", password = "hunter2" },
+                                 _meta = client_of.session "chat-7" })
+    client:asks("resources/read", { uri = "book:///emma?token=ghp_0123456789abcdefghijABCDEFGHIJ012345" })
+    client:ask("resources/read", { uri = "book:///missing" })
+    client:ask("completion/complete", { ref = { type = "ref/prompt", name = "review" },
+                                        argument = { name = "what", value = "" } })
+    turns_into(library(EVIL))
+    shows("prompts/list", "")
+    client:ask("prompts/get", { name = "review" })
+    gate:stop()
+    local code, out, err = process.run { daemon.binary, "decisions", "--json",
+      directory .. "/state/decisions.ndjson" }
+    assert.equal(0, code, err)
+    local records = {}
+    for line in out:gmatch "[^\n]+" do
+      local record = json.decode(line)
+      if record.method ~= "tools/call" then records[#records + 1] = record end
+    end
+    assert.equal(4, #records, out)
+    local prompt, resource, missing, held = unpack(records)
+    assert.same({ "prompts/get", "review", "books", "pass", "ok", "chat-7" },
+                { prompt.method, prompt.tool, prompt.upstream, prompt.verdict, prompt.error_class, prompt.session })
+    assert.equal("x", prompt.arguments.what)
+    assert.truthy(prompt.result.bytes > 0)
+    assert.equal("resources/read", resource.method)
+    assert.truthy(resource.tool:find("book:///emma", 1, true), resource.tool)
+    assert.is_nil(out:find("hunter2", 1, true))
+    assert.is_nil(out:find("ghp_0123", 1, true))
+    assert.equal("tool_error", missing.error_class)
+    assert.same({ "unavailable", "definition_held" }, { held.error_class, held.code })
+  end)
+end)
