@@ -366,13 +366,13 @@ return tool "far" { description = "For specs.", effects = "read", upstream = "fa
     local store = redis.start()
     for offset, word in pairs { [3600] = "back", [-3600] = "ahead" } do
       local gate = start { policies = { ["echo.lua"] = fixtures.echo },
-                           config = ("return { ledger = { redis = '%s' } }"):format(store:url()),
+                           config = ("return { ledger = { redis = '%s', timeout_ms = 5000 } }"):format(store:url()),
                            environment = { LD_PRELOAD = library, CLOCK_OFFSET_S = tostring(offset) } }
       local said = of(gate)
       assert.matches("3%d%d%d s " .. word, finds(said, "clock_jumped", "warning").what)
       assert.matches(offset > 0 and "behind" or "ahead of", finds(said, "redis_clock", "warning").what)
     end
-    local said = of(start { config = ("return { ledger = { redis = '%s' } }"):format(store:url()) })
+    local said = of(start { config = ("return { ledger = { redis = '%s', timeout_ms = 5000 } }"):format(store:url()) })
     assert.is_nil(find(said, "clock_jumped"))
     assert.is_nil(find(said, "redis_clock"))
   end)

@@ -213,7 +213,7 @@ describe("the operator", function()
     for name in pairs(entries) do
       local said = client_of.verdict(client:calls(name .. "__holds", { n = 1 }))
       assert.same({ "transient", "timeout" }, { said.error_class, said.code })
-      assert.truthy(said.detail:find("within 10%d%d ms"), said.detail)
+      assert.truthy(said.detail:find("within %d?%d%d%d ms"), said.detail) -- what is left after the queue
     end
   end)
 
