@@ -301,7 +301,8 @@ static void each_definition(struct building *b, enum served_kind kind,
         if (!list)
             continue;
         served->held[served->held_count++] = list;
-        hash_add(&served->lists[kind].hash, tool_list_hash(list));
+        if (json_is(tool_list_array(list), JSON_ARRAY)) /* else the server has none of these */
+            hash_add(&served->lists[kind].hash, tool_list_hash(list));
         if (visit == add_one)
             review_pins(b, spec, kind, tool_list_array(list));
         for (uint32_t k = 0; k < tool_list_array(list)->len; k++)
