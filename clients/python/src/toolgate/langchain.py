@@ -25,7 +25,7 @@ from .errors import Halt, ToolgateError
 from .gate import Session
 from .results import Failure, failure_of
 from .verdict import Outcome, Verdict
-from .words import EXACT
+from .words import EXACT, STRICT_KEY
 
 AnySession: TypeAlias = "Session | sync.Session"
 S = TypeVar("S", Session, sync.Session)
@@ -182,7 +182,11 @@ def _shown(request: ModelRequest[Any], shown: Mapping[str, Mapping[str, Any]] | 
     return request.override(tools=tools)
 
 
-def _as_shown(tool: BaseTool, shown: Mapping[str, Any]) -> BaseTool:
+def _as_shown(tool: BaseTool, shown: Mapping[str, Any]) -> BaseTool | dict[str, Any]:
+    strict = shown.get("_meta", {}).get(STRICT_KEY)
+    if strict is not None:  # only a definition says that of one tool
+        function = {"name": tool.name, "description": shown.get("description", ""), "parameters": shown["inputSchema"]}
+        return {"type": "function", "function": {**function, "strict": strict}}
     own, changed = _definition(tool), {}
     if shown.get("description", "") != own["description"]:
         changed["description"] = shown.get("description", "")

@@ -17,7 +17,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, TypeAlias
 
-from agents import Agent, AgentHooks, FunctionTool, ModelBehaviorError, RunContextWrapper, Tool
+from agents import Agent, AgentHooks, FunctionTool, ModelBehaviorError, RunContextWrapper, Tool, UserError
 from agents.items import ModelResponse, TResponseInputItem
 from agents.tool_context import ToolContext
 from pydantic_core import to_jsonable_python
@@ -204,10 +204,15 @@ def _plain(value: Any) -> Any:
 
 
 def _as_shown(tool: FunctionTool, shown: Mapping[str, Any]) -> FunctionTool:
-    return replace(
-        tool, description=shown.get("description", ""), params_json_schema=dict(shown["inputSchema"]),
-        strict_json_schema=shown.get("_meta", {}).get(STRICT_KEY, tool.strict_json_schema),
-    )
+    """A policy's schema may be one that strict mode cannot express: that is an error only if the policy wants it strict."""
+    wanted = shown.get("_meta", {}).get(STRICT_KEY)
+    words = {"description": shown.get("description", ""), "params_json_schema": dict(shown["inputSchema"])}
+    try:
+        return replace(tool, **words, strict_json_schema=tool.strict_json_schema if wanted is None else wanted)
+    except UserError:
+        if wanted:
+            raise
+        return replace(tool, **words, strict_json_schema=False)
 
 
 def _definition(tool: FunctionTool) -> dict[str, Any]:
