@@ -4,7 +4,9 @@ import { isDeepStrictEqual } from "node:util";
 import { Lost, ToolgateError, Unavailable } from "./errors.js";
 import type { Definition } from "./guard.js";
 import { Link, type Answerer, type AskOptions } from "./link.js";
-import { BACKOFF_FIRST_MS, BACKOFF_MAX_MS, isObject, REGISTER, SESSION_KEY, SESSIONS_MAX, type JsonObject, type Request } from "./protocol.js";
+import {
+  BACKOFF_FIRST_MS, BACKOFF_MAX_MS, isObject, REGISTER, SESSION_KEY, SESSIONS_MAX, type JsonObject, type Request,
+} from "./protocol.js";
 
 export type OnUnavailable = "raise" | "allow" | "refuse";
 

@@ -204,7 +204,9 @@ export class Session {
   // ---- check, run, report ----
 
   /** Checks the call, runs one of the gate's tools, and reports: the outcome is what the model reads. */
-  async call(tool: string | AnyTool, args: unknown, options: CheckOptions & RunningOptions & { deps?: unknown } = {}): Promise<Outcome> {
+  async call(
+    tool: string | AnyTool, args: unknown, options: CheckOptions & RunningOptions & { deps?: unknown } = {},
+  ): Promise<Outcome> {
     const checked = typeof tool === "string" ? await this.check(tool, args, options)
       : await this.check(tool.definition.name, args, { tools: [tool.definition], ...options });
     if (!checked.passed) return notRun(checked);

@@ -50,7 +50,8 @@ return tool "last" { description = "The last judgement.", effects = "read", sche
 
   it("that is garbage is an error in words, and counts nothing", function()
     for _, wrong in ipairs { { coverage = "DONE" }, { coverage = 3 }, { coverage = {} }, { facts = { a = 1 } },
-                             { coverage = "FAILED", facts = "x" }, { question = "Which?" }, { coverage = "FAILED", question = 3 }, { coverage = "FAILED", follow_up = { tool = "x" } } } do
+                             { coverage = "FAILED", facts = "x" }, { question = "Which?" },
+                             { coverage = "FAILED", question = 3 }, { coverage = "FAILED", follow_up = { tool = "x" } } } do
       local answer = report(wrong)
       assert.equal(-32602, answer.error and answer.error.code)
       assert.truthy(answer.error.message:find("expected", 1, true))

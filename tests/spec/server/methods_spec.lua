@@ -175,7 +175,8 @@ describe("toolgate/", function()
         end
       end
       client:asks("toolgate/register", { tools = { mine }, _meta = session "a" })
-      client:asks("toolgate/register", { tools = { theirs, { name = "paint", inputSchema = { type = "object" } } }, _meta = session "b" })
+      local paint = { name = "paint", inputSchema = { type = "object" } }
+      client:asks("toolgate/register", { tools = { theirs, paint }, _meta = session "b" })
       assert.same({ "Find a train.", "Find a toy train." }, { described(session "a"), described(session "b") })
       assert.is_nil(described(session "c"))
       local checked = client:checks("find_train", { to = "Bern" }, session "a")
@@ -191,7 +192,8 @@ describe("toolgate/", function()
 
     it("puts a session's tools before the connection's of the same name", function()
       client:asks("toolgate/register", { tools = { mine, { name = "paint", inputSchema = { type = "object" } } } })
-      client:asks("toolgate/register", { tools = { { name = "find_train", inputSchema = { type = "object" } } }, _meta = session "a" })
+      local any = { name = "find_train", inputSchema = { type = "object" } }
+      client:asks("toolgate/register", { tools = { any }, _meta = session "a" })
       assert.same({ "pass", "pass", "repair" }, { client:checks("find_train", {}, session "a").verdict,
                   client:checks("paint", {}, session "a").verdict, client:checks("find_train", {}, session "b").verdict })
       local names = {}
