@@ -4,7 +4,7 @@ local ui = require "ui"
 local function print_approval(o, a)
   ui.say("%s  %s, of %s (uid %d, pid %d) in session %s", ui.bold(a.id or ""), cli.line(a.tool or ""), a.user, a.uid, a.pid,
          cli.line(a.session or "")) -- a name that a client chose begins no line
-  ui.say("  question:  %s", a.question)
+  ui.say("  question:  %s", cli.line(a.question or ""))
   ui.say("  arguments: %s%s", a.arguments, a.arguments_cut and "… (cut: deny it unless you know the rest)" or "")
   if a.state ~= "pending" then return ui.say("  %s by %s", a.state, a.answered_by) end
   ui.say("  asked %d s ago; answer within %d s: %s approve %s%s", a.asked_s, a.expires_s, cli.program, a.id,

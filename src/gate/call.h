@@ -250,9 +250,9 @@ struct consent {
 
 #define CONSENT_PROPERTY       "answer" /* of the form that a client puts to its user */
 #define CONSENT_CHOICES_MAX    30u      /* a question with more is put as text */
-#define CONSENT_TEXT_MAX_BYTES 4096u    /* of a question in a form; a longer one is cut */
+#define CONSENT_TEXT_MAX_BYTES 4096u    /* of a question in a form: nobody says yes to what is cut off */
 
-/* Whether a form can put it: `choices` is a verdict's. */
+/* Whether a form can put it whole: `choices` is a verdict's. */
 bool consent_fits_form(struct str question, const struct json *choices);
 /* The params of elicitation/create, into an open object: the first of the choices lets the call proceed;
  * without any, yes does. */

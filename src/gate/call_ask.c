@@ -328,14 +328,15 @@ static struct str choice_text(struct arena *arena, const struct json *choice)
 
 bool consent_fits_form(struct str question, const struct json *choices)
 {
-    return question.len && (is_yes_or_no(choices) || choices->len <= CONSENT_CHOICES_MAX);
+    return question.len && question.len <= CONSENT_TEXT_MAX_BYTES &&
+           (is_yes_or_no(choices) || choices->len <= CONSENT_CHOICES_MAX);
 }
 
 void consent_write_form(struct json_out *out, struct arena *arena, struct str question,
                         const struct json *choices)
 {
     bool yes_or_no = is_yes_or_no(choices);
-    json_field_str(out, "message", str_cut(question, CONSENT_TEXT_MAX_BYTES));
+    json_field_str(out, "message", question);
     json_field_open(out, "requestedSchema", '{');
     json_field_text(out, "type", "object");
     json_field_open(out, "properties", '{');

@@ -3,13 +3,17 @@
 
 #include "base/alloc.h"
 #include "base/arena.h"
+#include "base/hash.h"
 #include "ledger/ledger.h"
 #include "ledger/record.h"
 
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
+
+#define QUESTION_REST_BYTES 128u /* of the words for what is cut off */
 
 static void drop(struct approval_table *t, unsigned at)
 {
@@ -73,6 +77,17 @@ static bool make_room(struct approval_table *t, const struct approval *asked)
 
 /* ---- requests ---- */
 
+/* A person who approves must see that there is more, and can tell it from another question. */
+static struct str shown_question(struct arena *arena, struct str question)
+{
+    if (question.len <= APPROVAL_QUESTION_MAX)
+        return arena_dup(arena, question);
+    struct str shown = str_cut(question, APPROVAL_QUESTION_MAX - QUESTION_REST_BYTES);
+    return arena_printf(arena,
+                        STR_FMT "… (%zu bytes more, digest %016" PRIx64 ": deny it unless you know them)",
+                        STR_ARG(shown), question.len - shown.len, hash_stable(question).low);
+}
+
 /* Its texts in the arena, cut to what the table keeps: it may outlive what it is copied from. */
 static struct approval copy(const struct approval *e, struct arena *arena)
 {
@@ -81,7 +96,7 @@ static struct approval copy(const struct approval *e, struct arena *arena)
     out.user = arena_dup(arena, str_cut(e->user, APPROVAL_NAME_MAX));
     out.tool = arena_dup(arena, str_cut(e->tool, APPROVAL_NAME_MAX));
     out.arguments = arena_dup(arena, str_cut(e->arguments, APPROVAL_ARGUMENTS_MAX));
-    out.question = arena_dup(arena, str_cut(e->question, APPROVAL_QUESTION_MAX));
+    out.question = shown_question(arena, e->question);
     out.answered_by = arena_dup(arena, str_cut(e->answered_by, APPROVAL_NAME_MAX));
     return out;
 }

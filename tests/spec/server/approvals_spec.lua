@@ -211,6 +211,26 @@ describe("a question that nobody can be asked", function()
     assert.equal("pass", (pays(client, 500, "s", note)).verdict)
   end)
 
+  it("is shown on one line, and with the size and digest of what no line holds; no form puts such a question", function()
+    local gate = daemon.start { policies = { ["say.lua"] = [==[
+-- say: asks with the model's words.
+return tool "say" { description = "Say it.", effects = "write", schema = params { words = str "What" },
+  check = function(args) return ask("Say " .. args.words .. "?") end, run = function(args) return { said = #args.words } end }
+]==] } }
+    local client = gate:connect()
+    local words = "hello\n  question:  a forged line " .. ("x"):rep(5000)
+    local meta = modern { ["io.modelcontextprotocol/clientCapabilities"] = { elicitation = { form = { x = 1 } } },
+                          ["dev.toolgate/session"] = "other" }
+    assert.is_nil(client:asks("tools/call", { name = "say", arguments = { words = words }, _meta = meta }).inputRequests)
+    client = gate:connect()
+    local asked = verdict(client:calls("say", { words = words }, session "s"))
+    local _, out = runs(gate, "approvals")
+    assert.is_nil(out:find("\n *question:  a forged line"), out)
+    assert.truthy(out:find("… %(%d+ bytes more, digest %x+: deny it unless you know them%)"), out)
+    assert.equal(0, (runs(gate, "approve", asked.approval)))
+    assert.equal("pass", verdict(client:calls("say", { words = words }, session "s")).verdict)
+  end)
+
   it("is bounded: who asks more pushes out its own questions that have no answer", function()
     local gate = serve()
     local client, other = gate:connect(), gate:connect()
