@@ -80,11 +80,10 @@ static void drop_sessions(struct client_tools *tools, size_t kept)
     }
 }
 
-/* Frees what was compiled last. */
-static void take_back(struct client_tools *all)
+static void free_at(struct client_tools *all, struct entry **at)
 {
-    struct entry *entry = all->compiled;
-    all->compiled = entry->next;
+    struct entry *entry = *at;
+    *at = entry->next;
     all->bytes -= arena_bytes(entry->arena);
     arena_free(entry->arena);
 }
@@ -93,14 +92,10 @@ void client_tools_free_unused(struct client_tools *tools)
 {
     drop_sessions(tools, CLIENT_TOOLS_SESSIONS);
     for (struct entry **at = &tools->compiled; *at;) {
-        struct entry *entry = *at;
-        if (entry->sets) {
-            at = &entry->next;
-            continue;
-        }
-        *at = entry->next;
-        tools->bytes -= arena_bytes(entry->arena);
-        arena_free(entry->arena);
+        if ((*at)->sets)
+            at = &(*at)->next;
+        else
+            free_at(tools, at);
     }
 }
 
@@ -111,7 +106,7 @@ void client_tools_free(struct client_tools *tools)
     drop_sessions(tools, 0);
     lru_clear(&tools->sessions);
     while (tools->compiled)
-        take_back(tools);
+        free_at(tools, &tools->compiled);
     free(tools);
 }
 
@@ -149,42 +144,33 @@ uint64_t client_tools_revision(const struct client_tools *tools)
     return tools->revision + 3 * tools->all->revision;
 }
 
-/* Uses the operator's policy of the same name, if there is one. The caller frees the entry's arena, also on
- * failure. */
-static enum err compile(struct generation *generation, const struct json *definition, struct entry **out,
-                        struct why *why)
+/* The compiled tool of a definition, which another set may have already. Uses the operator's policy of the
+ * same name, if there is one. On failure its tool is NULL. */
+static enum err compile(struct client_tools *all, struct generation *generation,
+                        const struct json *definition, struct entry **out, struct why *why)
 {
-    struct arena *arena = arena_new();
-    struct entry *entry = ARENA_NEW(arena, struct entry);
-    struct json *copy = ARENA_NEW(arena, struct json);
-    *copy = json_copy(arena, definition);
-    *entry = (struct entry){.arena = arena,
-                            .name = json_str(json_get_text(copy, "name")),
-                            .definition = copy,
-                            .generation = generation->number};
-    *out = entry;
-    const struct tool *known = generation_find(generation, entry->name);
-    struct tool_source source = {.definition = copy,
-                                 .policy = known ? known->policy : NULL,
-                                 .policies = generation->policies,
-                                 .origin = STR_LIT("register")};
-    return tool_build(arena, &generation->config, &source, &entry->tool, why);
-}
-
-/* The compiled tool of a definition, which another set may have already. */
-static enum err share(struct client_tools *set, struct generation *generation, const struct json *definition,
-                      struct entry **out, struct why *why)
-{
-    struct client_tools *all = set->all;
     struct str name = json_str(json_get_text(definition, "name"));
     for (*out = all->compiled; *out; *out = (*out)->next)
         if ((*out)->tool && (*out)->generation == generation->number && str_eq((*out)->name, name) &&
             json_equal((*out)->definition, definition))
             return OK;
-    enum err err = compile(generation, definition, out, why);
-    (*out)->next = all->compiled;
-    all->compiled = *out;
-    all->bytes += arena_bytes((*out)->arena);
+    struct arena *arena = arena_new();
+    struct entry *entry = ARENA_NEW(arena, struct entry);
+    struct json *copy = ARENA_NEW(arena, struct json);
+    *copy = json_copy(arena, definition);
+    *entry = (struct entry){.next = all->compiled,
+                            .arena = arena,
+                            .name = json_str(json_get_text(copy, "name")),
+                            .definition = copy,
+                            .generation = generation->number};
+    const struct tool *known = generation_find(generation, name);
+    struct tool_source source = {.definition = copy,
+                                 .policy = known ? known->policy : NULL,
+                                 .policies = generation->policies,
+                                 .origin = STR_LIT("register")};
+    enum err err = tool_build(arena, &generation->config, &source, &entry->tool, why);
+    all->bytes += arena_bytes(arena);
+    *out = all->compiled = entry;
     return err;
 }
 
@@ -222,7 +208,7 @@ enum err client_tools_register(struct client_tools *tools, struct generation *ge
                        STR_ARG(name));
     if (index == CLIENT_TOOLS_MAX)
         return err_set(why, ERR_LIMIT, "a connection may register at most %u tools", CLIENT_TOOLS_MAX);
-    enum err err = share(tools, generation, definition, &entry, why);
+    enum err err = compile(all, generation, definition, &entry, why);
     if (!err && all->compiled != before && all->bytes > CLIENT_TOOLS_MAX_BYTES)
         err = err_set(why, ERR_LIMIT,
                       "a connection's registered tools may take at most %u bytes together, compiled: "
@@ -230,7 +216,7 @@ enum err client_tools_register(struct client_tools *tools, struct generation *ge
                       CLIENT_TOOLS_MAX_BYTES);
     if (err) {
         if (all->compiled != before)
-            take_back(all);
+            free_at(all, &all->compiled);
         return err;
     }
     put(tools, index, entry);
@@ -255,7 +241,7 @@ const struct tool *client_tools_find(struct client_tools *tools, struct generati
     if (tools->entries[index]->generation != generation->number) {
         struct entry *compiled;
         struct why why;
-        share(tools, generation, tools->entries[index]->definition, &compiled, &why);
+        compile(tools->all, generation, tools->entries[index]->definition, &compiled, &why);
         put(tools, index, compiled);
     }
     return tools->entries[index]->tool;
