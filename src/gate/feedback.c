@@ -271,6 +271,13 @@ static const struct problem *problem_of(struct feedback *f, struct str name)
     return NULL;
 }
 
+/* One that is a sentence is quoted. */
+static struct str parameter_name(struct feedback *f, struct str name)
+{
+    struct str line = as_one_line(f->arena, name);
+    return memchr(line.at, ' ', line.len) ? ARENA_JOIN(f->arena, STR_LIT("'"), line, STR_LIT("'")) : line;
+}
+
 /* Those that a problem concerns and those that are required; the others by their names, unless no problem
  * says which one is meant. */
 static void put_parameters(struct feedback *f)
@@ -295,7 +302,7 @@ static void put_parameters(struct feedback *f)
         /* A long shape that a problem shows already is not shown again. */
         bool repeats = problem && shape.len > FEEDBACK_SHAPE_MAX_BYTES && str_eq(problem->path, p->name);
         struct str kind = repeats ? STR_LIT("as above") : shape.len ? buf_view(&shape) : STR_LIT("any value");
-        PUT(f, STR_LIT("- "), as_one_line(f->arena, p->name), STR_LIT(" ("), as_one_line(f->arena, kind),
+        PUT(f, STR_LIT("- "), parameter_name(f, p->name), STR_LIT(" ("), as_one_line(f->arena, kind),
             p->required ? STR_LIT(", required)") : STR_LIT(")"),
             p->description.len ? STR_LIT(": ") : STR_NONE, foreign(f, p->description), STR_LIT("\n"));
     }
@@ -304,7 +311,7 @@ static void put_parameters(struct feedback *f)
             i       ? STR_LIT(", ")
             : shown ? STR_LIT("- optional: ")
                     : STR_LIT("- all optional: "),
-            as_one_line(f->arena, list[i].name));
+            parameter_name(f, list[i].name));
     if (named > FEEDBACK_NAMES_MAX)
         put(f, " and %zu more", named - FEEDBACK_NAMES_MAX);
     PUT(f, named ? STR_LIT("\n") : STR_NONE);
@@ -352,6 +359,22 @@ static void put_insistence(struct feedback *f)
         PUT(f, STR_LIT("If the server accepts it, send the same call again: it is let through once.\n"));
 }
 
+/* A server's words are quoted: they must not pass for the gateway's. */
+static void put_intent(struct feedback *f)
+{
+    const struct tool *tool = f->tool;
+    bool is_servers = tool->target.upstream.len && !(tool->policy && tool->policy->description.len);
+    struct str intent = first_sentences(f->arena, tool->description, FEEDBACK_INTENT_MAX_BYTES);
+    if (!intent.len)
+        return;
+    PUT(f, is_servers ? STR_LIT("Its server says: ") : STR_LIT("Intent: "));
+    if (is_servers)
+        put_json_string(f, intent);
+    else
+        buf_str(&f->out, intent);
+    PUT(f, STR_LIT("\n"));
+}
+
 static void write_invalid_arguments(struct feedback *f)
 {
     const struct verdict *v = f->verdict;
@@ -388,9 +411,7 @@ static void write_invalid_arguments(struct feedback *f)
         put(f, "\n");
     }
     const struct tool *tool = f->tool;
-    if (tool->description.len)
-        PUT(f, STR_LIT("Intent: "), first_sentences(f->arena, tool->description, FEEDBACK_INTENT_MAX_BYTES),
-            STR_LIT("\n"));
+    put_intent(f);
     const struct policy *policy;
     for (size_t i = 0; (policy = tool_enforced_policy(tool, &i));) {
         if (policy->use_when.len)

@@ -478,6 +478,8 @@ static struct problem limit_problem(struct explain_ctx *e, const char *code, con
 {
     struct str limit = json_text(e->arena, op->value), got = message_quote(e->arena, v);
     struct str shown = op->value->type == JSON_STRING ? json_str(op->value) : limit;
+    if (memchr(shown.at, ' ', shown.len)) /* it may be a sentence */
+        shown = limit;
     return (struct problem){
         .code = code,
         .message = ARENA_JOIN(e->arena, str_of(sentence), STR_LIT(" "), shown, STR_LIT(", got "), got),
