@@ -382,7 +382,9 @@ static enum step upstream_answered(struct call *c)
         c->result.error_text = a->quoted;
         call_redact(c); /* before the verdict: what cannot be redacted is left out */
         said = c->result.error_text;
-        v->data = c->result.value;
+        if (c->result.value)
+            v->data = json_is(c->result.value, JSON_STRING) ? json_str(c->result.value)
+                                                            : json_to_str(c->arena, c->result.value);
         c->result = (struct result){0};
         verdict_set(v, a->reached ? CLASS_TOOL_ERROR : CLASS_INVALID_ARGUMENTS, a->code, detail, hint);
         v->valid = a->reached;

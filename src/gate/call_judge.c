@@ -145,12 +145,11 @@ static void keep_beside(struct call *c, const struct result *result)
     for (uint32_t i = 0; data && json_is(content, JSON_ARRAY) && i < content->len; i++) {
         struct str text = json_str(json_get_text(&content->items[i], "text"));
         const struct json *same = result_json_of_text(c->arena, text);
-        bool wraps = data->type == JSON_OBJECT && data->len == 1 && text.len &&
-                     str_eq(json_str(&data->members[0].value), text);
-        if (wraps || (same && json_equal(same, data)))
+        if (same && json_equal(same, data))
             data = NULL;
     }
-    v->data = result->error_text.len ? data : NULL;
+    if (data && result->error_text.len)
+        v->data = json_to_str(c->arena, data);
 }
 
 /* An error that the tool reports is an error in every mode. Its kind (transient, a question, …) is read from

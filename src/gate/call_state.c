@@ -324,8 +324,7 @@ struct hash128 call_result_hash(struct call *c, const struct json *value)
 struct str call_failure_text(const struct call *c)
 {
     const struct verdict *v = &c->verdict;
-    return v->data ? ARENA_JOIN(c->arena, v->quoted, STR_LIT(" "), json_to_str(c->arena, v->data))
-                   : v->quoted;
+    return v->data.len ? ARENA_JOIN(c->arena, v->quoted, STR_LIT(" "), v->data) : v->quoted;
 }
 
 /* Times and the like make no result a new one; numbers are data of a read alone. What a write returns is not

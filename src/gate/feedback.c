@@ -103,16 +103,23 @@ static void put_quoted(struct feedback *f, struct str text, size_t max)
         put(f, "… (%zu bytes more)", text.len - cut.len);
 }
 
-/* A failure is as long as a result may be: only a policy that shortens results shortens it. */
-static size_t words_max(const struct feedback *f)
+/* What a tool said, as long as a result may be: only a policy that shortens results shortens it. A JSON
+ * object or array is data by itself: it is shown readable, since the error is somewhere in it. */
+static void put_words(struct feedback *f, const char *title, struct str text)
 {
-    const struct tool *tool = f->tool;
-    bool shortens = tool && tool->compact.on && tool->mode == POLICY_ENFORCE;
-    if (f->verdict->class == CLASS_SEMANTIC_GARBAGE)
-        return FEEDBACK_DATA_MAX_BYTES;
-    return !shortens                 ? SIZE_MAX
-           : tool->compact.max_bytes ? tool->compact.max_bytes
-                                     : tool->compact.max_tokens;
+    struct str trimmed = str_trim(text);
+    struct json value;
+    struct json_error error;
+    size_t max = f->verdict->class == CLASS_SEMANTIC_GARBAGE ? FEEDBACK_DATA_MAX_BYTES : SIZE_MAX;
+    if (f->tool && f->tool->compact.on)
+        max = f->tool->compact.max_bytes ? f->tool->compact.max_bytes : f->tool->compact.max_tokens;
+    put(f, "%s: ", title);
+    if (trimmed.len && trimmed.len <= max && strchr("{[", trimmed.at[0]) &&
+        json_parse(f->arena, trimmed, NULL, &value, &error) == OK)
+        put_json(f, &value);
+    else
+        put_quoted(f, text, max);
+    put(f, "\n");
 }
 
 static void put_next(struct feedback *f, const char *by_default)
@@ -159,44 +166,21 @@ static void put_failure(struct feedback *f)
     }
     put(f, "\n");
     const struct problems *problems = &v->problems;
-    size_t max = words_max(f);
     bool told =
         problems->count == 1 && v->detail.len &&
         memmem(v->detail.at, v->detail.len, problems->list[0].message.at, problems->list[0].message.len);
     if (problems->errors && !told)
         problems_text(&f->out, problems);
-    if (v->quoted.len && !v->as_sent) { /* else the model has the result itself */
-        /* A JSON object or array is data by itself: it is shown whole and readable, since the error is
-         * somewhere in it. */
-        struct str trimmed = str_trim(v->quoted);
-        struct json value;
-        struct json_error error;
-        bool is_data = v->class == CLASS_SEMANTIC_GARBAGE;
-        put(f, "%s",
-            is_data               ? "The data: "
-            : v->quoted_is_policy ? "The tool's policy says: "
-                                  : "The tool said: ");
-        if (trimmed.len && trimmed.len <= max && strchr("{[", trimmed.at[0]) &&
-            json_parse(f->arena, trimmed, NULL, &value, &error) == OK)
-            put_json(f, &value);
-        else
-            put_quoted(f, v->quoted, max);
-        put(f, "\n");
-    }
-    if (v->last_stderr.len) {
-        put(f, "Its server wrote last: ");
-        put_quoted(f, v->last_stderr, FEEDBACK_QUOTE_MAX_BYTES);
-        put(f, "\n");
-    }
-    if (v->data && !v->as_sent) {
-        struct str data = json_to_str(f->arena, v->data);
-        put(f, "Its data: ");
-        if (data.len <= max)
-            put_json(f, v->data);
-        else
-            put_quoted(f, data, max);
-        put(f, "\n");
-    }
+    if (v->quoted.len && !v->as_sent) /* else the model has the result itself */
+        put_words(f,
+                  v->class == CLASS_SEMANTIC_GARBAGE ? "The data"
+                  : v->quoted_is_policy              ? "The tool's policy says"
+                                                     : "The tool said",
+                  v->quoted);
+    if (v->data.len && !v->as_sent)
+        put_words(f, "Its data", v->data);
+    if (v->last_stderr.len)
+        put_words(f, "Its server wrote last", v->last_stderr);
     if (v->class == CLASS_TOOL_ERROR && v->failed_alike >= LEDGER_FAILED_ALIKE_NOTED)
         put(f,
             "This same call has failed %u times with this error: it fails again until something changes.\n",

@@ -110,20 +110,20 @@ struct verdict {
     const struct json *changes;        /* JSON Patch of the arguments' members; NULL or empty: none */
     const struct arguments *arguments; /* how they were read as a whole; NULL: they were not */
     struct str quoted;                 /* the tool's own words */
-    const struct json *data;           /* what a failed tool sent beside them; NULL: nothing */
-    bool keeps_blocks;                 /* a failed tool's pictures and links go out with the feedback */
-    bool quoted_is_policy;             /* `quoted` comes from the policy's result hook instead */
-    struct str warning;                /* ours, beside a result that is delivered */
-    struct str compact_note;           /* what was left out of the result; empty: nothing */
-    bool blank;                        /* nothing in the result is visible */
-    enum ledger_came_of came_of;       /* of the same call before */
-    bool may_insist;                   /* invalid arguments: the same call, made again, is let through once */
-    struct str last_error;             /* its text, if it failed; empty: not known */
-    bool ran;                          /* the tool ran, with any outcome */
-    bool session_limit;                /* `code` names a limit of the whole session, not of the tool */
-    uint64_t limit_used;               /* calls, seconds or cost used of it */
-    uint32_t asked;                    /* this call in a row, whose result says that something is under way */
-    uint32_t same_calls;               /* made of the same-call budget, with this call */
+    struct str data;             /* what a failed tool sent beside them, JSON or a text; empty: nothing */
+    bool keeps_blocks;           /* a failed tool's pictures and links go out with the feedback */
+    bool quoted_is_policy;       /* `quoted` comes from the policy's result hook instead */
+    struct str warning;          /* ours, beside a result that is delivered */
+    struct str compact_note;     /* what was left out of the result; empty: nothing */
+    bool blank;                  /* nothing in the result is visible */
+    enum ledger_came_of came_of; /* of the same call before */
+    bool may_insist;             /* invalid arguments: the same call, made again, is let through once */
+    struct str last_error;       /* its text, if it failed; empty: not known */
+    bool ran;                    /* the tool ran, with any outcome */
+    bool session_limit;          /* `code` names a limit of the whole session, not of the tool */
+    uint64_t limit_used;         /* calls, seconds or cost used of it */
+    uint32_t asked;              /* this call in a row, whose result says that something is under way */
+    uint32_t same_calls;         /* made of the same-call budget, with this call */
     bool as_sent; /* a failure, whose result and `isError: false` the client gets as they were sent */
 };
 

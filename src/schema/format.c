@@ -562,25 +562,19 @@ static struct str respell_uri(struct arena *arena, bool (*check)(struct str s), 
     const char *at = c.authority.len ? memrchr(c.authority.at, '@', c.authority.len) : NULL;
     struct str host =
         at ? str_from(c.authority, (size_t)(at - c.authority.at) + 1) : str_from(c.authority, 2);
-    host.len = span_until(host, COLON);
-    const char *copy = arena_dup(arena, host).at;
-    char *ascii = NULL;
+    size_t before = c.scheme.len + c.authority.len - host.len;
+    host.len = host.len && *host.at == '[' ? host.len : span_until(host, COLON);
+    buf_add(&out, text.at, before);
     bool plain = true;
     for (size_t i = 0; i < host.len; i++)
-        plain &= (unsigned char)host.at[i] < 0x80;
-    if (!plain && (idn2_to_ascii_8z(copy, &ascii, IDN2_NONTRANSITIONAL) != IDN2_OK ||
-                   strlen(copy) != host.len || !is_hostname(str_of(ascii)))) {
-        idn2_free(ascii);
-        return STR_NONE;
-    }
-    buf_str(&out, c.scheme);
-    buf_str(&out, plain ? c.authority : (struct str){c.authority.at, (size_t)(host.at - c.authority.at)});
-    if (!plain) {
-        buf_text(&out, ascii);
-        buf_str(&out, str_from(c.authority, (size_t)(host.at - c.authority.at) + host.len));
-    }
+        plain &= (unsigned char)host.at[i] > 0 && (unsigned char)host.at[i] < 0x80;
+    char *ascii = NULL;
+    bool known = !plain &&
+                 idn2_to_ascii_8z(arena_dup(arena, host).at, &ascii, IDN2_NONTRANSITIONAL) == IDN2_OK &&
+                 !memchr(host.at, 0, host.len) && is_hostname(str_of(ascii));
+    buf_str(&out, known ? str_of(ascii) : host);
     idn2_free(ascii);
-    for (size_t i = c.scheme.len + c.authority.len; i < text.len; i++) {
+    for (size_t i = before + host.len; i < text.len; i++) {
         unsigned char byte = (unsigned char)text.at[i];
         bool in_fragment = c.fragment.len && text.at + i > c.fragment.at;
         bool coded = byte == '%' && consists_of(str_cut(str_from(text, i), 3), 0);
