@@ -176,13 +176,14 @@ static enum member_kind kind_of(struct str key)
     return MEMBER_SCHEMA;
 }
 
+struct schema_walk {
+    struct arena *arena;
+    enum member_kind kind;     /* of the container */
+    struct hidden_text *found; /* of a search for hidden text */
+};
+
 /* ---- a server's own output schema: clients check results by it again, and throw away one that does not fit.
  * It is listed without what a new release of the server breaks: values, formats, bounds, closedness. ---- */
-
-struct loosen_walk {
-    struct arena *arena;
-    enum member_kind kind; /* of the container */
-};
 
 static const struct json *loosen_child(void *owner, const struct json *parent, uint32_t i, struct str *key)
 {
@@ -193,7 +194,7 @@ static const struct json *loosen_child(void *owner, const struct json *parent, u
                                    "patternProperties unevaluatedProperties unevaluatedItems "
                                    "dependentRequired dependentSchemas dependencies "
                                    "not if then else ";
-    const struct loosen_walk *walk = owner;
+    const struct schema_walk *walk = owner;
     const struct json *child = json_child(parent, i);
     bool is_member = parent->type == JSON_OBJECT && walk->kind == MEMBER_SCHEMA;
     enum member_kind kind = is_member ? kind_of(*key) : MEMBER_SCHEMA;
@@ -204,7 +205,7 @@ static const struct json *loosen_child(void *owner, const struct json *parent, u
         *key = STR_LIT("anyOf");
         child = json_get_text(parent, "anyOf") ? NULL : child;
     }
-    struct loosen_walk inner = {walk->arena, kind};
+    struct schema_walk inner = {walk->arena, kind, NULL};
     return !child || kind == MEMBER_VALUES || kind == MEMBER_OPAQUE
                ? child
                : json_map(walk->arena, child, loosen_child, &inner);
@@ -212,7 +213,7 @@ static const struct json *loosen_child(void *owner, const struct json *parent, u
 
 enum err definition_from_tool(struct arena *arena, const struct tool *tool, struct json *out, struct why *why)
 {
-    struct loosen_walk walk = {arena, MEMBER_SCHEMA};
+    struct schema_walk walk = {arena, MEMBER_SCHEMA, NULL};
     const struct json *output = tool->output && tool->output_misfits
                                     ? json_map(arena, tool->output, loosen_child, &walk)
                                     : tool->output;
@@ -249,19 +250,13 @@ static bool has_hidden(const struct json *value)
     return hides;
 }
 
-struct strip_walk {
-    struct arena *arena;
-    struct hidden_text *found;
-    enum member_kind kind; /* of the container */
-};
-
 static const struct json *strip_child(void *owner, const struct json *parent, uint32_t i, struct str *key);
 
 /* As deep as the parser allows. */
 static const struct json *strip(struct arena *arena, struct hidden_text *found, const struct json *value,
                                 enum member_kind kind)
 {
-    struct strip_walk walk = {arena, found, kind};
+    struct schema_walk walk = {arena, kind, found};
     size_t count = printable_count_hidden(json_str(value));
     if (kind == MEMBER_OPAQUE)
         return value;
@@ -280,7 +275,7 @@ static const struct json *strip(struct arena *arena, struct hidden_text *found, 
 
 static const struct json *strip_child(void *owner, const struct json *parent, uint32_t i, struct str *key)
 {
-    struct strip_walk *walk = owner;
+    const struct schema_walk *walk = owner;
     bool is_named = parent->type == JSON_OBJECT && walk->kind != MEMBER_NAMES;
     if (printable_count_hidden(*key))
         walk->found->refused = "a parameter's name";

@@ -140,16 +140,10 @@ static void verdict_from_envelope(struct call *c, const struct envelope *e, stru
 static void keep_beside(struct call *c, const struct result *result)
 {
     struct verdict *v = &c->verdict;
-    const struct json *content = result->content, *data = result->structured;
     v->keeps_blocks = result->is_call_result;
-    for (uint32_t i = 0; data && json_is(content, JSON_ARRAY) && i < content->len; i++) {
-        struct str text = json_str(json_get_text(&content->items[i], "text"));
-        const struct json *same = result_json_of_text(c->arena, text);
-        if (same && json_equal(same, data))
-            data = NULL;
-    }
-    if (data && result->error_text.len)
-        v->data = json_to_str(c->arena, data);
+    if (result->structured && result->error_text.len &&
+        !result_content_says(c->arena, result->content, result->structured))
+        v->data = json_to_str(c->arena, result->structured);
 }
 
 /* An error that the tool reports is an error in every mode. Its kind (transient, a question, …) is read from

@@ -175,19 +175,25 @@ void result_from_value(struct arena *arena, const struct json *value, const stru
     out->metadata = metadata;
 }
 
+bool result_content_says(struct arena *arena, const struct json *content, const struct json *value)
+{
+    for (uint32_t i = 0; json_is(content, JSON_ARRAY) && i < content->len; i++) {
+        struct str text = json_str(json_get_text(&content->items[i], "text"));
+        const struct json *parsed = json_is(value, JSON_STRING) ? NULL : result_json_of_text(arena, text);
+        if (json_is(value, JSON_STRING) ? str_eq(text, json_str(value)) : parsed && json_equal(parsed, value))
+            return true;
+    }
+    return false;
+}
+
 void result_complete(struct arena *arena, struct result *result, bool has_output_schema)
 {
     if (has_output_schema && !result->structured && !result->as_text && json_is(result->value, JSON_OBJECT))
         result->structured = result->value;
     const struct json *content = result->content, *value = result->value;
-    if (!result->is_beside_content || result->structured || json_is(value, JSON_NULL))
+    if (!result->is_beside_content || result->structured || json_is(value, JSON_NULL) ||
+        result_content_says(arena, content, value))
         return;
-    for (uint32_t i = 0; i < content->len; i++) {
-        struct str text = json_str(json_get_text(&content->items[i], "text"));
-        const struct json *parsed = json_is(value, JSON_STRING) ? NULL : result_json_of_text(arena, text);
-        if (json_is(value, JSON_STRING) ? str_eq(text, json_str(value)) : parsed && json_equal(parsed, value))
-            return; /* a text block has the value, as text or as JSON */
-    }
     /* the value as a text block: without structured content the client would not get it */
     struct json *blocks = ARENA_ARRAY(arena, struct json, content->len + 1);
     memcpy(blocks, content->items, content->len * sizeof(*blocks));

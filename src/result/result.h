@@ -57,6 +57,9 @@ void result_complete(struct arena *arena, struct result *result, bool has_output
 /* The result as one string, to quote: its text blocks, else its value as JSON. */
 struct str result_text(struct arena *arena, const struct result *result);
 
+/* A text block of the content has the value: as its text, or as its JSON. */
+bool result_content_says(struct arena *arena, const struct json *content, const struct json *value);
+
 /* The object or array that a text holds, or NULL. */
 const struct json *result_json_of_text(struct arena *arena, struct str text);
 
