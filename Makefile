@@ -71,8 +71,7 @@ LDLIBS   += $(call link,$(LIBRARIES))
 SOURCES  := $(sort $(foreach room,$(ROOMS),$(wildcard src/$(room)/*.c src/$(room)/*/*.c)))
 OBJECTS  := $(SOURCES:src/%.c=$(BUILD)/obj/%.o) $(BUILD)/obj/embedded.o
 LIBRARY  := $(BUILD)/libtoolgate.a
-# lua/types is for editors, not for the program.
-LUA      := $(sort $(filter-out lua/types/%,$(wildcard lua/*/*.lua lua/*.lua)))
+LUA      := $(sort $(wildcard lua/*/*.lua lua/*.lua))
 EMBEDDED := $(LUA) $(wildcard policies/assistant/*.lua policies/assistant/lib/*.lua) src/schema/metaschemas.jsonl $(wildcard src/gate/*.schema.json) $(wildcard src/server/page/*)
 # require "toolgate" for busted specs; the host that loads it provides LuaJIT.
 MODULE   := $(if $(SAN),,$(BUILD)/toolgate.so)
@@ -120,7 +119,7 @@ help:
 	@echo 'make bench-stall   measure how long another client waits while requests are at their limits (SECONDS=2 each)'
 	@echo 'make bench-replay  measure toolgate replay: calls a second and instructions a call (valgrind)'
 	@echo 'make budget        write tests/bench/budget.txt, the instructions that make test allows a check (valgrind)'
-	@echo 'make reference     write docs/vocabulary.md, lua/types and man/*.[15] after a change of words, fields, keys or options'
+	@echo 'make reference     write docs/vocabulary.md, docs/types and man/*.[15] after a change of words, fields, keys or options'
 	@echo 'make install       install to $$(DESTDIR)$$(PREFIX), by default $(PREFIX)'
 	@echo 'make uninstall     remove what make install installed'
 	@echo 'make dist          write $(BUILD)/toolgate-VERSION.tar.gz, the source'
@@ -282,7 +281,7 @@ unit: $(UNIT_BIN)
 # ---- files that the program prints (tests/spec/docs/vocabulary_spec.lua compares them) ----
 .PHONY: reference
 reference: $(BUILD)/toolgate
-	@mkdir -p lua/types
+	@mkdir -p docs/types
 	$(BUILD)/toolgate words --format markdown > $(BUILD)/vocabulary.md
 	$(BUILD)/toolgate words --format luacats > $(BUILD)/types.lua
 	luajit man/command_page.lua $(BUILD)/toolgate man/toolgate.1.in > $(BUILD)/toolgate.1
@@ -292,7 +291,7 @@ reference: $(BUILD)/toolgate
 	mv $(BUILD)/vocabulary.md docs/vocabulary.md
 	luajit man/policy_page.lua docs/vocabulary.md src/base/version.h > $(BUILD)/policy.5
 	mv $(BUILD)/policy.5 man/toolgate-policy.5
-	mv $(BUILD)/types.lua lua/types/toolgate.lua
+	mv $(BUILD)/types.lua docs/types/toolgate.lua
 
 # ---- targets that need the packages ----
 demo-now: $(BUILD)/toolgate
@@ -455,7 +454,7 @@ man_file  = man$(patsubst .%,%,$(suffix $(1)))/$(notdir $(1))
 install: $(BUILD)/toolgate $(MODULE)
 	install -D -m 755 $(BUILD)/toolgate $(DESTDIR)$(PREFIX)/bin/toolgate
 	$(if $(MODULE),install -D -m 644 $(MODULE) $(DESTDIR)$(LUADIR)/toolgate.so)
-	install -D -m 644 lua/types/toolgate.lua $(DESTDIR)$(PREFIX)/share/toolgate/types/toolgate.lua
+	install -D -m 644 docs/types/toolgate.lua $(DESTDIR)$(PREFIX)/share/toolgate/types/toolgate.lua
 	for file in $(DOCUMENTS); do install -D -m 644 $$file $(DESTDIR)$(DOCDIR)/$${file#docs/} || exit 1; done
 	install -d $(DESTDIR)$(UNITDIR) $(DESTDIR)$(USERUNITDIR) $(DESTDIR)$(BASHDIR) $(DESTDIR)$(ZSHDIR) $(DESTDIR)$(FISHDIR)
 	for unit in $(UNITS_OF_SYSTEMD) $(USER_UNITS); do folder=$(UNITDIR); case $$unit in */user/*) folder=$(USERUNITDIR);; esac; \

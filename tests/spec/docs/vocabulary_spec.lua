@@ -15,7 +15,7 @@ local function read(path)
 end
 
 describe("toolgate words", function()
-  for format, path in pairs { markdown = "docs/vocabulary.md", luacats = "lua/types/toolgate.lua" } do
+  for format, path in pairs { markdown = "docs/vocabulary.md", luacats = "docs/types/toolgate.lua" } do
     it("prints " .. path .. " as it is in the repository", function()
       local code, out = words("--format", format)
       assert.equal(0, code)
@@ -90,19 +90,19 @@ describe("lua/policy/reference.lua", function()
   end)
 end)
 
-describe("lua/types/toolgate.lua", function()
+describe("docs/types/toolgate.lua", function()
   it("defines every type that it uses", function()
-    local text, defined = read "lua/types/toolgate.lua", {}
+    local text, defined = read "docs/types/toolgate.lua", {}
     for name in text:gmatch "\n%-%-%-@%a+ (toolgate%.%a+)" do defined[name] = true end
     for name in text:gmatch "toolgate%.%u%a+" do assert.is_true(defined[name], name) end
   end)
 
   it("is valid Lua, and defines only what policies have", function()
     local seen = {}
-    local chunk = assert(loadfile "lua/types/toolgate.lua")
+    local chunk = assert(loadfile "docs/types/toolgate.lua")
     setfenv(chunk, setmetatable({}, { __newindex = function(_, name) seen[name] = true end }))
     chunk()
-    local text = read "lua/types/toolgate.lua"
+    local text = read "docs/types/toolgate.lua"
     for name in text:gmatch "\nfunction ([%w_]+)" do assert.is_true(seen[name]) end
     for name in pairs(seen) do
       local code = words(name)
