@@ -7,8 +7,8 @@ local SENTENCE_BYTES = 240
 local NAME_LEAST     = 5 -- bytes of a tool's name; a shorter one is a word of every language
 
 -- A "Note:" is left out: descriptions that explain themselves have it.
-local OWN_LINES = { "Next: ", "Hint: ", "Rule: ", "Suggested:", "Stop. ", "The tool said:", "Its server says:", "Intent: ", "The last error: ",
-                    "Valid parameters:" }
+local OWN_LINES = { "Next: ", "Hint: ", "Rule: ", "Suggested:", "Stop. ", "The tool said:", "Its server says:", "Intent: ",
+                    "The last error: ", "Valid parameters:" }
 local ORDER_WORDS = { "always", "must", "never", "do not", "don't", "before", "instead of", "instead", "first", "ignore",
                       "avoid", "rather than", "after", "prefer", "forward" }
 local OTHER_TOOLS = { "before any other tool", "before all other tools", "before using any other tool",
