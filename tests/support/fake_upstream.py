@@ -218,6 +218,11 @@ class Ways:
         answer(request, text(args["words"]))
 
     @staticmethod
+    def refuse_with_data(request, args):
+        data = {"said": args["words"], args["words"]: [args["words"] + "é\\"]}
+        fail(request, -32000, "it failed", data=data)
+
+    @staticmethod
     def error_is_text(request, args):
         write({"id": request["id"], "error": args["words"]})
 

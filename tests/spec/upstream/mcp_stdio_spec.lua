@@ -82,6 +82,9 @@ return { upstreams = { fake = { command = "python3", args = { "-SE", "%s/tests/s
       local refused = text(client:calls("do", { how = how, code = -32000, words = said }))
       golden.check("feedback", "MCP over stdio: a secret is masked: " .. how, refused)
     end
+    local data = text(client:calls("do", { how = "refuse_with_data", words = said }))
+    assert.truthy(data:find('Its data: {"said":"bad token ***', 1, true), data)
+    assert.is_nil(data:find("hunter2", 1, true), data)
     client:calls("do", { how = "prints", words = said })
     gate:logs "begins=\"bad token ***, said"
     client:calls("do", { how = "exit", words = long })
