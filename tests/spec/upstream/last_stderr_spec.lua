@@ -12,9 +12,13 @@ describe("what a server wrote last", function()
 
   -- `script`: of sh, which stands for the server.
   local function serves(script, more)
-    return daemon.start { environment = { TOOLGATE_SPEC_SECRET = SECRET }, config = ([==[return { upstreams = { ill = {
-      command = "sh", args = { "-c", [[%s]] }, env = { GIVEN = "${TOOLGATE_SPEC_SECRET}" }, %s } } }]==]):format(script, more or ""),
-      policies = { ["look.lua"] = 'return tool "look" { upstream = "ill/look", effects = "read", schema = { type = "object" } }' } }
+    return daemon.start {
+      environment = { TOOLGATE_SPEC_SECRET = SECRET },
+      config = ([==[return { upstreams = { ill = { command = "sh", args = { "-c", [[%s]] },
+                                                   env = { GIVEN = "${TOOLGATE_SPEC_SECRET}" }, %s } } }]==])
+        :format(script, more or ""),
+      policies = { ["look.lua"] = [[
+return tool "look" { upstream = "ill/look", effects = "read", schema = { type = "object" } }]] } }
   end
 
   local function upstream(gate)
@@ -38,7 +42,9 @@ describe("what a server wrote last", function()
 
   it("stays when it was too slow, and a call of its tool says it", function()
     local gate = serves("echo waiting for the database >&2; exec sleep 1000", "start_timeout = 1")
-    process.eventually("it was too slow", function() return (upstream(gate).last_error or ""):find("not ready within", 1, true) end)
+    process.eventually("it was too slow", function()
+      return (upstream(gate).last_error or ""):find("not ready within", 1, true)
+    end)
     process.eventually("its words are kept", function() return upstream(gate).last_stderr == "waiting for the database" end)
     assert.truthy(printed(gate, "status"):find("waiting for the database", 1, true))
   end)
