@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #define READ_BYTES UNPACKER_MAX_BYTES
@@ -127,6 +128,26 @@ static void begin_file(struct recording *r, int fd)
     r->part = RECORDING_WHOLE;
 }
 
+/* Bytes without an end are no recording. -1: `why` says so. A pipe is waited for, but not one that was only
+ * found in the place of a file. */
+static int open_file(const struct recording *r, const char *file, const char **why)
+{
+    bool lenient = r->options.lenient;
+    struct stat st;
+    int fd = is_stdin(file) ? STDIN_FILENO : open(file, O_RDONLY | O_CLOEXEC | (lenient ? O_NONBLOCK : 0));
+    *why = fd < 0 ? strerror(errno) : NULL;
+    if (fd < 0 || fstat(fd, &st) != 0)
+        return fd;
+    bool endless = (S_ISCHR(st.st_mode) && !isatty(fd) && st.st_rdev != makedev(1, 3)) || S_ISBLK(st.st_mode);
+    if (!endless && !(lenient && !S_ISREG(st.st_mode)))
+        return fd;
+    *why = endless ? "it is a device, not a file" : "it is no regular file";
+    if (fd != STDIN_FILENO)
+        close(fd);
+    errno = EINVAL;
+    return -1;
+}
+
 /* False: there are no more files. */
 static bool open_next(struct recording *r)
 {
@@ -134,20 +155,13 @@ static bool open_next(struct recording *r)
     while (r->fd < 0 && r->next_file < r->file_count) {
         const char *file = r->files[r->next_file++];
         r->file = is_stdin(file) ? "stdin" : file;
-        bool lenient = r->options.lenient; /* a pipe in its place must not be waited for */
-        int fd =
-            is_stdin(file) ? STDIN_FILENO : open(file, O_RDONLY | O_CLOEXEC | (lenient ? O_NONBLOCK : 0));
-        struct stat st;
-        if (lenient && fd >= 0 && (fstat(fd, &st) != 0 || !S_ISREG(st.st_mode))) {
-            close(fd);
-            fd = -1;
-            errno = EINVAL;
-        }
+        const char *why;
+        int fd = open_file(r, file, &why);
         while (fd < 0 && errno == ENOENT && r->options.wait && r->options.wait(r->options.owner))
-            fd = open(file, O_RDONLY | O_CLOEXEC); /* a followed file may not exist yet */
+            fd = open_file(r, file, &why); /* a followed file may not exist yet */
         begin_file(r, fd);
         if (r->fd < 0)
-            recording_count_fault(r, RECORDING_FAILED, 0, strerror(errno));
+            recording_count_fault(r, RECORDING_FAILED, 0, why);
     }
     return r->fd >= 0;
 }

@@ -28,6 +28,14 @@ describe("toolgate replay, given bad input,", function()
     return report
   end
 
+  it("is no device, which has no end", function()
+    for _, command in ipairs { "replay", "decisions", "shadow" } do
+      local code, out, err = process.run { daemon.binary, command, "/dev/zero" }
+      assert.equal(2, code)
+      assert.truthy((out .. err):find("it is a device, not a file", 1, true), out .. err)
+    end
+  end)
+
   it("skips lines that are no JSON", function()
     expect(2, "not_json", 2, 2, folder:file("a", { CALL, "oops", "{'tool': 1}", CALL }))
   end)
