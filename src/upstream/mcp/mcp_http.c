@@ -690,8 +690,8 @@ static void take_status(struct exchange *x)
         take_body(x);
     } else if ((status == 404 || !x->renewed) && has_lost_session(x, body)) {
         ask_in_next_session(x);
-    } else if (status >= 400 && status != 401 && status != 403 && !http_response_is_transient(status) &&
-               is_response_to(x, &message)) {
+    } else if (status >= 400 && status != 401 && status != 403 && is_response_to(x, &message) &&
+               (status == 500 ? message.id.len : !http_response_is_transient(status))) {
         if (deliver(x, body)) /* a JSON-RPC error with an HTTP status */
             exchange_free(x); /* NOLINT(clang-analyzer-unix.Malloc): deliver returned true, so x lives */
     } else if (status == 401 && !x->renewed && reload_headers(x->transport)) {
