@@ -521,6 +521,35 @@ function M.strict(schema)
   return text(closed), notes
 end
 
+-- The request field in which each provider takes a response's schema; `closed`: it takes closed schemas in which every property
+-- is required.
+local RESPONSES = {
+  openai = { field = "response_format", closed = true, write = function(name, schema, strict)
+    return ('{"type":"json_schema","json_schema":{"name":%s,"strict":%s,"schema":%s}}'):format(quoted(name), strict, schema)
+  end },
+  anthropic = { field = "output_format", closed = true, write = function(_, schema)
+    return ('{"type":"json_schema","schema":%s}'):format(schema)
+  end },
+  gemini = { field = "generationConfig", write = function(_, schema)
+    return ('{"responseMimeType":"application/json","responseJsonSchema":%s}'):format(schema)
+  end },
+}
+
+-- {"response_format":{…},"warnings":[…]} as JSON.
+function M.response(provider, name, schema)
+  local form, warnings = RESPONSES[provider], array()
+  local closed, more
+  if form.closed then closed, more = M.strict(schema) end
+  if form.closed and not closed then
+    warnings[1] = "strict is not possible, the schema is as it was written: " .. more
+  end
+  for i, note in ipairs(closed and more or {}) do
+    if i <= 32 then warnings[i] = note end
+  end
+  if closed and #more > 32 then warnings[33] = ("and %d more changes"):format(#more - 32) end
+  return ('{"%s":%s,"warnings":%s}'):format(form.field, form.write(name, closed or text(schema), closed ~= nil), text(warnings))
+end
+
 local function function_of(definition, schema, strict)
   local inner, out = object(), object()
   for _, key in ipairs { "name", "description" } do

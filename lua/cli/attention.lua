@@ -45,6 +45,16 @@ return {
     return one(lost > 0, "the log has lost %s since the daemon started: its disk is full, or what reads it (the journal, a "
                          .. "pipe) stands still or is too slow", ui.count(lost, "line"))
   end,
+  function(a)
+    local c = a.commands or {}
+    return one((c.refused or 0) > 0, "%s of one user were refused: %d may wait, and each user has a share",
+               ui.count(c.refused or 0, "command"), c.most or 0)
+  end,
+  function(a)
+    local m = a.metrics or {}
+    return one((m.over_share or 0) > 0, "%s of one user to the endpoint were closed: of %d at once each user has a share",
+               ui.count(m.over_share or 0, "connection"), m.most or 0)
+  end,
   function(a) return each(a.upstreams, function(u)
     return u.sandbox_missing and ui.format("the upstream %s runs without %s", u.name, u.sandbox_missing)
   end) end,

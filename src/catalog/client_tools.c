@@ -110,6 +110,11 @@ void client_tools_free(struct client_tools *tools)
     free(tools);
 }
 
+size_t client_tools_bytes(const struct client_tools *tools)
+{
+    return tools ? tools->all->bytes : 0;
+}
+
 /* ---- what a session sees: its own, then the connection's ---- */
 
 static size_t index_in(const struct client_tools *set, struct str name)

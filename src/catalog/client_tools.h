@@ -36,6 +36,7 @@ const struct tool *client_tools_find(struct client_tools *tools, struct generati
  * connection is in flight. */
 void client_tools_free_unused(struct client_tools *tools);
 
+size_t client_tools_bytes(const struct client_tools *tools); /* of all sets of the connection; NULL: 0 */
 /* The count may include a name twice; name_at is then empty for the second. */
 size_t client_tools_count(const struct client_tools *tools);
 size_t client_tools_index(const struct client_tools *tools,

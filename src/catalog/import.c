@@ -443,11 +443,8 @@ bool import_held(struct generation_build *b)
     if (!b->g->pins || !b->g->pins->held || b->next == b->g->pins->count)
         return false;
     struct pin_entry *entry = &b->g->pins->entries[b->next++];
-    const struct upstream_spec *spec = NULL;
-    for (size_t i = 0; entry->held && i < b->g->config.upstream_count; i++)
-        if (str_eq(b->g->config.upstreams[i]->name, entry->upstream))
-            spec = b->g->config.upstreams[i];
-    if (!spec)
+    const struct upstream_spec *spec = config_find_upstream(&b->g->config, entry->upstream);
+    if (!entry->held || !spec)
         return true;
     /* As it was accepted, under its present name; without that, any object is accepted: nothing of a new text
      * is used. */

@@ -18,7 +18,7 @@ bool plain_name_fits(struct str name)
 }
 
 enum err openai_strict_schema(struct arena *arena, const struct json *schema, struct json *out,
-                              struct openai_strict_notes *notes, struct why *why)
+                              struct why *why)
 {
     static const struct json_limits limits = {.depth = FORMAT_DEPTH_MAX};
     struct json_error error;
@@ -28,11 +28,6 @@ enum err openai_strict_schema(struct arena *arena, const struct json *schema, st
         return err_set(why, ERR_SCHEMA, STR_FMT, STR_ARG(json_str(&more)));
     if (json_parse(arena, text, &limits, out, &error) != OK)
         return err_set(why, ERR_SCHEMA, "%s", error.text);
-    for (uint32_t i = 0; notes && i < more.len; i++)
-        if (notes->count < OPENAI_STRICT_NOTES_MAX)
-            notes->list[notes->count++] = json_str(&more.items[i]);
-        else
-            notes->more++;
     return OK;
 }
 

@@ -47,19 +47,8 @@ bool provider_format_write(struct arena *arena, const struct provider_options *o
 
 /* OpenAI's strict mode: every object closed, every property required (optional ones nullable), and only the
  * keywords that it accepts. The keywords that are dropped only validate values, which the gate does itself.
- */
-#define OPENAI_STRICT_NOTES_MAX 32u
-
-/* What the translation changed, each with its place: "#/properties/note: may be null, as strict mode requires
- * every property". */
-struct openai_strict_notes {
-    struct str list[OPENAI_STRICT_NOTES_MAX];
-    size_t count, more; /* more: those that did not fit */
-};
-
-/* ERR_SCHEMA: strict mode cannot express the schema; `why` names the place. The result shares memory with
- * `schema`. `notes` may be NULL. */
+ * ERR_SCHEMA: strict mode cannot express the schema; `why` names the place. */
 enum err openai_strict_schema(struct arena *arena, const struct json *schema, struct json *out,
-                              struct openai_strict_notes *notes, struct why *why);
+                              struct why *why);
 
 #endif

@@ -385,9 +385,9 @@ static enum policy_schema_mode mode_of_definition(const struct tool *tool)
 static void set_schema_mode(struct tool *tool, const struct policy *policy, const struct config *config)
 {
     enum policy_schema_mode told = policy ? policy->schema_mode : SCHEMA_MODE_UNSET;
-    for (size_t i = 0; !told && !(policy && policy->schema) && i < config->upstream_count; i++)
-        if (str_eq(config->upstreams[i]->name, tool->target.upstream))
-            told = (enum policy_schema_mode)config->upstreams[i]->schema_mode;
+    const struct upstream_spec *spec = config_find_upstream(config, tool->target.upstream);
+    if (!told && !(policy && policy->schema) && spec)
+        told = (enum policy_schema_mode)spec->schema_mode;
     told = told ? told : mode_of_definition(tool);
     tool->keeps_contradictions = told == SCHEMA_STRICT || (policy && policy->schema);
     bool published = tool->definition && !(policy && policy->schema);

@@ -175,7 +175,7 @@ static void push_tool(lua_State *L, const struct lint_context *c)
     lua_setfield(L, -2, "input");
     lua_json_push(L, c->shown, LUA_JSON_SPEC);
     lua_setfield(L, -2, "shown");
-    if (shown && openai_strict_schema(c->arena, shown, &closed, NULL, &why) != OK)
+    if (shown && openai_strict_schema(c->arena, shown, &closed, &why) != OK)
         lua_cli_set(L, "not_strict", why.text);
 }
 

@@ -13,6 +13,7 @@
 
 #include "base/arena.h"
 #include "base/log.h"
+#include "base/share.h"
 #include "cli/term.h"
 #include "policy/peer.h"
 #include "io/child.h"
@@ -40,7 +41,7 @@
 #define DEFAULT_FILE   "/etc/toolgate/spawner.lua"
 #define DEFAULT_SOCKET CONFIG_SYSTEM_FOLDER "/spawner.sock"
 
-#define CONNECTIONS_MAX   256u  /* more are closed at once */
+#define CONNECTIONS_MAX   512u  /* more are closed at once; one user alone gets half */
 #define REQUEST_MS        5000u /* from a connection to its request */
 #define REQUEST_MAX_BYTES 64u   /* "start " and a name */
 #define PIPES             3
@@ -146,16 +147,13 @@ static bool refuse(const struct request *r, struct str name, const char *reason,
 static bool serve_start(struct request *r, struct str name)
 {
     const struct config *config = r->spawner->config;
-    const struct upstream_spec *spec = NULL;
+    const struct upstream_spec *spec = config_find_upstream(config, name);
     int pipes[PIPES];
     char line[64];
     struct why why;
-    for (size_t i = 0; i < config->upstream_count; i++)
-        if (config->upstreams[i]->kind == UPSTREAM_STDIO && str_eq(config->upstreams[i]->name, name))
-            spec = config->upstreams[i];
     if (r->child)
         return refuse(r, name, "a connection starts one process", "a second start on one connection");
-    if (!spec)
+    if (!spec || spec->kind != UPSTREAM_STDIO)
         return refuse(r, name, "the spawner's configuration has no such upstream: add it there",
                       "unknown name");
     if (start(r, spec, pipes, &why) != OK)
@@ -224,10 +222,15 @@ static void on_connection(void *owner, int fd, bool readable, bool writable)
     /* Root, the spawner's own user, and those whom `allow` names. */
     bool allowed = known && (peer.uid == 0 || peer.uid == getuid() ||
                              (spawner->config->allow_count && peer_may_connect(spawner->config, &peer)));
-    if (!allowed || spawner->connections == CONNECTIONS_MAX) {
+    uint32_t held = 0;
+    const struct request *other;
+    LIST_FOREACH (other, &spawner->requests, entry)
+        held += other->uid == credentials.uid;
+    if (!allowed || !share_leaves_room(spawner->connections, held, 1, CONNECTIONS_MAX)) {
         log_event(LOG_WARN, "connection_refused", LOG_NUM("uid", credentials.uid),
                   LOG_NUM("pid", credentials.pid),
-                  LOG_TEXT("why", allowed ? "too many connections" : "this user may not ask: see allow"));
+                  LOG_TEXT("why", allowed ? "too many connections, or more than this user's share"
+                                          : "this user may not ask: see allow"));
         close(connection);
         return;
     }

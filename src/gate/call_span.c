@@ -169,10 +169,7 @@ static void write_stage(struct call *c, struct json_out *out, int64_t to_wall_ns
     }
     const struct target *target = &c->tool->target;
     const struct config *config = &c->generation->config;
-    const struct upstream_spec *spec = NULL;
-    for (size_t i = 0; i < config->upstream_count && !spec; i++)
-        if (str_eq(config->upstreams[i]->name, target->upstream))
-            spec = config->upstreams[i];
+    const struct upstream_spec *spec = config_find_upstream(config, target->upstream);
     span.name = target->kind == TARGET_MCP    ? ARENA_JOIN(c->arena, STR_LIT("tools/call "), target->tool)
                 : target->kind == TARGET_HTTP ? target->http->method
                                               : c->tool->name;

@@ -5,6 +5,7 @@
 #include "io/http_listener.h"
 
 #include "base/log.h"
+#include "base/share.h"
 #include "io/conn.h"
 #include "io/turn.h"
 #include "io/unix_socket.h"
@@ -232,6 +233,7 @@ struct http_exchange {
     struct bufferevent *bev;
     struct event *deadline;
     struct turn turn; /* waits: bytes of a request have come */
+    uid_t uid;
     enum state state;
     struct http_request request;
     bool at_eof; /* the peer sends no more */
@@ -470,17 +472,18 @@ static void on_deadline(evutil_socket_t fd, short what, void *arg)
         close_exchange(x);
 }
 
-static void begin(struct http_listener *l, int fd)
+static void begin(struct http_listener *l, int fd, uid_t uid)
 {
     struct http_exchange *x = calloc(1, sizeof(*x));
     if (!x)
         abort();
     x->listener = l;
+    x->uid = uid;
     x->bev = bufferevent_socket_new(loop_base(l->loop), fd, BEV_OPT_CLOSE_ON_FREE);
     x->deadline = event_new(loop_base(l->loop), -1, 0, on_deadline, x);
     if (!x->bev || !x->deadline)
         abort();
-    turn_join(&x->turn, loop_queue(l->loop), turn_peer(fd), TURN_LONG, take_turn, x);
+    turn_join(&x->turn, loop_queue(l->loop), uid, TURN_LONG, take_turn, x);
     LIST_INSERT_HEAD(&l->exchanges, x, link);
     l->counts.open++;
     l->counts.accepted++;
@@ -501,6 +504,16 @@ static void on_resume(evutil_socket_t fd, short what, void *arg)
         event_add(l->acceptable, NULL);
 }
 
+/* Each user of a Unix socket has a share; the peers of TCP are nobody's. */
+static bool leaves_room(const struct http_listener *l, uid_t uid)
+{
+    const struct http_exchange *x;
+    size_t held = 0;
+    LIST_FOREACH (x, &l->exchanges, link)
+        held += x->uid == uid;
+    return uid == TURN_NOBODY || share_leaves_room(l->counts.open, held, 1, HTTP_CONNECTIONS_MAX);
+}
+
 static void on_acceptable(evutil_socket_t listening, short what, void *arg)
 {
     struct http_listener *l = arg;
@@ -511,7 +524,13 @@ static void on_acceptable(evutil_socket_t listening, short what, void *arg)
         fd = accept4(listening, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
         if (fd < 0)
             break;
-        begin(l, fd);
+        uid_t uid = turn_peer(fd);
+        if (leaves_room(l, uid)) {
+            begin(l, fd, uid);
+        } else {
+            close(fd);
+            l->counts.over_share++;
+        }
     }
     bool failed = fd < 0 && errno != EAGAIN && errno != EINTR && errno != ECONNABORTED;
     if (failed || l->counts.open == HTTP_CONNECTIONS_MAX)

@@ -20,7 +20,7 @@ struct http_exchange;
 struct http_listener;
 struct loop;
 
-#define HTTP_CONNECTIONS_MAX 256u   /* open at a time; further ones wait in the backlog */
+#define HTTP_CONNECTIONS_MAX 1024u  /* open at a time; one user alone gets half */
 #define HTTP_BACKLOG         4096   /* of connections that wait */
 #define HTTP_HEAD_MAX_BYTES  8192u  /* request line and headers of a request */
 #define HTTP_BODY_MAX_BYTES  65536u /* of a request */
@@ -97,6 +97,7 @@ const struct http_address *http_listener_address(const struct http_listener *lis
 struct http_listener_counts {
     size_t open;
     uint64_t accepted, refused, timed_out; /* refused: answered with a status from 400 on */
+    uint64_t over_share; /* closed at once: their user has as many as leaves others theirs */
 };
 const struct http_listener_counts *http_listener_counts(const struct http_listener *listener);
 

@@ -232,6 +232,14 @@ enum err config_load(const struct config_sources *sources, struct config *out, s
     return err;
 }
 
+const struct upstream_spec *config_find_upstream(const struct config *config, struct str name)
+{
+    for (size_t i = 0; i < config->upstream_count; i++)
+        if (str_eq(config->upstreams[i]->name, name))
+            return config->upstreams[i];
+    return NULL;
+}
+
 void config_free(struct config *config)
 {
     arena_free(config->arena);

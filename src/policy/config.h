@@ -161,6 +161,9 @@ void config_init(struct config *config);
 enum err config_load(const struct config_sources *sources, struct config *out, struct why *why);
 void config_free(struct config *config);
 
+/* NULL: there is none. */
+const struct upstream_spec *config_find_upstream(const struct config *config, struct str name);
+
 /* Runs a configuration file, and reads the table that it returns as JSON into *out; functions in it are
  * errors. */
 enum err lua_config_read(const char *path, struct arena *arena, struct json *out, struct why *why);

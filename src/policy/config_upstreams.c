@@ -395,11 +395,11 @@ void config_upstream_add(struct config_reader *reader, struct str path, struct s
         key_table_error(reader, member_path(reader, path, "ca_file"),
                         "expected a file with certificates (PEM), cannot read %s: %s", ca_file,
                         strerror(errno));
-    for (size_t i = 0; i < config->upstream_count; i++)
-        if (str_eq(config->upstreams[i]->name, name))
-            key_table_error(reader, path,
-                            "an upstream of this name is already in " STR_FMT ": rename one of them",
-                            STR_ARG(config->upstreams[i]->from));
+    const struct upstream_spec *other = config_find_upstream(config, name);
+    if (other)
+        key_table_error(reader, path,
+                        "an upstream of this name is already in " STR_FMT ": rename one of them",
+                        STR_ARG(other->from));
     if (config->upstream_count == CONFIG_UPSTREAMS_MAX)
         key_table_error(reader, path, "more than %u upstreams; remove some", CONFIG_UPSTREAMS_MAX);
     if (reader->errors.len != errors)

@@ -93,14 +93,10 @@ bool peer_may_call(const struct config *config, const struct peer *peer, struct 
 
 bool peer_sees_upstream(const struct config *config, const struct peer *peer, struct str upstream)
 {
-    size_t i = 0;
     if (!peer->servers[0])
         return true;
-    while (i < config->upstream_count && !str_eq(config->upstreams[i]->name, upstream))
-        i++;
-    if (i == config->upstream_count)
-        return false;
-    struct str from = config->upstreams[i]->from;
+    const struct upstream_spec *spec = config_find_upstream(config, upstream);
+    struct str from = spec ? spec->from : STR_NONE;
     if (!from.len)
         return false;
     const char *slash = memrchr(from.at, '/', from.len);

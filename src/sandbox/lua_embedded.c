@@ -3,6 +3,7 @@
 
 #include "base/arena.h"
 #include "base/embedded.h"
+#include "json/build.h"
 #include "sandbox/lua_json.h"
 #include "sandbox/sandbox.h"
 
@@ -51,7 +52,7 @@ struct str lua_embedded_call(struct arena *arena, const char *function, const st
         lua_insert(L, 2);
     }
     struct str text = lua_isstring(L, 2) ? arena_dup(arena, sandbox_string(L, 2)) : STR_NONE;
-    *more = *lua_json_read(L, 3, MODULE, arena);
+    *more = lua_isnil(L, 3) ? json_null() : *lua_json_read(L, 3, MODULE, arena);
     lua_settop(L, 1);
     return text;
 }

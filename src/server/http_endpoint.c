@@ -312,5 +312,7 @@ void http_endpoint_write_status(struct json_out *out, const struct http_endpoint
     const struct http_listener_counts *counts = http_endpoint_counts(e);
     json_field_object(out, "metrics", FIELD_TEXT("listen", http_listener_address(e->listener)->text),
                       FIELD_BOOL("page", e->page), FIELD_NUM("requests", counts->accepted),
-                      FIELD_NUM("refused", counts->refused), FIELD_NUM("timed_out", counts->timed_out));
+                      FIELD_NUM("refused", counts->refused), FIELD_NUM("timed_out", counts->timed_out),
+                      FIELD_NUM("open", counts->open), FIELD_NUM("most", HTTP_CONNECTIONS_MAX),
+                      FIELD_NUM("over_share", counts->over_share));
 }

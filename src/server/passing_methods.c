@@ -98,14 +98,6 @@ void resource_links_free(struct resource_links *links)
 
 /* ---- owners ---------------------------------------------------------------------- */
 
-static const struct upstream_spec *find_upstream(const struct config *config, struct str name)
-{
-    for (size_t i = 0; i < config->upstream_count; i++)
-        if (str_eq(config->upstreams[i]->name, name))
-            return config->upstreams[i];
-    return NULL;
-}
-
 /* Takes the text before the next expression off, and the expression. */
 static struct str next_part(struct str *template, struct str *expression)
 {
@@ -234,7 +226,7 @@ static const struct upstream_spec *find_owner(struct resource_search *s, struct 
             tool_list_unref(list);
         }
     }
-    const struct upstream_spec *spec = name.len ? find_upstream(config, name) : NULL;
+    const struct upstream_spec *spec = name.len ? config_find_upstream(config, name) : NULL;
     if (!spec || !served_may_read(config, &s->client->peer, spec, uri))
         return NULL;
     /* Which of two servers reads it is the operator's to decide. */
@@ -543,7 +535,7 @@ enum request_status passing_complete(struct request *r)
     if (item && served_is_for(config, &r->client->peer, SERVED_TEMPLATES, item)) {
         /* What a server proposes can name what the client may not read: it is asked only if all that the
          * template gives is allowed. */
-        const struct upstream_spec *owner = find_upstream(config, item->upstream);
+        const struct upstream_spec *owner = config_find_upstream(config, item->upstream);
         if (owner && served_may_read_all(config, &r->client->peer, owner, item->name))
             return pass(r, item->upstream, item->name, r->params);
         json_field_raw(reply_open(r), "completion", STR_LIT("{\"values\":[],\"hasMore\":false}"));

@@ -16,6 +16,7 @@ static const char *const codes[] = {
     [PROBLEM_EMPTY_SESSION] = "empty_session",
     [PROBLEM_WRONG_TYPE] = "wrong_type",
     [PROBLEM_TRACE_CONTEXT] = "invalid_trace_context",
+    [PROBLEM_SHARE] = "share_used_up",
     [PROBLEM_META_TOO_LONG] = "meta_too_long",
     [PROBLEM_CHECKS_UNREPORTED] = "checks_unreported",
     [PROBLEM_REPORT_UNPLACED] = "report_unplaced",

@@ -26,6 +26,7 @@ enum problem_kind {
     PROBLEM_MISPLACED_KEY, /* session beside _meta */
     PROBLEM_EMPTY_SESSION,
     PROBLEM_WRONG_TYPE,    /* of a label or flag in _meta */
+    PROBLEM_SHARE,         /* one user would have more of what all users share than its part */
     PROBLEM_META_TOO_LONG, /* more _meta for the server than is passed on */
     PROBLEM_TRACE_CONTEXT, /* a traceparent, tracestate or baggage that cannot be passed on */
     PROBLEM_CHECKS_UNREPORTED,

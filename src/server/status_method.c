@@ -315,6 +315,7 @@ void status_write(struct json_out *out, struct arena *arena, const struct client
         quarantine_write_status(server->quarantine, out, server->gate.generation->policies);
         decision_log_write_status(out, server->gate.decisions);
         pin_methods_write_status(out, server);
+        exec_write_status(out, server->loop);
         problems_write(out, server);
     }
 }

@@ -1,8 +1,10 @@
 /* One list per client. A subscription's id is that of its request, as it was sent. */
 
 #include "base/arena.h"
+#include "base/share.h"
 #include "json/build.h"
 #include "json/write.h"
+#include "server/problems.h"
 #include "server/method_table.h"
 
 #include <stdlib.h>
@@ -107,6 +109,25 @@ static struct watched_resource *find_watched(struct client *client, const struct
     return w;
 }
 
+/* Each user has a share of what one server watches. */
+static bool may_watch(struct client *client, struct str upstream)
+{
+    uint32_t used = upstreams_subscriptions(client->server->gate.upstreams, upstream), held = 0;
+    const struct client *other;
+    const struct watched_resource *w;
+    if (share_is_plenty(used, UPSTREAM_SUBSCRIPTIONS_MAX))
+        return true;
+    LIST_FOREACH (other, &client->server->clients, link)
+        if (other->peer.uid == client->peer.uid)
+            LIST_FOREACH (w, &other->watched, link)
+                held += str_eq(w->upstream, upstream);
+    if (share_leaves_room(used, held, 1, UPSTREAM_SUBSCRIPTIONS_MAX))
+        return true;
+    problems_note(client, PROBLEM_SHARE,
+                  STR_LIT("this user watches as many resources of one server as leaves others their share"));
+    return false;
+}
+
 const char *subscriptions_watch(struct client *client, struct subscription *by, struct str upstream,
                                 struct str uri)
 {
@@ -114,6 +135,8 @@ const char *subscriptions_watch(struct client *client, struct subscription *by, 
         return NULL;
     if (client->watched_count >= WATCHED_RESOURCES_MAX)
         return "is not asked: this connection watches as many resources as it may";
+    if (!may_watch(client, upstream))
+        return "is not asked: this user watches as many of its resources as leaves others their share";
     const char *why = upstreams_subscribe(client->server->gate.upstreams, upstream, uri);
     if (why)
         return why;

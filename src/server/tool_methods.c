@@ -1,6 +1,7 @@
 /* Tools and schemas: tools/list, toolgate/tools, toolgate/register and toolgate/schemas. */
 #include "base/arena.h"
 #include "base/log.h"
+#include "base/share.h"
 #include "catalog/catalog.h"
 #include "catalog/client_tools.h"
 #include "catalog/provider_formats.h"
@@ -8,7 +9,9 @@
 #include "gate/verdict.h"
 #include "json/build.h"
 #include "json/parse.h"
+#include "sandbox/lua_embedded.h"
 #include "server/method_table.h"
+#include "server/problems.h"
 
 /* ---- what the client registered ---- */
 
@@ -142,6 +145,20 @@ enum request_status tool_methods_tools(struct request *r)
 
 /* ---- toolgate/register ---- */
 
+/* Each user has a share of the memory that registered tools may take. */
+static bool has_share(const struct client *client)
+{
+    const struct server *server = client->server;
+    const struct client *other;
+    uint64_t used = 0, held = 0;
+    LIST_FOREACH (other, &server->clients, link) {
+        size_t bytes = client_tools_bytes(other->client_tools);
+        used += bytes;
+        held += other->peer.uid == client->peer.uid ? bytes : 0;
+    }
+    return share_leaves_room(used, held, 1, server_config(server)->limits.memory);
+}
+
 /* One bad definition does not prevent the others. */
 enum request_status tool_methods_register(struct request *r)
 {
@@ -155,6 +172,14 @@ enum request_status tool_methods_register(struct request *r)
     if (!json_is(tools, JSON_ARRAY))
         return reply_error(r, RPC_INVALID_PARAMS,
                            "params.tools: expected an array of tool definitions, got %s", param_kind(tools));
+    if (!has_share(client)) {
+        problems_note(
+            client, PROBLEM_SHARE,
+            STR_LIT("the tools that this user has registered leave others their share of the memory"));
+        return reply_error(r, RPC_UNAVAILABLE,
+                           "this user's connections have registered tools of as much memory as leaves others "
+                           "their share of limits.memory: close a connection");
+    }
     if (!client->client_tools)
         client->client_tools = client_tools_new(&client->peer);
     if (LIST_EMPTY(&client->pending))
@@ -191,41 +216,15 @@ enum request_status tool_methods_register(struct request *r)
 
 /* ---- toolgate/schemas: toolgate's own and the operator's, as they are and as response formats ---- */
 
-/* The request field in which each provider takes a response's schema, and the JSON around the schema. */
-static const struct response_format {
-    const char *provider, *field, *before, *after;
-    bool closed; /* the provider takes closed schemas in which every property is required */
-} response_formats[] = {
-    {"openai", "response_format",
-     "{\"type\":\"json_schema\",\"json_schema\":{\"name\":\"%s\",\"strict\":%s,\"schema\":", "}}", true},
-    {"anthropic", "output_format", "{\"type\":\"json_schema\",\"schema\":", "}", true},
-    {"gemini", "generationConfig", "{\"responseMimeType\":\"application/json\",\"responseJsonSchema\":", "}",
-     false},
-};
-
-static void put_response_format(struct request *r, const struct response_format *format, struct str name,
+/* The member in which the provider's requests take it, and "warnings", behind those of an open object. */
+static void put_response_format(struct request *r, struct str provider, struct str name,
                                 const struct json *schema)
 {
-    struct json_out *out = &r->out;
-    struct openai_strict_notes notes = {.count = 0};
-    struct json closed;
-    struct why why = {.text = ""};
-    bool strict = format->closed && openai_strict_schema(r->arena, schema, &closed, &notes, &why) == OK;
-    json_key(out, format->field);
-    buf_printf(out->buf, format->before, name.at, strict ? "true" : "false");
-    json_write(out->buf, strict ? &closed : schema);
-    buf_text(out->buf, format->after);
-    out->comma = true;
-    json_field_open(out, "warnings", '[');
-    if (format->closed && !strict)
-        json_put_str(
-            out,
-            arena_printf(r->arena, "strict is not possible, the schema is as it was written: %s", why.text));
-    for (size_t i = 0; i < notes.count && strict; i++)
-        json_put_str(out, notes.list[i]);
-    if (notes.more && strict)
-        json_put_str(out, arena_printf(r->arena, "and %zu more changes", notes.more));
-    json_close(out, ']');
+    struct json format = json_string(provider), named = json_string(name), more;
+    const struct json *const arguments[] = {&format, &named, schema};
+    struct str text = lua_embedded_call(r->arena, "response", arguments, 3, &more);
+    buf_byte(r->out.buf, ',');
+    buf_str(r->out.buf, str_cut(str_from(text, 1), text.len - 2)); /* its members */
 }
 
 /* For the rest of this connection only one file's servers exist: an agent of one project sees none of
@@ -259,14 +258,11 @@ enum request_status tool_methods_schemas(struct request *r)
     } own[] = {{RESPONSE_SCHEMA_VERDICT, verdict_schema}, {RESPONSE_SCHEMA_COVERAGE, coverage_schema}};
     const struct response_schemas *theirs = &r->client->server->gate.generation->schemas;
     const size_t own_count = sizeof(own) / sizeof(own[0]), count = own_count + theirs->count;
-    const struct response_format *format = NULL;
+    static const char *const providers[] = {"openai", "anthropic", "gemini"};
     struct str name, provider;
     if (param_string(r, r->params, "name", &name) || param_string(r, r->params, "format", &provider))
         return REQUEST_DONE;
-    for (size_t i = 0; i < sizeof(response_formats) / sizeof(response_formats[0]); i++)
-        if (str_is(provider, response_formats[i].provider))
-            format = &response_formats[i];
-    if (provider.len && !format)
+    if (provider.len && !STR_IS_ONE_OF(provider, providers))
         return reply_error(
             r, RPC_INVALID_PARAMS,
             "params.format: expected one of openai, anthropic, gemini, or nothing for the schema "
@@ -306,7 +302,7 @@ enum request_status tool_methods_schemas(struct request *r)
     struct json_out *out = reply_open(r);
     json_field_str(out, "name", name);
     json_field(out, "schema", found->schema);
-    if (format)
-        put_response_format(r, format, arena_dup(r->arena, name), found->schema);
+    if (provider.len)
+        put_response_format(r, provider, name, found->schema);
     return reply_close(r);
 }

@@ -7,6 +7,7 @@
 
 #include "base/arena.h"
 #include "base/log.h"
+#include "base/share.h"
 #include "upstream/http/http_tool.h"
 
 #include <assert.h>
@@ -237,21 +238,19 @@ static bool has_room(const struct upstream *u)
     return !u->spec->in_flight || u->in_flight < u->spec->in_flight;
 }
 
-/* A user may hold as much as is free, of the files or of an upstream's calls, under way or waiting: one alone
- * gets half, and the next user still finds room. Below half that is true for everybody, and nothing has
- * to be counted. */
+/* Each user has a share of the files and of an upstream's calls, under way or waiting. */
 static bool leaves_room(const struct upstream_call *call, const struct upstream *of, bool waiting,
                         uint32_t used, uint32_t wanted, uint32_t max)
 {
     const struct upstream_call *other;
     uint32_t held = 0;
-    if (used + wanted > max || used < max / 2)
+    if (share_is_plenty(used, max))
         return used + wanted <= max;
     LIST_FOREACH (other, &call->upstreams->calls, entry)
         if (other->queued == waiting && (!of || other->upstream == of) &&
             other->request->user == call->request->user)
             held += of ? 1 : other->files;
-    return held + wanted <= max - used;
+    return share_leaves_room(used, held, wanted, max);
 }
 
 static bool is_busy(struct upstream_call *call, bool may_queue)

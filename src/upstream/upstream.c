@@ -364,6 +364,12 @@ void upstreams_refresh(struct upstreams *set, enum upstream_list list)
             mcp_lists_refresh(u->mcp, list);
 }
 
+uint32_t upstreams_subscriptions(const struct upstreams *set, struct str name)
+{
+    const struct upstream *u = upstream_find(set, name);
+    return u && u->mcp ? mcp_client_subscriptions(u->mcp) : 0;
+}
+
 const char *upstreams_subscribe(struct upstreams *set, struct str name, struct str uri)
 {
     struct upstream *u = upstream_find(set, name);

@@ -81,6 +81,8 @@ uint64_t tool_list_hash(const struct tool_list *list);
 
 /* Asks an MCP server to report changes of a resource, also after its restarts, until as many calls of
  * upstreams_unsubscribe. NULL, or why not, as the end of "the server 'x' …". */
+#define UPSTREAM_SUBSCRIPTIONS_MAX 1000u /* resources of one server */
+uint32_t upstreams_subscriptions(const struct upstreams *upstreams, struct str name); /* of all clients */
 const char *upstreams_subscribe(struct upstreams *upstreams, struct str name, struct str uri);
 void upstreams_unsubscribe(struct upstreams *upstreams, struct str name, struct str uri);
 
@@ -90,6 +92,10 @@ void upstreams_set_log_level(struct upstreams *upstreams, int level);
 
 /* An array for `toolgate status`; holds no secrets and nothing of any result. */
 void upstreams_write_status(struct json_out *out, const struct upstreams *upstreams);
+
+/* "commands": those that run and wait, of all users. */
+struct loop;
+void exec_write_status(struct json_out *out, struct loop *loop);
 
 /* The same in numbers, of those that are configured. */
 struct upstream_figures {

@@ -12,6 +12,7 @@
 #include "base/buf.h"
 #include "base/log.h"
 #include "base/rate_limit.h"
+#include "base/share.h"
 #include "base/stack_trace.h"
 #include "io/child.h"
 #include "io/conn.h"
@@ -63,7 +64,9 @@ struct command {
 struct commands {
     struct loop *loop;
     uint32_t running, queued;
-    TAILQ_HEAD(, command) queue;
+    TAILQ_HEAD(, command) queue; /* users take turns */
+    uid_t last_user;
+    uint64_t refused;
     struct timer turn; /* starts queued commands */
     struct rate_limit traces;
 };
@@ -473,12 +476,35 @@ static enum err start(struct command *c, struct why *why)
     return OK;
 }
 
+static uint32_t queued_by(const struct commands *all, uid_t user)
+{
+    const struct command *c;
+    uint32_t count = 0;
+    TAILQ_FOREACH (c, &all->queue, entry)
+        count += c->call->request->user == user;
+    return count;
+}
+
+/* In the order of the users' ids; the commands of one stay in their order. */
+static struct command *next_queued(struct commands *all)
+{
+    struct command *c, *next = TAILQ_FIRST(&all->queue);
+    uid_t least = (uid_t)-1;
+    TAILQ_FOREACH (c, &all->queue, entry) {
+        uid_t distance = c->call->request->user - all->last_user - 1; /* modulo 2^32: the last one is last */
+        next = distance < least ? c : next;
+        least = distance < least ? distance : least;
+    }
+    all->last_user = next->call->request->user;
+    return next;
+}
+
 static void on_turn(void *owner)
 {
     struct commands *all = owner;
     struct why why;
     while (all->queued && all->running < EXEC_AT_ONCE) {
-        struct command *c = TAILQ_FIRST(&all->queue);
+        struct command *c = next_queued(all);
         unqueue(c);
         all->running++;
         enum err err = start(c, &why);
@@ -548,11 +574,13 @@ enum upstream_call_state exec_call(struct upstream_call *call)
             return UPSTREAM_DONE;
         }
         all->running++;
-    } else if (all->queued == EXEC_QUEUED_MAX) {
+    } else if (!share_leaves_room(all->queued, queued_by(all, call->request->user), 1, EXEC_QUEUED_MAX)) {
         call->answer->after_s = 1;
+        all->refused++;
         return upstream_call_answer(call, UPSTREAM_UNAVAILABLE, "busy",
-                                    "%u commands are running and %u are queued", EXEC_AT_ONCE,
-                                    EXEC_QUEUED_MAX);
+                                    "%u commands are running and %u are queued; the rest of the %u that may "
+                                    "wait is for other users",
+                                    EXEC_AT_ONCE, all->queued, EXEC_QUEUED_MAX);
     } else {
         c->queued = true;
         TAILQ_INSERT_TAIL(&all->queue, c, entry);
@@ -560,4 +588,14 @@ enum upstream_call_state exec_call(struct upstream_call *call)
     }
     timer_set(&c->deadline, all->loop, c->timeout_ms, on_deadline, c);
     return UPSTREAM_PENDING;
+}
+
+void exec_write_status(struct json_out *out, struct loop *loop)
+{
+    const struct commands *all = loop_singleton(loop, &singleton_key, make_commands, free_commands);
+    if (!all->running && !all->queued && !all->refused)
+        return;
+    json_field_object(out, "commands", FIELD_NUM("running", all->running), FIELD_NUM("at_once", EXEC_AT_ONCE),
+                      FIELD_NUM("queued", all->queued), FIELD_NUM("most", EXEC_QUEUED_MAX),
+                      FIELD_NUM("refused", all->refused));
 }

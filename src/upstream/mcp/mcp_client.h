@@ -43,8 +43,7 @@ void mcp_client_free(struct mcp_client *client);
 /* Borrowed; NULL: not known yet. Remains while the server is down. */
 struct tool_list *mcp_client_list(const struct mcp_client *client, enum upstream_list list);
 
-#define MCP_SUBSCRIPTIONS_MAX 1000u /* resources of one server */
-
+uint32_t mcp_client_subscriptions(const struct mcp_client *client);
 /* Until as many unsubscriptions, through restarts. NULL, or why not, as the end of "the server 'x' …". */
 const char *mcp_client_subscribe(struct mcp_client *client, struct str uri);
 void mcp_client_unsubscribe(struct mcp_client *client, struct str uri);

@@ -112,12 +112,17 @@ static void on_ignored(struct pending_request *pending, const struct mcp_message
     pending_remove(pending);
 }
 
+uint32_t mcp_client_subscriptions(const struct mcp_client *client)
+{
+    return client->subscription_count;
+}
+
 const char *mcp_client_subscribe(struct mcp_client *client, struct str uri)
 {
     struct mcp_subscription *s = find_subscription(client, uri);
     if (client->ready && !client->has_subscriptions && !client->modern)
         return "does not report changes of resources";
-    if (!s && client->subscription_count == MCP_SUBSCRIPTIONS_MAX)
+    if (!s && client->subscription_count == UPSTREAM_SUBSCRIPTIONS_MAX)
         return "has as many subscriptions as it may have";
     if (!s) {
         s = calloc(1, sizeof(*s) + uri.len + 1);

@@ -319,7 +319,7 @@ static enum err strict(struct arena *arena, const char *text, struct json *out, 
     struct json schema;
     struct json_error fault;
     assert_int_equal(json_parse(arena, str_of(text), NULL, &schema, &fault), OK);
-    return openai_strict_schema(arena, &schema, out, NULL, why);
+    return openai_strict_schema(arena, &schema, out, why);
 }
 
 static void strict_mode_closes_objects_and_requires_nullable_fields(void **state)
