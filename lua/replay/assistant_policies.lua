@@ -6,6 +6,8 @@ local FILES = { "apply_patch", "bash", "edit", "multiedit", "notebook", "webfetc
 -- The shells of other assistants, each with its argument, and what edits their files: those policies under these names.
 local SHELLS = { bash = "command", shell_command = "command", exec_command = "cmd", run_shell_command = "command",
                  execute_command = "command", developer__shell = "command" }
+-- These of older Codex take a list of words, of which the last is the line that the shell runs.
+local SHELLS_OF_WORDS = { "shell", "local_shell" }
 local EDITORS = { "write", "edit", "write_file", "replace", "write_to_file", "replace_in_file", "developer__text_editor" }
 
 local EDITOR = [[
@@ -25,6 +27,11 @@ local function texts()
   for name, member in pairs(SHELLS) do
     all["of_" .. name] = all.bash:gsub('tool "Bash"', ('tool "%s"'):format(name)):gsub("args%.command", "args." .. member)
       :gsub('"command"', ('"%s"'):format(member))
+  end
+  for _, name in ipairs(SHELLS_OF_WORDS) do
+    all["of_" .. name] = "local function line_of(words) return type(words) == 'table' and words[#words] or words or '' end\n"
+      .. all.bash:gsub('tool "Bash"', ('tool "%s"'):format(name)):gsub("args%.command", "line_of(args.command)")
+      :gsub('"type":"string",', "")
   end
   for _, name in ipairs(EDITORS) do all["of_" .. name] = EDITOR:format(name) end
   return all

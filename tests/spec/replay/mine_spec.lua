@@ -168,14 +168,15 @@ opencode.commit()
     assert.same({ 1, "assistant" }, { report.verdicts.ask, report.policies })
     local calls = { { "exec_command", { cmd = "rm -rf /" } }, { "run_shell_command", { command = "git push --force" } },
                     { "bash", { command = "ls" } }, { "edit", { filePath = "/home/x/.env", oldString = "a" } },
-                    { "write_to_file", { path = "src/a.c" } }, { "Bash", { command = "ls" } } }
+                    { "write_to_file", { path = "src/a.c" } }, { "Bash", { command = "ls" } },
+                    { "shell", { command = { "bash", "-lc", "rm -rf /" } } }, { "shell", { command = { "ls" } } } }
     local records = {}
     for i, call in ipairs(calls) do
       records[i] = json.encode { session = "s" .. i, tool = call[1], arguments = call[2], result = "ok" }
     end
     local others = process.write(home .. "/others.jsonl", table.concat(records, "\n") .. "\n")
     local _, judged = recordings.replay(others, "--policies", "assistant") -- the tools of other assistants, too
-    assert.same({ 6, 2, 1 }, { judged.calls, judged.asked, judged.lost_results })
+    assert.same({ 8, 3, 1 }, { judged.calls, judged.asked, judged.lost_results })
     assert.same({ "edit", "protected_path" }, { judged.lost.rows[1].tool, judged.lost.rows[1].code })
     assert.same({}, judged.unknown_tools.rows)
     for name in io.popen("ls policies/assistant policies/assistant/lib"):lines() do
