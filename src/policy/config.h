@@ -120,9 +120,8 @@ struct config {
     const char *log_file; /* NULL: stderr */
     struct config_decisions decisions;
     struct span_export traces;
-    bool watch; /* changed files are loaded automatically */
-    const char
-        *state; /* folder for persistent state; NULL: systemd's, else SOCKET.state; see complete */
+    bool watch;        /* changed files are loaded automatically */
+    const char *state; /* folder for persistent state; NULL: systemd's, else SOCKET.state; see complete */
     uint32_t turn_idle_s, anonymous_repeats;
     struct {
         struct http_address address; /* without text: no endpoint */

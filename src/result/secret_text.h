@@ -1,7 +1,7 @@
 /*
  * Finds secrets in free text, such as a shell command: API keys of known form, bearer tokens, private keys,
- * `password=…`, `--token …`, `Authorization: …`, user:password@host, XML, SQL. One pass over the bytes; a text without
- * a secret costs a table look-up a byte.
+ * `password=…`, `--token …`, `Authorization: …`, user:password@host, XML, SQL. One pass over the bytes; a
+ * text without a secret costs a table look-up a byte.
  */
 #ifndef TOOLGATE_RESULT_SECRET_TEXT_H
 #define TOOLGATE_RESULT_SECRET_TEXT_H

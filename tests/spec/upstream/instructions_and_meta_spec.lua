@@ -35,7 +35,8 @@ describe("instructions of servers", function()
   for _, era in ipairs { "legacy", "modern" } do
     it("reach a client of the " .. era .. " era under each server's name, after those of the operator", function()
       local gate = start(library("books", "Call list first.\nDates are in UTC.")
-        .. library("maps", "Ask for a city.", 'MODERN = "1"') .. library("quiet"), { ["all.lua"] = '-- all: says hello.\nreturn gateway { instructions = "Be careful." }' })
+        .. library("maps", "Ask for a city.", 'MODERN = "1"') .. library("quiet"),
+        { ["all.lua"] = '-- all: says hello.\nreturn gateway { instructions = "Be careful." }' })
       assert.equal([[
 Be careful.
 
