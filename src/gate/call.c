@@ -85,7 +85,7 @@ static void read_past(struct call *c)
         return;
     if (!r->tool.len)
         r->tool = open->tool;
-    const char *owner_end = memchr(open->session.at, '/', open->session.len);
+    const char *owner_end = open->session.len ? memchr(open->session.at, '/', open->session.len) : NULL;
     if (!r->session.len && owner_end && !str_starts(open->session, "anonymous/"))
         r->session = str_from(open->session, (size_t)(owner_end + 1 - open->session.at));
     if (!r->arguments && open->arguments.len &&

@@ -406,8 +406,9 @@ enum err sandbox_run(struct sandbox *sandbox, uint32_t budget_ms, const struct s
     if (run.late || sandbox->trace)
         lua_sethook(L, NULL, 0, 0);
     struct str text = status == LUA_ERRRUN ? sandbox_string(L, -1) : STR_NONE;
-    if (now->raised && (text.len < now->raised->len || memcmp(text.at + text.len - now->raised->len,
-                                                              now->raised->at, now->raised->len) != 0))
+    struct str raised = now->raised ? *now->raised : STR_NONE;
+    if (raised.len &&
+        (text.len < raised.len || memcmp(text.at + text.len - raised.len, raised.at, raised.len) != 0))
         *now->raised = STR_NONE; /* the run caught that one, and ended otherwise */
     if (status != 0)
         explain_failure(sandbox, status, why);
