@@ -74,6 +74,12 @@ typedef const struct json *json_map_child(void *owner, const struct json *parent
  * changes or if it has none. `map` descends by calling json_map again. */
 const struct json *json_map(struct arena *arena, const struct json *value, json_map_child *map, void *owner);
 
+/* Each string of the value and each key as `map` returns it, the text itself if it stays. Two keys that
+ * become equal stay two. NULL: NULL. */
+typedef struct str json_map_text(const void *owner, struct arena *arena, struct str text);
+const struct json *json_map_strings(struct arena *arena, const struct json *value, json_map_text *map,
+                                    const void *owner);
+
 /* For src/json only: the array of copied members. Of a duplicate key, the first place and the last value are
  * kept; `members` is overwritten then, and *duplicate is the later member (else NULL). *count: the number of
  * members, and of those left afterwards. */

@@ -496,3 +496,29 @@ struct json json_copy(struct arena *arena, const struct json *value)
 {
     return copy_value(arena, value, (struct copied_span){0});
 }
+
+struct strings_walk {
+    struct arena *arena;
+    json_map_text *map;
+    const void *owner;
+};
+
+static const struct json *map_strings_child(void *walking, const struct json *parent, uint32_t i,
+                                            struct str *key)
+{
+    const struct strings_walk *w = walking;
+    struct str now = w->map(w->owner, w->arena, *key);
+    if (now.at != key->at)
+        *key = arena_printf(w->arena, STR_FMT " %u", STR_ARG(now), i + 1);
+    return json_map_strings(w->arena, json_child(parent, i), w->map, w->owner);
+}
+
+const struct json *json_map_strings(struct arena *arena, const struct json *value, json_map_text *map,
+                                    const void *owner)
+{
+    struct strings_walk walk = {arena, map, owner};
+    if (!json_is(value, JSON_STRING))
+        return value ? json_map(arena, value, map_strings_child, &walk) : NULL;
+    struct str text = json_str(value), now = map(owner, arena, text);
+    return now.at == text.at ? value : json_keep(arena, json_string(now));
+}

@@ -93,36 +93,14 @@ struct str pattern_sets_mask_text(struct arena *arena, unsigned sets, struct str
     return buf_view(&out);
 }
 
-struct masking {
-    struct arena *arena;
-    unsigned sets;
-};
-
-static const struct json *mask(const struct masking *m, const struct json *value);
-
-static const struct json *mask_child(void *masking, const struct json *parent, uint32_t i, struct str *key)
+static struct str mask_text(const void *sets, struct arena *arena, struct str text)
 {
-    const struct masking *m = masking;
-    if (parent->type == JSON_OBJECT) {
-        struct str now = pattern_sets_mask_text(m->arena, m->sets, *key);
-        if (now.at != key->at) /* two masked keys stay two */
-            *key = arena_printf(m->arena, STR_FMT " %u", STR_ARG(now), i + 1);
-    }
-    return mask(m, json_child(parent, i));
-}
-
-static const struct json *mask(const struct masking *m, const struct json *value)
-{
-    if (value->type != JSON_STRING)
-        return json_map(m->arena, value, mask_child, (void *)m);
-    struct str text = json_str(value), masked = pattern_sets_mask_text(m->arena, m->sets, text);
-    return masked.at == text.at ? value : json_keep(m->arena, json_string(masked));
+    return pattern_sets_mask_text(arena, *(const unsigned *)sets, text);
 }
 
 const struct json *pattern_sets_mask(struct arena *arena, unsigned sets, const struct json *value)
 {
-    const struct masking m = {arena, sets};
-    return value ? mask(&m, value) : NULL;
+    return json_map_strings(arena, value, mask_text, &sets);
 }
 
 /*

@@ -402,6 +402,11 @@ static const struct json *tool_of(const struct mcp_client *client, const struct 
     return NULL;
 }
 
+static struct str redact_text(const void *client, struct arena *arena, struct str text)
+{
+    return mcp_client_redact(client, arena, text);
+}
+
 static void take_error(struct pending_request *pending, struct str text)
 {
     static const struct {
@@ -428,7 +433,8 @@ static void take_error(struct pending_request *pending, struct str text)
     if (elicitation_from_error(pending, &error))
         return;
     json_int(json_get_text(&error, "code"), &code);
-    const struct json *shown = mcp_client_redact_json(client, call->arena, json_keep(call->arena, error));
+    const struct json *shown =
+        json_map_strings(call->arena, json_keep(call->arena, error), redact_text, client);
     struct str message = json_str(error.type == JSON_STRING ? &error : json_get_text(&error, "message"));
     while (known[i].code && known[i].code != code)
         i++;

@@ -12,7 +12,6 @@
 #include "base/log.h"
 #include "base/version.h"
 #include "io/child.h"
-#include "json/build.h"
 #include "json/parse.h"
 #include "upstream/mcp/mcp_client_internal.h"
 
@@ -51,28 +50,6 @@ struct str mcp_client_redact(const struct mcp_client *client, struct arena *aren
 {
     return client->transport && client->kind->redact ? client->kind->redact(client->transport, arena, text)
                                                      : text;
-}
-
-struct redact_walk {
-    const struct mcp_client *client;
-    struct arena *arena;
-};
-
-static const struct json *redact_child(void *owner, const struct json *parent, uint32_t i, struct str *key)
-{
-    const struct redact_walk *walk = owner;
-    *key = mcp_client_redact(walk->client, walk->arena, *key);
-    return mcp_client_redact_json(walk->client, walk->arena, json_child(parent, i));
-}
-
-const struct json *mcp_client_redact_json(const struct mcp_client *client, struct arena *arena,
-                                          const struct json *value)
-{
-    struct redact_walk walk = {client, arena};
-    if (!json_is(value, JSON_STRING))
-        return json_map(arena, value, redact_child, &walk);
-    struct str text = mcp_client_redact(client, arena, json_str(value));
-    return str_eq(text, json_str(value)) ? value : json_keep(arena, json_string(text));
 }
 
 void mcp_client_ignore(struct mcp_client *client, const char *why, struct str text)

@@ -151,8 +151,6 @@ void mcp_client_schedule(struct mcp_client *client); /* what is due in the next 
 void mcp_client_ignore(struct mcp_client *client, const char *why, struct str text);
 /* For text of the server in errors and messages; call it before the text is cut. */
 struct str mcp_client_redact(const struct mcp_client *client, struct arena *arena, struct str text);
-const struct json *mcp_client_redact_json(const struct mcp_client *client, struct arena *arena,
-                                          const struct json *value);
 struct arena *mcp_client_scratch(struct mcp_client *client); /* emptied by the next call of it */
 
 /* mcp_request.c: what is written and read. `params`: the members of the object, without its braces.
