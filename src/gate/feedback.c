@@ -111,7 +111,7 @@ static void put_words(struct feedback *f, const char *title, struct str text)
     struct json value;
     struct json_error error;
     size_t max = f->verdict->class == CLASS_SEMANTIC_GARBAGE ? FEEDBACK_DATA_MAX_BYTES : SIZE_MAX;
-    if (f->tool && f->tool->compact.on)
+    if (f->verdict->class != CLASS_SEMANTIC_GARBAGE && f->tool && f->tool->compact.on)
         max = f->tool->compact.max_bytes ? f->tool->compact.max_bytes : f->tool->compact.max_tokens;
     put(f, "%s: ", title);
     if (trimmed.len && trimmed.len <= max && strchr("{[", trimmed.at[0]) &&
