@@ -435,7 +435,7 @@ void pins_review_close(struct pins_review *review, struct str upstream)
 {
     struct arena *arena = arena_new();
     const struct pins *pins = review->pins;
-    const struct pin **gone;
+    const struct pin **gone = NULL;
     bool first_use = true;
     for (size_t i = 0; i < pins->table.count; i++)
         first_use &= !str_eq(pins->table.list[i]->upstream, upstream);
