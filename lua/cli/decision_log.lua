@@ -13,11 +13,24 @@ local COPIED_BYTES = 65536
 local NOT_REFUSED = { ok = true, partial_data = true, semantic_garbage = true, schema_mismatch = true, transient = true,
                       tool_error = true, unavailable = true, cancelled = true }
 
--- The gate kept the call from its tool; with "would" it would have if the policy's mode were enforce.
+local ANSWERS = { ["toolgate/approve"] = "approved", ["toolgate/deny"] = "denied" }
+
+-- The gate kept the call from its tool; with "would" it would have if the policy's mode were enforce. A call that has a
+-- result ran, whatever a policy said of it then.
 function decision_log.is_refused(log, would)
   local verdict = log:get("verdict", would)
   return verdict and verdict ~= "pass" and not NOT_REFUSED[log:get("error_class", would) or ""]
+         and (would or not log:get("class", "result"))
 end
+
+-- Of a call: what was answered to the question of its policy. Of an operator's answer, which is a record of its own: that.
+function decision_log.answer(log) return ANSWERS[log:get "method" or ""] or log:get "answer" end
+
+function decision_log.answered_by(log)
+  return log:get(ANSWERS[log:get "method" or ""] and "user" or "answered_by") or "the user"
+end
+
+function decision_log.is_answer(log) return ANSWERS[log:get "method" or ""] ~= nil end
 
 -- A report completes the record of its check, which has the same id.
 function decision_log.is_report(log) return log:get "method" == "toolgate/report" end

@@ -1,7 +1,7 @@
--- What the model did after each refused call, from the later records of its session: it repaired the call, made the same call
--- again, or gave it up. Records are added in the order of the log; then each refusal can be asked about. A refusal is followed
--- up within its turn, by calls of the same tool that came in another message of the model. Memory grows with the refusals,
--- not with the calls.
+-- What followed each call that did not run, from the later records of its session: the model repaired it, made the same
+-- call again, or gave it up; of a question, also the answer. Records are added in the order of the log; then each refusal can
+-- be asked about. A refusal is followed up within its turn, by calls of the same tool that came in another message of the
+-- model. Memory grows with the refusals, not with the calls.
 local decision_log = require "decision_log"
 
 local REFUSALS_MAX   = 1000000 -- later ones are not followed up
@@ -11,7 +11,10 @@ local ARGUMENT_BYTES = 400     -- kept of the arguments that passed in the end
 local Outcomes = {}
 Outcomes.__index = Outcomes
 
-local function close_unpassed(r) r.kind = r.repeats > 0 and "repeated" or "gave up" end
+-- A model repairs, or gives up, what it was asked to repair; anything else it leaves.
+local function close_unpassed(r) r.kind = r.repeats > 0 and "repeated" or r.repairs and "gave up" or "left" end
+
+local function set_answer(r, log) r.answer, r.answered_by = decision_log.answer(log), decision_log.answered_by(log) end
 
 -- What the call means for an earlier refusal. False: it is closed.
 local function follow(r, call, refused, log)
@@ -26,8 +29,9 @@ local function follow(r, call, refused, log)
   end
   local same = r.arguments and call.arguments == r.arguments
   r.tries, r.repeats = r.tries + 1, r.repeats + (same and 1 or 0)
+  if same and r.asks and not r.answer and log:get "answer" then set_answer(r, log) end
   if refused then return true end
-  r.kind = same and "passed" or "repaired"
+  r.kind = same and "passed" or r.repairs and "repaired" or "changed"
   local arguments = not same and log:arguments()
   r.passed = arguments and cli.cut(arguments, ARGUMENT_BYTES, "…")
   return false
@@ -39,8 +43,18 @@ function Outcomes:add_report(log)
   if r then r.ran = log:get("class", "result") or log:get "error_class" end
 end
 
+-- An operator answers all calls that have asked this.
+function Outcomes:add_answer(log)
+  local r = self.asked[log:get "approval" or ""]
+  while r do
+    set_answer(r, log)
+    r = r.asked_before
+  end
+end
+
 function Outcomes:add(log)
   if decision_log.is_report(log) then return self:add_report(log) end
+  if decision_log.is_answer(log) then return self:add_answer(log) end
   local session = log:session_key()
   local open = self.open[session]
   local refused = decision_log.is_refused(log) or decision_log.is_refused(log, "would")
@@ -54,7 +68,10 @@ function Outcomes:add(log)
     if follow(r, call, refused, log) then r.next, still, count = still, r, count + 1 end
   end
   if refused and count < OPEN_MAX and self.count < REFUSALS_MAX then
+    local verdict, question = log:get("verdict", "would") or log:get "verdict", log:get "approval"
     call.ran, call.next, still = log:get("class", "result"), still, call
+    call.repairs, call.asks = verdict == "repair", verdict == "ask"
+    if question then call.asked_before, self.asked[question] = self.asked[question], call end
     self.count, self.by_key[log:key()] = self.count + 1, call
   elseif refused then
     self.left_out = self.left_out + 1
@@ -83,10 +100,11 @@ end
 -- What the records are asked about later by; nil: nothing is known of a report.
 function Outcomes.key(_, log) return not decision_log.is_report(log) and log:key() or nil end
 
--- Of a refusal that was added, else nil: kind is "repaired" (a later call with other arguments passed), "passed" (the same call
--- passed later, for example after a wait), "repeated" or "gave up"; tries and repeats count later calls of the tool in the
--- turn, and those of them with the same arguments; next_tool is the first call of another one before them; passed is the JSON
--- of the arguments that passed; ran is the class of the result of a call that was not enforced.
+-- Of a refusal that was added, else nil: kind is "repaired" (a later call with other arguments passed; "changed" if it was
+-- not to be repaired), "passed" (the same call passed later, for example after a wait), "repeated", or "gave up" ("left" if it
+-- was not to be repaired); answer and answered_by are of a question, nil if no answer is recorded; tries and repeats count
+-- later calls of the tool in the turn, and those of them with the same arguments; next_tool is the first call of another one
+-- before them; passed is the JSON of the arguments that passed; ran is the class of the result of a call that was not enforced.
 function Outcomes:of(key) return key and self.by_key[key] end
 
-return function() return setmetatable({ open = {}, by_key = {}, count = 0, left_out = 0 }, Outcomes) end
+return function() return setmetatable({ open = {}, by_key = {}, asked = {}, count = 0, left_out = 0 }, Outcomes) end

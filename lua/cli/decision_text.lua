@@ -47,6 +47,8 @@ function decision_text.read(log, full)
   local d = { tool = log:get "tool", session = log:get "session", arguments_hash = log:get "arguments_hash",
               given = verdict_of(log), would = log:get("verdict", "would") and verdict_of(log, "would") }
   local max = decision_text.problem(d).verdict == "pass" and BESIDE_MAX or TEXT_MAX
+  if decision_log.answer(log) then d.answer, d.answered_by = decision_log.answer(log), decision_log.answered_by(log) end
+  d.is_answer = decision_log.is_answer(log)
   d.us, d.turn, d.is_report = log:time(), decision_log.turn(log), decision_log.is_report(log)
   d.shown, d.max = log:arguments(full and FULL_MAX or max), full and FULL_MAX or TEXT_MAX
   return d
@@ -82,14 +84,19 @@ local function put_reason(v)
   end
 end
 
+-- Of an operator's answer the first word is the answer.
 local function put_head(d)
   put_time(d.us)
   put "  "
-  put_verdict(d.given)
+  if d.is_answer then put(d.answer) else put_verdict(d.given) end
   put(" " .. cli.bold)
   put_name(d.tool)
   put(cli.plain)
-  put_reason(d.given)
+  if not d.is_answer then put_reason(d.given) end
+  if d.answer then
+    put(d.is_answer and "  by " or "  " .. d.answer .. " by ")
+    put_name(d.answered_by)
+  end
   if d.would then
     put "  would: "
     put_verdict(d.would)
@@ -125,25 +132,41 @@ local function put_what_became(o)
   put "not enforced; "
   put(o.ran and "its result: " or "its result is not known")
   put_name(o.ran)
-  if o.kind == "repaired" then put "; a later call would pass" end
+  if o.kind == "repaired" or o.kind == "changed" then put "; a later call would pass" end
 end
 
--- An ask is for the user: the model has nothing to repair or to give up.
-local function put_what_model_did(o, asked)
-  if asked and o.kind ~= "passed" then
-    put(o.kind == "repaired" and "a call with other arguments passed later" or "no later call of it passed in that turn")
-  elseif o.kind == "repaired" then
+-- An ask is for a person: the model has nothing to repair or to give up.
+local function put_what_person_said(o)
+  put(o.answer and o.answer .. " by " or "no answer is recorded; ")
+  put_name(o.answered_by)
+  if o.answer then put "; " end
+  put(o.kind == "passed" and "the same call passed later" or o.kind == "changed" and "a call with other arguments passed later"
+      or "no later call of it passed in that turn")
+end
+
+-- Calls after a halt are those of a run that was told to end.
+local function put_what_model_did(o, verdict)
+  local went_on = verdict == "halt" and (o.tries > 0 or o.next_tool)
+  if went_on then put "the run did not end: " end
+  if o.kind == "repaired" then
     put(("the model repaired it in %d %s"):format(o.tries, plural(o.tries, "call")))
+  elseif o.kind == "changed" then
+    put "a call with other arguments passed later"
   elseif o.kind == "passed" then
     put "the same call passed later"
   elseif o.kind == "repeated" then
     local others = o.tries > o.repeats and (", and %d with other arguments"):format(o.tries - o.repeats) or ""
     put(("the model made the same call %d more %s%s; none passed"):format(o.repeats, plural(o.repeats, "time"), others))
-  elseif o.tries > 0 then
+  elseif o.tries > 0 and o.kind == "gave up" then
     put(("the model gave up after %d more %s"):format(o.tries, plural(o.tries, "call")))
-  else
-    put("the model gave up" .. (o.next_tool and " and went on with " or ": no further call"))
+  elseif o.tries > 0 then
+    put(("%d more %s of it, with other arguments; none passed"):format(o.tries, plural(o.tries, "call")))
+  elseif o.next_tool then
+    put(o.kind == "gave up" and "the model gave up and went on with " or "the model went on with ")
     put_name(o.next_tool)
+  else
+    put(verdict == "halt" and "the run ended: no further call" or o.kind == "gave up" and "the model gave up: no further call"
+        or "no further call")
   end
 end
 
@@ -175,9 +198,15 @@ function decision_text.write(d, outcome)
     put(cli.plain .. "\n")
   end
   if outcome then
-    put(INDENT .. "→ ");
-    (d.would and put_what_became or put_what_model_did)(outcome, problem.verdict == "ask")
-    if outcome.kind == "repaired" and outcome.passed then
+    put(INDENT .. "→ ")
+    if d.would then
+      put_what_became(outcome)
+    elseif problem.verdict == "ask" then
+      put_what_person_said(outcome)
+    else
+      put_what_model_did(outcome, problem.verdict)
+    end
+    if outcome.passed then
       put ": "
       put(cli.line(outcome.passed, d.max))
     end

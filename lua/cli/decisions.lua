@@ -5,8 +5,8 @@ local decision_text = require "decision_text"
 
 local FOLLOW_HISTORY = 10  -- records of before that --follow prints
 local FOLLOW_LOOK_MS = 200 -- how often the file is looked at
-local OUTCOMES = { { "repaired", "repaired" }, { "passed", "passed later" }, { "repeated", "repeated" },
-                   { "gave up", "gave up" } }
+local OUTCOMES = { { "repaired", "repaired" }, { "passed", "passed later" }, { "changed", "passed with other arguments" },
+                   { "repeated", "repeated" }, { "gave up", "gave up" }, { "left", "not made again" } }
 
 -- ---- the list ----
 

@@ -6,7 +6,9 @@ local TOOL_WIDTH_MAX, CLASS_WIDTH = 40, 17 -- the width of the longest class
 -- By the code of a refusal, else by the class.
 local REASONS = {
   retry_budget_exceeded = "invalid too often", same_call = "this call was made as often as its budget allows",
-  loop = "the same call keeps giving the same result", cycle = "the same few calls repeat, with the same results",
+  loop = "the same call again, with nothing new",
+  cycle = "the same few calls again, with nothing new", approved = "it was asked about and approved",
+  declined = "it was asked about and denied",
   transient_budget = "transient failures, as often as they are retried",
   duplicate_in_step = "a duplicate of another call in the same message",
   same_failure = "it kept failing with the same error", already_broken = "its last result did not match its schema",
@@ -38,9 +40,13 @@ end
 local function of_turn(cost, in_turn) return ui.format("%.6g, %.6g in this turn", cost, in_turn or 0) end
 
 -- ---- the summary ----
-local function print_calls(b)
-  local waiting = (b.waiting or 0) > 0 and ui.format("; %d without a result yet", b.waiting) or ""
-  ui.say("%s%d, %d in this turn, which began %s%s", title "calls", b.calls, b.calls_in_turn, ui.time(b.turn_began_ms), waiting)
+local function print_calls(b, history)
+  local waiting, more = (b.waiting or 0) > 0 and ui.format("; %d without a result yet", b.waiting) or "", 0
+  for _, entry in ipairs(history or {}) do -- those that the ledger would not have let run are not in its counts
+    more = more + (entry.not_enforced and (entry.code or "") ~= "" and 1 or 0)
+  end
+  ui.say("%s%d, %d in this turn, which began %s%s%s", title "calls", b.calls, b.calls_in_turn, ui.time(b.turn_began_ms), waiting,
+         more > 0 and ui.format("; %d more ran in mode shadow", more) or "")
   if (b.cost or 0) > 0 then ui.say("%s%s", title "cost", of_turn(b.cost, b.cost_in_turn)) end
   if (b.no_progress or 0) > 1 then ui.say("%sthe last %d calls gave no new result", title "stuck", b.no_progress) end
   rows("limited", b.tools, function(t)
@@ -69,7 +75,11 @@ end
 local function why_of(entry)
   local code, why, retries = entry.code or "", entry.open and "the model may repair it" or REASONS[reason_of(entry)] or "",
                              entry.retries or 0
-  if why == "" and retries == 0 then return "" end
+  if why == "" and retries == 0 and not entry.not_enforced then return "" end
+  if entry.halted then why = "the run was told to end: " .. why end
+  if entry.not_enforced then
+    why = "not enforced (mode shadow): " .. ((entry.code or "") == "" and "a policy was against it" or why)
+  end
   local tried = retries > 0 and ui.format("%s%s tried", why ~= "" and "; " or "", ui.count(retries, "repair")) or ""
   return (" "):rep(math.max(2, CLASS_WIDTH + 2 - #(entry.class or ""))) .. why .. tried
          .. (code ~= "" and code ~= entry.class and ui.format(" [%s]", code) or "")
@@ -77,6 +87,7 @@ end
 
 local function colour_of(entry)
   if entry.class == "ok" or entry.class == "partial_data" then return cli.green end
+  if entry.not_enforced then return cli.yellow end
   return (entry.code or "") ~= "" and entry.code ~= "llm_gave_up" and cli.red or cli.yellow
 end
 
@@ -102,7 +113,7 @@ local function is_shell_word(word) return word:find "^[%w_.:/@][%w_.:/@-]*$" end
 local function print_way_out(a, id)
   for i = #(a.history or {}), 1, -1 do
     local entry = a.history[i]
-    if RESETS[reason_of(entry)] and entry.turn == a.turn then
+    if RESETS[reason_of(entry)] and not entry.not_enforced and entry.turn == a.turn then
       if is_shell_word(id) and is_shell_word(entry.tool or "") then
         ui.say("\nto allow it again: toolgate session %s --reset %s", id, entry.tool)
       end
@@ -115,7 +126,7 @@ local function print_session(a, id)
   ui.say("%s%s, turn %d, step %d", title "session", cli.line(a.session or id), a.turn, a.step)
   if a.stand_in then ui.say("%s", ui.yellow "         Redis is down: this is what this daemon knows") end
   if (a.goal or "") ~= "" then ui.say("%s%s", title "goal", cli.line(a.goal)) end
-  print_calls(a.budgets or {})
+  print_calls(a.budgets or {}, a.history)
   print_known(a)
   print_history(a.history, a.turn)
   print_way_out(a, id)

@@ -10,10 +10,15 @@ local function user_of(session)
   return session.uid and (cli.user_name(session.uid) or tostring(session.uid)) or "-"
 end
 
+local function what_came_of(loop)
+  if loop.not_enforced then return ui.yellow "let run in mode shadow" end
+  return ui.red(loop.halted and "told to end the run" or "refused")
+end
+
 local function in_a_loop(loop)
   if not loop then return "" end
   return ui.format("  %s, %d times%s", ui.clip((loop.tool or "") ~= "" and loop.tool or "a tool", TOOL_COLUMNS), loop.times,
-                                     loop.code and ui.format(", %s [%s]", ui.red "refused", loop.code) or "")
+                                     loop.code and ui.format(", %s [%s]", what_came_of(loop), loop.code) or "")
 end
 
 local function print_list(list)
@@ -31,8 +36,8 @@ return command {
   about = [[
 Lists the sessions that the daemon served last (at most 1024), for root and the daemon's user: the
 time of the last call, the turn, calls that were let run (by all daemons on one Redis), calls that
-this daemon refused, and the loop that the last call is in: made 3 times without anything new, or
-refused for it.]],
+this daemon refused or sent back for repair (no questions, nothing in mode shadow), and the loop that
+the last call is in: made 3 times without anything new, or refused for it.]],
   exits = [[
   0  the daemon answered
   2  usage, no daemon, another user's daemon]],

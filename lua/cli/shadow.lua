@@ -10,12 +10,18 @@ local PLACE_MAX   = 4096
 
 -- ---- counting ----
 
--- Of a tool: worked, failed and repaired count calls that would have been refused: whose result was good, or an error; and
--- those before a call that would pass. repeats are those in a loop, whose result was what it was before.
+-- Of a tool: would_refuse counts calls that would not have run, and is the sum of `verdicts`, which count what each would have
+-- got instead; of the codes and other_codes; and of the columns: worked and failed (its result was good, or an error), asked
+-- (the user decides), repeats (in a loop: its result was what it was before), unknown (no result is recorded). repaired counts
+-- those of them before a call that would pass.
+local COLUMNS = { "worked", "failed", "asked", "repeats", "unknown" }
+local VERDICTS = { "repair", "wait", "refuse", "ask", "halt" }
+
 local function row_of(rows, tool)
   if not rows[tool] then
-    rows[tool] = { tool = tool, calls = 0, would_refuse = 0, worked = 0, failed = 0, repaired = 0, repeats = 0, codes = {} }
-    rows[#rows + 1] = rows[tool]
+    local row = { tool = tool, calls = 0, would_refuse = 0, repaired = 0, other_codes = 0, codes = {}, verdicts = {} }
+    for _, name in ipairs(COLUMNS) do row[name] = 0 end
+    rows[tool], rows[#rows + 1] = row, row
   end
   return rows[tool]
 end
@@ -27,19 +33,27 @@ local function count_code(row, log)
     known = { code = code, count = 0, arguments = cli.cut(log:arguments() or "", EXAMPLE_MAX, "…") }
     row.codes[code], row.codes[#row.codes + 1] = known, known
   end
-  if known then known.count = known.count + 1 end
+  if known then known.count = known.count + 1 else row.other_codes = row.other_codes + 1 end
 end
 
-local function add_call(rows, outcomes, log)
-  if decision_log.is_report(log) or log:get "policy_mode" ~= "shadow" then return end -- a report belongs to its check
+-- A tool that is enforced may have a policy for several tools that is not.
+local function note_shadow(tools, log)
+  if log:get "policy_mode" == "shadow" or log:get("verdict", "would") then tools[log:get "tool" or ""] = true end
+end
+
+local function add_call(rows, tools, outcomes, log)
+  if decision_log.is_report(log) or not log:get "policy_mode" then return end -- a report belongs to its check
+  if not tools[log:get "tool" or ""] then return end
   local row = row_of(rows, log:get "tool")
   row.calls = row.calls + 1
   if not decision_log.is_refused(log, "would") then return end
   local outcome = outcomes:of(outcomes:key(log)) or {}
   row.would_refuse = row.would_refuse + 1
-  local column = outcome.ran and ((outcome.ran == "ok" or outcome.ran == "partial_data") and "worked" or "failed")
+  local verdict, column = log:get("verdict", "would"), "unknown"
+  if outcome.ran then column = (outcome.ran == "ok" or outcome.ran == "partial_data") and "worked" or "failed" end
+  if verdict == "ask" then column = "asked" end
   if log:get("error_class", "would") == "loop" then column = "repeats" end
-  if column then row[column] = row[column] + 1 end
+  row[column], row.verdicts[verdict] = row[column] + 1, (row.verdicts[verdict] or 0) + 1
   if outcome.kind == "repaired" then row.repaired = row.repaired + 1 end
   count_code(row, log)
 end
@@ -48,9 +62,8 @@ end
 local function answer_of(row)
   if row.calls < CALLS_LEAST then return false, "too few calls to say" end
   if row.worked > 0 then return false, "calls that worked would be refused: review them first" end
-  if row.failed + row.repeats < row.would_refuse then
-    return false, "the results of some calls are not known: review them first"
-  end
+  if row.unknown > 0 then return false, "the results of some calls are not known: review them first" end
+  if row.asked > 0 then return false, "the user would be asked about calls that ran: enforce it if somebody can answer" end
   if row.repeats > 0 then -- of a tool that is polled, the one that brings the change would be missed
     return false, "it repeated calls without anything new: enforce it if nobody polls it"
   end
@@ -94,28 +107,47 @@ local function print_places(row, safe, places)
   if #found == 0 then ui.say "  the daemon does not have it in mode shadow any more" end
 end
 
+local WORDS = { worked = "%d worked", failed = "%d failed anyway", asked = "%d would be the user's to decide",
+                repeats = "%d only repeated a call", unknown = "%d have no known result" }
+
+-- "3 repair, 1 halt": those of the names that were counted.
+local function counts_of(counts, names, words)
+  local found = {}
+  for _, name in ipairs(names) do
+    if (counts[name] or 0) > 0 then found[#found + 1] = (words and words[name] or "%d " .. name):format(counts[name]) end
+  end
+  return table.concat(found, ", ")
+end
+
 local function print_row(row, places)
   local safe, why = answer_of(row)
-  ui.say("%s: %d calls, would refuse %d; of these %d worked, %d failed anyway, %d were repaired later%s",
-         ui.bold(cli.line(row.tool, NAME_MAX)), row.calls, row.would_refuse, row.worked, row.failed, row.repaired,
-         row.repeats > 0 and (", %d only repeated a call"):format(row.repeats) or "")
+  local verdicts = counts_of(row.verdicts, VERDICTS)
+  ui.say("%s: %d calls, %d would not have run%s", ui.bold(cli.line(row.tool, NAME_MAX)), row.calls, row.would_refuse,
+         verdicts ~= "" and " (" .. verdicts .. ")" or "")
+  if row.would_refuse > 0 then
+    ui.say("  of these %s%s", counts_of(row, COLUMNS, WORDS),
+           row.repaired > 0 and ("; %d came before a call that would pass"):format(row.repaired) or "")
+  end
   for _, code in ipairs(row.codes) do
     ui.say("  %6d  %s  such as %s", code.count, cli.line(code.code, NAME_MAX), cli.line(code.arguments, EXAMPLE_MAX))
   end
+  if row.other_codes > 0 then ui.say("  %6d  with other codes", row.other_codes) end
   ui.say("  %s: %s", safe and ui.green "safe to enforce" or ui.yellow "not safe to enforce", why)
   print_places(row, safe, places)
 end
 
 local function print_json(row, places)
   local safe, why = answer_of(row)
-  local codes, found = {}, places and places_of(row.tool, places)
+  local codes, verdicts, found = {}, {}, places and places_of(row.tool, places)
+  for i, name in ipairs(VERDICTS) do verdicts[i] = ('"%s":%d'):format(name, row.verdicts[name] or 0) end
   for i, code in ipairs(row.codes) do
     codes[i] = ('{"code":%s,"count":%d,"arguments":%s}'):format(cli.quote(code.code), code.count, cli.quote(code.arguments))
   end
   for i, place in ipairs(found or {}) do found[i] = cli.quote(place) end
-  io.write(('{"tool":%s,"calls":%d,"would_refuse":%d,"worked":%d,"failed":%d,"repaired":%d,"repeats":%d,"codes":[%s],'):format(
-             cli.quote(row.tool), row.calls, row.would_refuse, row.worked, row.failed, row.repaired, row.repeats,
-             table.concat(codes, ",")),
+  io.write(('{"tool":%s,"calls":%d,"would_refuse":%d,"worked":%d,"failed":%d,"repaired":%d,"repeats":%d,"asked":%d,'):format(
+             cli.quote(row.tool), row.calls, row.would_refuse, row.worked, row.failed, row.repaired, row.repeats, row.asked),
+           ('"unknown":%d,"verdicts":{%s},"codes":[%s],"other_codes":%d,'):format(
+             row.unknown, table.concat(verdicts, ","), table.concat(codes, ","), row.other_codes),
            ('"safe":%s,"why":%s%s}\n'):format(safe, cli.quote(why),
              found and (',"shadow":[%s]'):format(table.concat(found, ",")) or ""))
 end
@@ -147,12 +179,15 @@ with FILE, only one that --socket names is asked.]],
     elseif not o[1] then
       files, status = decision_log.find(o.socket)
     end
-    local input, outcomes, rows = decision_log.open(files), require "decision_outcomes" (), {}
+    local input, outcomes, rows, tools = decision_log.open(files), require "decision_outcomes" (), {}, {}
     local generation = status and status.generation or {}
-    local read = input:walk(function(log) outcomes:add(log) end)
+    local read = input:walk(function(log)
+      outcomes:add(log)
+      note_shadow(tools, log)
+    end)
     outcomes:finish()
     outcomes:report_left_out()
-    read = read and input:walk(function(log) add_call(rows, outcomes, log) end, true)
+    read = read and input:walk(function(log) add_call(rows, tools, outcomes, log) end, true)
     local all_safe = #rows > 0 -- a script that enforces on success must not do so without a call
     for _, row in ipairs(rows) do
       (o.json and print_json or print_row)(row, generation.shadow)

@@ -330,6 +330,7 @@ static enum step admit(struct call *c)
         .wants_history = c->tool && c->tool->wants.history,
         .wants_facts = c->tool && c->tool->wants.facts,
         .reservation_ms = reservation_ms(c),
+        .not_enforced = c->tool && c->tool->mode == POLICY_SHADOW,
     };
     if (ledger_admit(c->gate->ledger, request, c->arena, answer, call_resume, c) == LEDGER_PENDING)
         return STEP_WAIT;
@@ -613,6 +614,9 @@ static struct ledger_call *settle_request(struct call *c, enum ledger_class clas
         .facts = json_is(v->facts, JSON_OBJECT) ? v->facts : NULL,
         .refused = refused,
         .uncounted = c->answer->uncounted,
+        .not_enforced = v->would.len > 0,
+        .approved = c->request.consent_count && v->class != CLASS_FORBIDDEN,
+        .declined = v->class == CLASS_FORBIDDEN && str_is(v->code, "declined"),
         .not_begun = v->class == CLASS_UNAVAILABLE,
         .cost_told = cost >= 0,
         .cost = cost >= 0 ? (uint64_t)llround(cost * LEDGER_COST_UNIT) : 0,

@@ -245,7 +245,7 @@ struct consent {
     struct str question; /* as the hook has put it */
     struct str choice;   /* that was taken; empty: none */
     bool given;          /* it was the first one, or yes */
-    bool by_operator;    /* not by the user of the client itself */
+    struct str id, by;   /* of the approval, and the operator who answered it; empty: the client's user has */
 };
 
 #define CONSENT_PROPERTY       "answer" /* of the form that a client puts to its user */

@@ -180,6 +180,13 @@ static void name_approved(const struct call_ask *ask, struct approval_request *r
     memcpy(request->ids, ask->ids, sizeof(request->ids));
 }
 
+static struct str id_text(struct arena *arena, uint64_t id)
+{
+    char *text = arena_alloc(arena, APPROVAL_ID_CHARS + 1);
+    approvals_write_id(id, text);
+    return (struct str){text, APPROVAL_ID_CHARS};
+}
+
 /* What has become of the question, or of what was to be spent. True: the hooks were asked again. */
 static bool take(struct call *c)
 {
@@ -212,9 +219,7 @@ static bool take(struct call *c)
             c->outcome.question = r->entry.id;
             return false;
         }
-        char *id = arena_alloc(c->arena, APPROVAL_ID_CHARS + 1);
-        approvals_write_id(r->entry.id, id);
-        c->verdict.approval = (struct str){id, APPROVAL_ID_CHARS};
+        c->verdict.approval = id_text(c->arena, r->entry.id);
         if (r->is_new)
             log_event(LOG_INFO, "approval_asked", LOG_STR("approval", c->verdict.approval),
                       LOG_STR("tool", c->tool->name), LOG_STR("session", c->place.session),
@@ -224,8 +229,12 @@ static bool take(struct call *c)
     bool approved = r->entry.state == APPROVAL_APPROVED;
     if (approved)
         ask->ids[ask->id_count++] = r->entry.id;
-    ask->consents[ask->count++] = (struct consent){
-        .question = c->verdict.detail, .given = approved, .by_operator = !r->entry.of_client};
+    struct consent *consent = &ask->consents[ask->count++];
+    *consent = (struct consent){.question = c->verdict.detail, .given = approved};
+    if (!r->entry.of_client) {
+        consent->id = id_text(c->arena, r->entry.id);
+        consent->by = r->entry.answered_by;
+    }
     run_hooks_again(c);
     return true;
 }
@@ -305,7 +314,7 @@ void consent_apply(struct arena *arena, const struct consent *consents, size_t c
                 consents[i].choice.len
                     ? arena_printf(arena, "the user was asked \"" STR_FMT "\" and chose \"" STR_FMT "\"",
                                    STR_ARG(consents[i].question), STR_ARG(consents[i].choice))
-                : consents[i].by_operator
+                : consents[i].by.len
                     ? arena_printf(arena, "an operator was asked \"" STR_FMT "\" and denied it",
                                    STR_ARG(consents[i].question))
                     : arena_printf(arena, "the user was asked \"" STR_FMT "\" and said no",

@@ -160,6 +160,8 @@ void call_leave_stage(struct call *c, const char *stage)
         drop_masked_problems(c);
     if (verdict_is_decided(&c->verdict) && !c->verdict.stage)
         c->verdict.stage = stage;
+    if (c->verdict.shadowed && !c->verdict.shadowed->stage)
+        c->verdict.shadowed->stage = stage;
     if (c->request.trace)
         record_trace(c, stage);
     if (c->span)

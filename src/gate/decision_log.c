@@ -314,6 +314,24 @@ static void put_would(struct record *r)
     json_close(&r->out, '}');
 }
 
+/* The question of a policy: its id while it waits, else what came of it. A no stands for those before it. */
+static void put_answer(struct record *r)
+{
+    const struct call_request *q = &r->call->request;
+    const struct verdict *v = &r->call->verdict;
+    const struct consent *answer = NULL;
+    PUT_NAME(r, "approval", v->approval);
+    if (v->class == CLASS_NEED_USER_INPUT)
+        return;
+    for (size_t i = 0; i < q->consent_count && (!answer || answer->given); i++)
+        answer = &q->consents[i];
+    if (!answer)
+        return;
+    PUT_NAME(r, "approval", answer->id);
+    PUT_PLAIN(r, "answer", answer->given ? STR_LIT("approved") : STR_LIT("denied"));
+    PUT_NAME(r, "answered_by", answer->by);
+}
+
 static void put_verdict(struct record *r)
 {
     static const char pass[] = ",\"verdict\":\"pass\",\"error_class\":\"ok\"";
@@ -333,6 +351,7 @@ static void put_verdict(struct record *r)
         put_rewrites(r, v->rewrites);
         put_would(r);
     }
+    put_answer(r);
     PUT_COUNT(r, "attempt", v->attempt);
     if (v->has_budget)
         json_field_int(&r->out, "attempts_left", v->attempts_left);
@@ -522,7 +541,8 @@ void decision_log_read(struct decision_log *log, struct arena *arena, const stru
     if (arguments && shows)
         json_field(&r.out, "arguments", arguments);
     json_fields(&r.out, FIELD_TEXT("verdict", verdict_name(class->verdict)),
-                FIELD_TEXT("error_class", class->name), FIELD_OPTIONAL("code", read->code));
+                FIELD_TEXT("error_class", class->name), FIELD_OPTIONAL("code", read->code),
+                FIELD_OPTIONAL("approval", read->approval));
     if (read->bytes)
         json_field_object(&r.out, "result", FIELD_TEXT("class", class->name),
                           FIELD_NUM("bytes", read->bytes));

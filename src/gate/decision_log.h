@@ -54,16 +54,16 @@ void decision_log_free(struct decision_log *log);
 /* Of a call that has finished, or was cancelled. */
 void decision_log_call(struct decision_log *log, struct call *call);
 
-/* A prompt or a resource that a client has asked a server for. It has no session of the ledger, no turn and
- * no policy. */
+/* No call: a prompt or a resource that a client has asked a server for, or an operator's answer to the
+ * question of a policy. It has no session of the ledger, no turn and no policy. */
 struct decision_read {
     const struct peer *peer;
     struct str generation, session, method, name, upstream;
     bool is_uri;                  /* `name`, of a resource */
     const struct json *arguments; /* of a prompt; NULL: none */
     enum error_class class;
-    struct str code;
-    size_t bytes; /* of the answer; 0: there is none */
+    struct str code, approval; /* of an answer: approved or denied, and which question */
+    size_t bytes;              /* of the answer; 0: there is none */
 };
 void decision_log_read(struct decision_log *log, struct arena *arena, const struct decision_read *read);
 

@@ -121,7 +121,7 @@ void verdict_describe(struct verdict *v, struct str detail, struct str hint)
     v->hint = v->hint.len ? v->hint : hint;
 }
 
-const struct verdict *verdict_copy(struct arena *arena, const struct verdict *v)
+struct verdict *verdict_copy(struct arena *arena, const struct verdict *v)
 {
     struct verdict *copy = arena_alloc(arena, sizeof(*copy));
     *copy = *v;

@@ -95,16 +95,16 @@ struct verdict {
     const char *no_approval;   /* why none exists; NULL: none was asked for */
     const struct str *notices; /* what the client sent without effect; written as `warnings`; NULL: nothing */
     size_t notice_count;
-    struct str would; /* modes shadow and off, anonymous sessions: the code that was not enforced */
-    const struct verdict *shadowed; /* of a mode, the whole decision with that code; NULL: none */
-    size_t bytes_from, bytes_to;    /* of a compacted result; 0: not compacted */
-    double cost;                    /* of the call; -1: not stated */
-    uint32_t tries;                 /* how often toolgate ran the tool for this call; written from 2 on */
-    struct str last_stderr; /* what the tool's server wrote last: it died, or is not up; empty: none */
-    bool final;             /* the result ends the run */
-    const char *engine;     /* the ledger engine that answered */
-    const char *stage;      /* the one that decided; NULL: none */
-    struct str by;          /* the file of several tools that decided; empty: none */
+    struct str would;         /* modes shadow and off, anonymous sessions: the code that was not enforced */
+    struct verdict *shadowed; /* of a mode, the whole decision with that code; NULL: none */
+    size_t bytes_from, bytes_to; /* of a compacted result; 0: not compacted */
+    double cost;                 /* of the call; -1: not stated */
+    uint32_t tries;              /* how often toolgate ran the tool for this call; written from 2 on */
+    struct str last_stderr;      /* what the tool's server wrote last: it died, or is not up; empty: none */
+    bool final;                  /* the result ends the run */
+    const char *engine;          /* the ledger engine that answered */
+    const char *stage;           /* the one that decided; NULL: none */
+    struct str by;               /* the file of several tools that decided; empty: none */
 
     /* Only for the feedback. */
     const struct json *changes;        /* JSON Patch of the arguments' members; NULL or empty: none */
@@ -145,7 +145,7 @@ void verdict_set(struct verdict *verdict, enum error_class class, struct str cod
 /* Fills in the detail and the hint that are missing; both are borrowed. */
 void verdict_describe(struct verdict *verdict, struct str detail, struct str hint);
 
-const struct verdict *verdict_copy(struct arena *arena, const struct verdict *verdict);
+struct verdict *verdict_copy(struct arena *arena, const struct verdict *verdict);
 
 /* Takes back what was decided and found, for a tool in mode shadow or off. `remember` keeps the code of the
  * first error in `would`, and the whole of it in `shadowed`. What the ledger counted stays. */

@@ -139,6 +139,7 @@ static void apply_admit(struct ledger_entry *e, struct session_request *r, int64
         keep_name(e, admit->tool);
     if (answer->repeats || answer->says != LEDGER_RUN)
         entry_set_looped(e, admit->tool);
+    e->looped_runs = admit->not_enforced;
     const struct session_call *call = session_find(&e->session, admit->admission);
     struct str arguments =
         admit->open_arguments; /* for the report of a check, which another daemon may get */

@@ -307,6 +307,8 @@ size_t ledger_sessions(const struct ledger *l, struct ledger_session *sessions)
             continue;
         out->loop_times = loop.times;
         out->loop_code = ledger_code_name(loop.code);
+        out->halted = loop.halted;
+        out->not_enforced = loop.code && e->looped_runs;
         if (session_tool(looped) == loop.tool)
             out->loop_tool = looped;
     }

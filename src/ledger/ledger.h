@@ -260,6 +260,7 @@ struct ledger_call {
     struct str refused_as; /* the class, for LEDGER_SO_FAR_REFUSED: goes into the history */
     bool lax; /* nothing else is wrong, and the model may insist: what was asked about before is let run */
     bool arguments_lost; /* they arrived empty or cut off: the model's output ended, and it may go on */
+    bool not_enforced;   /* mode shadow: what is said against it is only recorded. Of a settle: was */
     bool wants_history, wants_facts; /* the policy reads call.history / call.facts */
     uint64_t lax_known; /* bit i: the fleet has learnt that the server accepts problems[i]: ledger_lax_look */
     struct str open_arguments; /* of a check, as JSON: kept until its report; empty: none */
@@ -270,11 +271,12 @@ struct ledger_call {
 
     /* ---- ledger_settle ---- */
     enum ledger_class class;
-    uint64_t refused; /* bit i: it failed because the server has refused problems[i] as such */
-    bool uncounted;   /* its admit was answered by "none" */
-    bool under_way;   /* what it asks for goes on, says the result, and the call may be a poll for it */
-    bool not_begun;   /* where what runs it is out of order: no limit and no cost is used up */
-    bool cost_told;   /* `cost` is what it really came to; else it cost what the limits declare */
+    uint64_t refused;        /* bit i: it failed because the server has refused problems[i] as such */
+    bool approved, declined; /* by whom a policy has asked */
+    bool uncounted;          /* its admit was answered by "none" */
+    bool under_way; /* what it asks for goes on, says the result, and the call may be a poll for it */
+    bool not_begun; /* where what runs it is out of order: no limit and no cost is used up */
+    bool cost_told; /* `cost` is what it really came to; else it cost what the limits declare */
     uint64_t cost;
     struct hash128 (*fingerprint)(const void *of); /* makes `arguments` where a session has forgotten the
                                                       call, which no other asks for; NULL: they are told */
@@ -437,6 +439,7 @@ struct ledger_session {
     uint64_t cost, cost_in_turn;
     uint32_t loop_times;             /* its last call is in a loop: made so often; 0: in none */
     struct str loop_tool, loop_code; /* empty: the name is not known; it is not refused yet */
+    bool halted, not_enforced;       /* what was said to it: end the run; mode shadow: it ran all the same */
 };
 /* `sessions` has room for LEDGER_SESSIONS_MAX. Strings are borrowed until the next request. */
 size_t ledger_sessions(const struct ledger *ledger, struct ledger_session *sessions);

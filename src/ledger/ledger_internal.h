@@ -137,6 +137,7 @@ struct ledger_entry {
     uint8_t name_len;      /* 0: only its id is known so far */
     uint32_t user;         /* whose share of the memory it takes, once its name is known */
     uint8_t looped_len;    /* of the name of the tool that was repeated or refused last */
+    bool looped_runs;      /* mode shadow: the last call ran, whatever was said to it */
     uint8_t format;        /* of the stored core */
     unsigned with;         /* PART_BITs to load with it */
     struct session_parts parts;

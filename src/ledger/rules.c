@@ -180,7 +180,9 @@ void rules_note_call(struct rules_ctx *ctx, const struct session_call *call, uin
                                 .label = label,
                                 .code = code,
                                 .turn = turn - (uint8_t)(turn - call->turn),
-                                .step = call->step};
+                                .step = call->step,
+                                .halted = call->class == CALL_DENIED && call->says == LEDGER_HALT,
+                                .not_enforced = ctx->not_enforced};
     rules_note(ctx, note, retries);
 }
 

@@ -65,6 +65,7 @@ struct session_loop {
     uint32_t tool;
     unsigned times;         /* that call in a row; of CODE_CYCLE: rounds of the cycle */
     enum session_code code; /* that it was refused for; CODE_NONE: it was let run */
+    bool halted;
 };
 bool session_find_loop(const struct session *session, struct session_loop *loop);
 

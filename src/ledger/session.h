@@ -69,7 +69,9 @@ enum session_call_class {
     F(CODE_TOO_SOON, "too_soon")                                                                             \
     F(CODE_SAME_FAILURE, "same_failure")                                                                     \
     F(CODE_RATE_LIMIT, "rate_limit")                                                                         \
-    F(CODE_WRITES_PER_TURN, "writes_per_turn")
+    F(CODE_WRITES_PER_TURN, "writes_per_turn")                                                               \
+    F(CODE_APPROVED, "approved") /* this and the next in the journal only */                                 \
+    F(CODE_DECLINED, "declined")
 
 /* How a repair chain ended. */
 #define SESSION_OUTCOMES(F)                                                                                  \
@@ -263,12 +265,14 @@ struct SESSION_STORED session_note {
     uint32_t tool : 24; /* of the hash of its name */
     uint16_t label : 5; /* ledger_label_number */
     uint16_t code : 5;  /* enum session_code */
-    uint16_t retries : 6;
+    uint16_t retries : 4;
+    bool halted : 1;       /* the run was to end with it */
+    bool not_enforced : 1; /* mode shadow: it ran, whatever was said against it */
     uint16_t turn;
     uint8_t step;
 };
 _Static_assert(sizeof(struct session_note) == 12 && CODE_COUNT <= 1u << 5, "a session keeps a hundred notes");
-#define SESSION_RETRIES_MAX 63u /* of a note */
+#define SESSION_RETRIES_MAX 15u /* of a note */
 
 static inline uint8_t session_chain_retries(const struct session_chain *chain)
 {

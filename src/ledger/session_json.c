@@ -97,6 +97,8 @@ static void put_history(struct json_out *out, const struct session *session,
         json_field_int(out, "step", note.step);
         json_field_int(out, "at_ms", (int64_t)note.second * 1000);
         json_field_int(out, "retries", note.retries);
+        json_fields(out, FIELD_IF(note.halted, FIELD_BOOL("halted", true)),
+                    FIELD_IF(note.not_enforced, FIELD_BOOL("not_enforced", true)));
         json_close(out, '}');
     }
     for (unsigned i = 0; i < session->chain_count; i++) {

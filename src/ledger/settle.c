@@ -135,7 +135,11 @@ static void count_settled(struct settlement *s)
     settle_sums(s);
     if (s->says != LEDGER_REPAIR)
         rules_note_call(&s->ctx, &s->came, s->is_orphan ? 0 : ledger_label_number(s->request->label),
-                        s->says == LEDGER_REFUSE ? CODE_RETRY_BUDGET : CODE_NONE, s->chain.retries);
+                        s->says == LEDGER_REFUSE ? CODE_RETRY_BUDGET
+                        : s->request->declined   ? CODE_DECLINED
+                        : s->request->approved   ? CODE_APPROVED
+                                                 : CODE_NONE,
+                        s->chain.retries);
     *s->call = s->came;
     window_spent_settle(session, s->call);
 }
@@ -146,6 +150,7 @@ bool session_settle(struct session *session, const struct ledger_call *request, 
     struct settlement s = {.request = request, .says = LEDGER_RUN};
     s.chain = (struct chain_state){.attempt = 1};
     s.ctx = rules_begin(session, changes, request->limits, now_ms);
+    s.ctx.not_enforced = request->not_enforced;
     s.chain.left = limit_count(s.ctx.limits->repair);
     find_call(&s);
     compare_with_last(&s);

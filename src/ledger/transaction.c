@@ -59,11 +59,11 @@ void transaction_land(struct ledger_entry *e)
         if (r->kind == REQUEST_SETTLE) { /* after its admit, before it ran */
             enum ledger_class class = r->of.call->class;
             refused = class == LEDGER_CLASS_INVALID || class == LEDGER_CLASS_FABRICATED ||
-                      class == LEDGER_CLASS_REFUSED;
+                      (class == LEDGER_CLASS_REFUSED && !str_is(r->of.call->label, "need_user_input"));
         }
         if (l->redis && !r->is_past && !looks)
             *(e->local ? &l->by_local : &l->by_redis) += 1;
-        e->refusals += !r->is_past && refused;
+        e->refusals += !r->is_past && refused && !r->of.call->not_enforced;
         if (e->local && l->redis && !looks && !e->unreadable)
             outage_remember(l, r);
         else if (r->is_past)

@@ -578,7 +578,8 @@ bool session_find_loop(const struct session *session, struct session_loop *loop)
     bool denied =
         last->class == CALL_DENIED && (code == CODE_LOOP || code == CODE_CYCLE || code == CODE_SAME_CALL ||
                                        code == CODE_SAME_FAILURE || code == CODE_POLL_BUDGET);
-    *loop = (struct session_loop){last->tool, past.run.steps + 1, denied ? last->code : CODE_NONE};
+    *loop = (struct session_loop){last->tool, past.run.steps + 1, denied ? last->code : CODE_NONE,
+                                  denied && last->says == LEDGER_HALT};
     if (loop->code == CODE_CYCLE)
         loop->times = window_rounds(session, &query);
     bool excused = last->changed || (call_ran(last) && last->under_way);

@@ -174,7 +174,8 @@ static bool read_decision(struct recorded_reader *reader, const struct json *rec
     const struct json *field[FIELDS];
     find_fields(record, field);
     struct str method = json_str(field[FIELD_METHOD]);
-    if (str_starts(method, "prompts/") || str_starts(method, "resources/")) /* no call of a tool */
+    if (str_starts(method, "prompts/") || str_starts(method, "resources/") ||
+        str_is(method, "toolgate/approve") || str_is(method, "toolgate/deny")) /* no call of a tool */
         return true;
     struct recorded_call call = {
         .kind = str_eq(method, STR_LIT("toolgate/check"))    ? RECORDED_CHECK

@@ -8,6 +8,7 @@
 #include "base/arena.h"
 #include "base/log.h"
 #include "catalog/pins.h"
+#include "gate/decision_log.h"
 #include "ledger/approvals.h"
 #include "server/reload.h"
 #include "server/served.h"
@@ -68,6 +69,24 @@ static enum request_status reply_list(struct request *r)
     return reply_close(r);
 }
 
+/* The agent may never make the call again: then this record alone says what the operator has decided. */
+static void record_answer(const struct request *r, const struct approval *a, const char *id)
+{
+    const struct server *server = r->client->server;
+    const char *slash = a->session.len ? memchr(a->session.at, '/', a->session.len) : NULL;
+    const struct decision_read read = {
+        .peer = &r->client->peer,
+        .generation = server->gate.generation->hash,
+        .session = slash ? str_from(a->session, (size_t)(slash - a->session.at) + 1) : a->session,
+        .method = r->method_name,
+        .name = a->tool,
+        .class = CLASS_OK,
+        .code = str_of(state_names[a->state]),
+        .approval = str_of(id)};
+    if (server->gate.decisions)
+        decision_log_read(server->gate.decisions, r->arena, &read);
+}
+
 static enum request_status reply_decided(struct request *r)
 {
     const struct approval_request *work = r->work;
@@ -94,6 +113,7 @@ static enum request_status reply_decided(struct request *r)
     log_event(LOG_INFO, work->given ? "approval_given" : "approval_denied", LOG_TEXT("approval", id),
               LOG_STR("tool", work->entry.tool), LOG_STR("session", work->entry.session),
               LOG_TEXT("user", r->client->peer.user), LOG_NUM("uid", r->client->peer.uid));
+    record_answer(r, &work->entry, id);
     struct json_out *out = reply_open(r);
     json_field_bool(out, "ok", true);
     put_approval(out, &work->entry, approvals_now_ms(r->client->server->gate.approvals));

@@ -249,7 +249,9 @@ static void put_session(struct json_out *out, const struct ledger_session *s)
     json_put_double(out, (double)s->cost_in_turn / LEDGER_COST_UNIT);
     if (s->loop_times)
         json_field_object(out, "loop", FIELD_OPTIONAL("tool", s->loop_tool),
-                          FIELD_NUM("times", s->loop_times), FIELD_OPTIONAL("code", s->loop_code));
+                          FIELD_NUM("times", s->loop_times), FIELD_OPTIONAL("code", s->loop_code),
+                          FIELD_IF(s->halted, FIELD_BOOL("halted", true)),
+                          FIELD_IF(s->not_enforced, FIELD_BOOL("not_enforced", true)));
     json_close(out, '}');
 }
 
