@@ -11,24 +11,27 @@ local function set(list)
   return found
 end
 
--- `read`: when the source was last compared with these rules. Where a rule is not in the provider's pages, `seen` has the report
--- with the API's own words. Keys of rules: see fit.
+-- `source`: the provider's page. `read`: when these rules were last compared with it, and through what where the page itself
+-- could not be opened; no API was asked. `seen`: reports with the API's own words, for what no page says. Keys of rules: see fit.
 M.PROVIDERS = {
   openai = {
     source = "https://developers.openai.com/api/docs/guides/function-calling and …/structured-outputs#supported-schemas",
-    seen = "langchain-ai/langchainjs#9804, anomalyco/opencode#32073, vercel/ai#21037", read = "2026-11-28",
+    seen = "langchain-ai/langchainjs#9804, anomalyco/opencode#32073, vercel/ai#21037",
+    read = "2026-11-28, by clients generated from its OpenAPI document, and by what the reports quote",
     top = set "oneOf anyOf allOf enum not", needs_items = true, needs_values = true, lookaround = false, description = 1024,
   },
   anthropic = {
     source = "https://platform.claude.com/docs/en/agents-and-tools/tool-use/implement-tool-use and "
           .. "…/managed-agents/self-hosted-sandboxes", -- which refuses $ref anywhere
-    seen = "anthropics/claude-code#40075, diegosouzapw/OmniRoute#13552", read = "2026-11-28",
+    seen = "anthropics/claude-code#40075, diegosouzapw/OmniRoute#13552, n8n-io/n8n#30590",
+    read = "2026-11-28, as the reports quote it",
     top = set "oneOf anyOf allOf", property = "^[%w_.-]+$", property_bytes = 64, inline = true,
   },
   gemini = {
     source = "https://ai.google.dev/api/generate-content (responseJsonSchema, which parametersJsonSchema is like) and "
           .. "https://ai.google.dev/api/caching#FunctionDeclaration",
-    seen = "mobile-next/mobile-mcp#344", read = "2026-11-28",
+    seen = "mobile-next/mobile-mcp#344",
+    read = "2026-11-28, by Google Cloud's page of the same type and Google's SDK",
     name = "^[%a_]", needs_items = true, needs_values = true, needs_declared = true, booleans = false, bare_refs = true,
     formats = set "date-time date time float double int32 int64", values = set "string number",
     keywords = set [[$id $defs $ref $anchor type format title description enum items prefixItems minItems maxItems minimum
@@ -36,11 +39,11 @@ M.PROVIDERS = {
   },
   mistral = {
     source = "https://docs.mistral.ai/api (Function: name, description, parameters as a JSON Schema object)",
-    read = "2026-11-28",
+    read = "2026-11-28, by a client generated from its OpenAPI document",
   },
   bedrock = {
     source = "https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_ToolSpecification.html",
-    seen = "the rules of the model behind it: Anthropic's", read = "2026-11-28",
+    seen = "the rules of the model behind it: Anthropic's", read = "2026-11-28, the page",
     top = set "oneOf anyOf allOf", property = "^[%w_.-]+$", property_bytes = 64, inline = true,
   },
 }
