@@ -57,7 +57,7 @@ struct client_tools *client_tools_new(const struct peer *peer)
 struct client_tools *client_tools_of(struct client_tools *tools, struct hash128 session, bool open)
 {
     struct lru_node *node = tools ? lru_find(&tools->sessions, session) : NULL;
-    if (node || !open)
+    if (node || !open || !tools)
         return node ? (struct client_tools *)node : tools;
     if (tools->bytes + sizeof(*tools) > CLIENT_TOOLS_MAX_BYTES)
         return NULL;
