@@ -20,7 +20,7 @@ end
 
 -- Lua's own does not say that a tool has failed, as error does.
 function M.assert(value, message, ...)
-  if not value then words.error(message == nil and "assertion failed!" or message, 0) end
+  if not value then words.error(message == nil and "assertion failed!" or message, 2) end
   return value, message, ...
 end
 

@@ -309,7 +309,7 @@ int sandbox_error(lua_State *L)
     lua_settop(L, 1);
     if (now->raised)
         *now->raised = arena_dup(now->arena, sandbox_string(L, 1));
-    if (lua_type(L, 1) == LUA_TSTRING && level > 0) {
+    if (lua_isstring(L, 1) && level > 0) {
         luaL_where(L, level);
         lua_insert(L, 1);
         lua_concat(L, 2);

@@ -12,6 +12,7 @@
 #include "base/log.h"
 #include "base/version.h"
 #include "io/child.h"
+#include "json/build.h"
 #include "json/parse.h"
 #include "upstream/mcp/mcp_client_internal.h"
 

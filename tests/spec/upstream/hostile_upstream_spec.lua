@@ -40,6 +40,11 @@ describe("a server that misbehaves", function()
   local function all_is_well()
     client:hears_only_a_ping()
     is_up "good"
+    process.eventually("the tools of good are served", function()
+      for _, tool in ipairs(other:asks("tools/list", {}).tools) do
+        if tool.name == "good__echo" then return true end
+      end
+    end)
     answers_well(other, "good__echo")
   end
 
