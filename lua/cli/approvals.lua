@@ -6,8 +6,10 @@ local function print_approval(o, a)
          cli.line(a.session or "")) -- a name that a client chose begins no line
   ui.say("  question:  %s", cli.line(a.question or ""))
   ui.say("  arguments: %s%s", a.arguments, a.arguments_cut and "… (cut: deny it unless you know the rest)" or "")
-  if a.state ~= "pending" then return ui.say("  %s by %s%s", a.state == "spent" and "approved" or a.state,
-                                             a.answered_by, a.state == "spent" and "; it has run" or "") end
+  local used = a.state == "spent"
+  if a.state ~= "pending" then
+    return ui.say("  %s by %s%s", used and "approved" or a.state, a.answered_by, used and "; it has run" or "")
+  end
   ui.say("  asked %d s ago; answer within %d s: %s approve %s%s", a.asked_s, a.expires_s, cli.program, a.id,
          o.socket and " --socket " .. o.socket or "")
 end

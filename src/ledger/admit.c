@@ -321,8 +321,8 @@ static void record(struct admission *a, const struct verdict *verdict)
         limits_pace(&a->ctx, call->tool, call->arguments, true);
     } else {
         a->ctx.not_enforced = request->not_enforced;
+        a->ctx.halted = verdict->says == LEDGER_HALT;
         record_refusal(a, call, verdict);
-        a->ctx.not_enforced = false;
     }
     if (request->lax && (call->class == CALL_INVALID || (a->lax && call->class == CALL_PENDING)))
         lax_remember(&a->ctx, request, call->step, a->lax ? call->admission : 0);

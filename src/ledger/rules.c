@@ -181,7 +181,7 @@ void rules_note_call(struct rules_ctx *ctx, const struct session_call *call, uin
                                 .code = code,
                                 .turn = turn - (uint8_t)(turn - call->turn),
                                 .step = call->step,
-                                .halted = call->class == CALL_DENIED && call->says == LEDGER_HALT,
+                                .halted = ctx->halted,
                                 .not_enforced = ctx->not_enforced};
     rules_note(ctx, note, retries);
 }

@@ -14,8 +14,8 @@ struct rules_ctx {
     const struct ledger_limits *limits; /* of the request's tool */
     int64_t now_ms;
     uint32_t now_s;
-    int64_t idle_ms;   /* since the session's last request */
-    bool not_enforced; /* of the call that is noted */
+    int64_t idle_ms;           /* since the session's last request */
+    bool halted, not_enforced; /* of the call that is noted */
 };
 
 #define STEPS_APART 128u /* half of what a call's byte tells apart */

@@ -60,11 +60,11 @@ local function session_of(model, name)
   return session
 end
 
--- "However many retries, the session's journal holds one entry for the logical call."
-local function note(session, call, class, code, turn, retries, now)
+-- "However many retries, the session's journal holds one entry for the logical call"; it counts fifteen of them.
+local function note(session, call, class, code, turn, retries, now, halted)
   table.insert(session.journal, {
     tool = call.tool, class = class, code = code ~= "" and code or nil, turn = turn, step = call.step % 256,
-    retries = retries, at_ms = second_of(now) * 1000,
+    retries = math.min(retries, 15), at_ms = second_of(now) * 1000, halted = halted or nil,
   })
 end
 
@@ -484,7 +484,8 @@ function M.admit(model, request)
   session.steps, session.label = ask.step, ask.label
   if answer.says == "run" then use(session, ask, now) end
   if answer.says == "refuse" or answer.says == "halt" then
-    note(session, ask, denied_class(ask) or request.refused_as, answer.code, session.turn, answer.chain_retries, now)
+    note(session, ask, denied_class(ask) or request.refused_as, answer.code, session.turn, answer.chain_retries, now,
+         answer.says == "halt")
   end
   if request.wants_history then answer.history = history(session) end
   if request.wants_facts then answer.facts = facts_of(session) end

@@ -86,7 +86,8 @@ describe("toolgate decisions", function()
       write { records.repair(asks), unpack(later) }
       local _, out = toolgate(log, "--refused")
       assert.is_nil(out:find("repaired", 1, true) or out:find("gave up", 1, true), out)
-      assert.truthy(out:find("→ " .. (later[1] and "a call with other arguments" or "no later call"), 1, true), out)
+      local next = later[1] and "a call with other arguments" or "no later call"
+      assert.truthy(out:find("→ no answer is recorded; " .. next, 1, true), out)
     end
   end)
 
