@@ -85,6 +85,12 @@ local function has(list, value)
   return false
 end
 
+local function set_of(list)
+  local found = {}
+  for _, one in ipairs(is_array(list) and list or {}) do found[one] = true end
+  return found
+end
+
 local ESCAPES = { ['"'] = '\\"', ["\\"] = "\\\\", ["\n"] = "\\n", ["\r"] = "\\r", ["\t"] = "\\t" }
 
 local function quoted(s)
@@ -98,17 +104,35 @@ local function number_text(n)
   end
 end
 
+-- ---- what may be written: a replaced reference is written again wherever it is named ----
+
+local STEPS_MAX = 100000       -- of one schema: members and long texts that are read again
+local LIST_STEPS_MAX = 1000000 -- of a list
+local NESTED_MAX = 64         -- references in each other
+local STEP_BYTES = 64
+local steps_left = LIST_STEPS_MAX
+
+local function spend(c, value)
+  if c.nested == 0 then return end -- this is as long as the schema itself
+  local more = is_array(value) and #value or type(value) == "string" and math.floor(#value / STEP_BYTES) or 0
+  c.steps, steps_left = c.steps + 1 + more, steps_left - 1 - more
+  if c.steps > STEPS_MAX or steps_left < 0 then
+    error({ why = "its schema is too large once its references are replaced" }, 0)
+  end
+end
+
 local function write(v, out)
-  if type(v) == "string" then out[#out + 1] = quoted(v)
-  elseif type(v) == "number" then out[#out + 1] = number_text(v)
-  elseif type(v) == "boolean" then out[#out + 1] = tostring(v)
+  local words
+  if type(v) == "string" then words = quoted(v)
+  elseif type(v) == "number" then words = number_text(v)
+  elseif type(v) == "boolean" then words = tostring(v)
   elseif is_array(v) then
     out[#out + 1] = "["
     for i, item in ipairs(v) do
       if i > 1 then out[#out + 1] = "," end
       write(item, out)
     end
-    out[#out + 1] = "]"
+    words = "]"
   elseif is_object(v) then
     local between = "{"
     for _, key in ipairs(keys(v)) do
@@ -118,13 +142,16 @@ local function write(v, out)
         between = ","
       end
     end
-    out[#out + 1] = between == "{" and "{}" or "}"
-  elseif type(v) == "table" then out[#out + 1] = v[1] -- a number as it was written
-  else out[#out + 1] = "null" end
+    words = between == "{" and "{}" or "}"
+  elseif type(v) == "table" then words = v[1] -- a number as it was written
+  else words = "null" end
+  out[#out + 1] = words
+  if out.of then spend(out.of, words) end
 end
 
-local function text(v)
-  local out = {}
+-- `of`: in whose schema references were replaced; nil: nowhere.
+local function text(v, of)
+  local out = { of = of }
   write(v, out)
   return table.concat(out)
 end
@@ -145,6 +172,25 @@ local function looks_around(pattern)
   end
   return false
 end
+
+-- At most so many characters.
+local function cut(words, characters)
+  local at, count = 1, 0
+  while at <= #words and count < characters do
+    at = at + 1
+    while at <= #words and words:byte(at) >= 0x80 and words:byte(at) < 0xC0 do at = at + 1 end
+    count = count + 1
+  end
+  return at > #words and words or nil, words:sub(1, at - 1)
+end
+
+local function clipped(words)
+  local _, beginning = cut(words, 100)
+  return beginning
+end
+
+-- The place of a member; a note has no use for one that is longer.
+local function under(path, name) return #path > 400 and path or path .. "/" .. clipped(name) end
 
 local function has_type(s, name) return s.type == name or has(s.type, name) end
 
@@ -172,15 +218,17 @@ end
 
 local function fit_named(c, named, path, are_properties, required)
   local out, rules = object(), c.rules
+  required = set_of(required)
   for _, name in ipairs(keys(named)) do
+    spend(c, name)
     local fits = not (are_properties and rules.property) or (name:find(rules.property) and #name <= rules.property_bytes)
-    local fitted = fits and fit(c, named[name], path .. "/" .. name) or nil
+    local fitted = fits and fit(c, named[name], under(path, name)) or nil
     if fitted ~= nil then
       put(out, name, fitted)
-    elseif has(required, name) then
-      error({ why = ("%s: the parameter '%s' is required, and its name or schema is not taken"):format(path, name) }, 0)
+    elseif required[name] then
+      error({ why = ("%s: the parameter '%s' is required, and its name or schema is not taken"):format(path, clipped(name)) }, 0)
     else
-      c.note(("%s: the optional parameter '%s' is left out: its name or schema is not taken"):format(path, name))
+      c.note(("%s: the optional parameter '%s' is left out: its name or schema is not taken"):format(path, clipped(name)))
     end
   end
   return out
@@ -194,7 +242,7 @@ local KEYWORDS = {
       if TYPES[name] then kept[#kept + 1] = name end
     end
     if not is_array(value) or #kept < #value then
-      c.note(("%s: %s is no type of JSON Schema and is left out"):format(path, text(value)))
+      c.note(("%s: %s is no type of JSON Schema and is left out"):format(path, clipped(text(value))))
     end
     if #kept > 0 then return kept end
   end,
@@ -212,7 +260,7 @@ local KEYWORDS = {
     local kept = array()
     for _, name in ipairs(value) do
       if is_object(s.properties) and s.properties[name] ~= nil then kept[#kept + 1] = name
-      else c.note(("%s: required names '%s', which is no property: left out"):format(path, tostring(name))) end
+      else c.note(("%s: required names '%s', which is no property: left out"):format(path, clipped(tostring(name)))) end
     end
     return kept
   end,
@@ -227,7 +275,7 @@ local KEYWORDS = {
 
   format = function(c, value, path)
     if not c.rules.formats or c.rules.formats[value] then return value end
-    c.note(("%s: the format '%s' is left out"):format(path, tostring(value)))
+    c.note(("%s: the format '%s' is left out"):format(path, clipped(tostring(value))))
   end,
 }
 
@@ -240,17 +288,28 @@ for _, side in ipairs { "Minimum", "Maximum" } do
   KEYWORDS[side:lower()] = function(_, value, _, s) return s["exclusive" .. side] ~= true and value or nil end
 end
 
+local function open(c, pointer)
+  c.open[pointer], c.nested = true, c.nested + 1
+  if c.nested > NESTED_MAX then error({ why = "its references are nested too deep to be replaced" }, 0) end
+end
+
+local function close_all(c, pointers)
+  for _, pointer in ipairs(pointers) do c.open[pointer], c.nested = nil, c.nested - 1 end
+end
+
 local function fit_ref(c, s, path)
   local pointer = s["$ref"]
+  spend(c, pointer)
   local named = pointer:find "^#/%$defs/" or pointer:find "^#/definitions/"
   local target = pointer:sub(1, 1) == "#" and resolve(c.root, pointer) or nil
   if named and not c.rules.inline and target ~= nil then return end
   if target == nil or c.open[pointer] then
-    c.note(("%s: '$ref' to %s is left out: %s"):format(path, pointer, target and "it contains itself" or "it leads nowhere"))
+    c.note(("%s: '$ref' to %s is left out: %s"):format(path, clipped(pointer),
+                                                         target and "it contains itself" or "it leads nowhere"))
     return object()
   end
-  c.note(("%s: '$ref' to %s is replaced by what it names"):format(path, pointer))
-  c.open[pointer] = true
+  c.note(("%s: '$ref' to %s is replaced by what it names"):format(path, clipped(pointer)))
+  open(c, pointer)
   local merged = object()
   for _, from in ipairs { is_object(target) and target or object(), s } do
     for _, key in ipairs(keys(from)) do
@@ -258,12 +317,50 @@ local function fit_ref(c, s, path)
     end
   end
   local fitted = fit(c, merged, path)
-  c.open[pointer] = nil
+  close_all(c, { pointer })
   return fitted
 end
 
--- allOf and const where a provider does not know them.
-local function rewrite(c, s, path)
+-- Adds the members of `more` that `out` lacks; properties and lists of required ones become one.
+local function merge(out, more)
+  for _, key in ipairs(keys(more)) do
+    local old, new = out[key], more[key]
+    if old == nil then put(out, key, new)
+    elseif is_object(old) and is_object(new) then
+      local both = object()
+      for _, from in ipairs { old, new } do
+        for _, name in ipairs(keys(from)) do
+          if both[name] == nil then put(both, name, from[name]) end
+        end
+      end
+      out[key] = both
+    elseif key == "required" and is_array(old) and is_array(new) then
+      local both, seen = array(), {}
+      for _, from in ipairs { old, new } do
+        for _, name in ipairs(from) do
+          if not seen[name] then both[#both + 1] = name end
+          seen[name] = true
+        end
+      end
+      out[key] = both
+    end
+  end
+end
+
+-- What a schema of allOf names stands beside the others; `opened` gets the reference.
+local function named_part(c, part, opened)
+  local pointer = is_object(part) and part["$ref"]
+  if type(pointer) ~= "string" then return part end
+  spend(c, pointer)
+  local target = not c.open[pointer] and pointer:sub(1, 1) == "#" and resolve(c.root, pointer)
+  if not is_object(target) then return part end
+  opened[#opened + 1] = pointer
+  open(c, pointer)
+  return target
+end
+
+-- allOf and const where a provider does not know them. `opened` gets the references that have become a part of it.
+local function rewrite(c, s, path, opened)
   local rules, out = c.rules, object()
   for _, key in ipairs(keys(s)) do
     local value = s[key]
@@ -271,16 +368,6 @@ local function rewrite(c, s, path)
       put(out, "enum", array { value })
     elseif key == "allOf" and rules.keywords and is_array(value) then
       c.note(path .. ": the schemas of 'allOf' are merged into one")
-      for _, part in ipairs(value) do
-        for _, inner in ipairs(is_object(part) and keys(part) or {}) do
-          if out[inner] == nil and s[inner] == nil then put(out, inner, part[inner])
-          elseif is_object(out[inner]) and is_object(part[inner]) then
-            for _, name in ipairs(keys(part[inner])) do
-              if order[out[inner]] and out[inner][name] == nil then put(out[inner], name, part[inner][name]) end
-            end
-          end
-        end
-      end
     elseif key == "definitions" and rules.keywords then put(out, "$defs", value)
     elseif key == "$ref" and rules.keywords and type(value) == "string" then
       put(out, key, (value:gsub("^#/definitions/", "#/$defs/")))
@@ -293,14 +380,18 @@ local function rewrite(c, s, path)
       c.note(("%s: '%s' and the truth value beside it are written as one number"):format(path, key))
     else put(out, key, value) end
   end
+  local all = rules.keywords and is_array(s.allOf) and s.allOf or {}
+  for _, part in ipairs(all) do
+    if #all > 1 or out.properties then part = named_part(c, part, opened) end
+    if is_object(part) then merge(out, part) end
+  end
   return out
 end
 
 -- A schema as the provider takes it; nil: it cannot be written.
 function fit(c, s, path)
   local rules = c.rules
-  c.steps = c.steps + 1
-  if c.steps > 20000 then error({ why = "its schema is too large once its references are replaced" }, 0) end
+  spend(c)
   if type(s) == "boolean" then
     if rules.booleans ~= false then return s end
     c.note(("%s: %s as a schema is %s"):format(path, tostring(s), s and "written as {}" or "left out"))
@@ -311,15 +402,16 @@ function fit(c, s, path)
     local fitted = fit_ref(c, s, path)
     if fitted then return fitted end
   end
-  s = rewrite(c, s, path)
-  local out = object()
+  for _, key in ipairs(keys(s)) do spend(c, s[key]) end
+  local out, opened = object(), {}
+  s = rewrite(c, s, path, opened)
   for _, key in ipairs(keys(s)) do
     local value, kept = s[key], nil
     if value == null and key ~= "default" and key ~= "const" then kept = nil
     elseif rules.keywords and not rules.keywords[key] then
-      if not UNNOTED[key] then c.note(("%s: '%s' is left out"):format(path, key)) end
+      if not UNNOTED[key] then c.note(("%s: '%s' is left out"):format(path, clipped(key))) end
     elseif rules.bare_refs and type(s["$ref"]) == "string" and key:sub(1, 1) ~= "$" then
-      if not UNNOTED[key] then c.note(("%s: '%s' beside '$ref' is left out"):format(path, key)) end
+      if not UNNOTED[key] then c.note(("%s: '%s' beside '$ref' is left out"):format(path, clipped(key))) end
     elseif rules.inline and (key == "$defs" or key == "definitions") then kept = nil -- all of it stands where it was named
     elseif KEYWORDS[key] then kept = KEYWORDS[key](c, value, path, s)
     elseif NAMED[key] then
@@ -330,6 +422,7 @@ function fit(c, s, path)
     else kept = value end
     if kept ~= nil then put(out, key, kept) end
   end
+  close_all(c, opened)
   if rules.needs_items and has_type(out, "array") and out.items == nil and out.prefixItems == nil then
     put(out, "items", object())
     c.note(path .. ": a list without 'items' gets {}, which is any value")
@@ -338,6 +431,8 @@ function fit(c, s, path)
 end
 
 -- Whether a branch at the top only says which of the root's parameters belong together: the gate refuses what does not fit it.
+local NARROWS = set "required properties type title description not $comment additionalProperties"
+
 local function only_narrows(root, branch)
   if not is_object(branch) then return type(branch) == "boolean" end
   for _, key in ipairs(keys(branch)) do
@@ -345,7 +440,7 @@ local function only_narrows(root, branch)
     for _, name in ipairs(named) do
       if not (is_object(root.properties) and root.properties[name] ~= nil) then return false end
     end
-    if not (set "required properties type title description not $comment additionalProperties")[key] then return false end
+    if not NARROWS[key] then return false end
   end
   return true
 end
@@ -369,17 +464,22 @@ local function without_top(c, root)
   return out
 end
 
+local NOTES_MAX = 32 -- of one schema; the rest is counted
+
+-- The notes so far; and what adds one.
 local function collector()
-  local notes, seen = array(), {}
-  return notes, function(words)
-    if not seen[words] then notes[#notes + 1] = words end
-    seen[words] = true
+  local notes, seen, more = array(), {}, 0
+  return function()
+    if more > 0 then notes[NOTES_MAX + 1] = ("and %d more changes"):format(more) end
+    return notes
+  end, function(words)
+    if seen[words] then return end
+    if #notes < NOTES_MAX then notes[#notes + 1], seen[words] = words, true else more = more + 1 end
   end
 end
 
-local function fit_root(rules, root, note)
-  local c = { rules = rules, root = root, note = note, open = {}, steps = 0 }
-  return fit(c, without_top(c, root), "#")
+local function fit_root(c)
+  return fit(c, without_top(c, c.root), "#")
 end
 
 -- ---- OpenAI's strict mode: every object closed, every property required (optional ones nullable), and only the keywords
@@ -396,8 +496,6 @@ local IMPOSSIBLE = {
   patternProperties = "patternProperties is not possible in strict mode: name the properties, or use a list of key and value",
 }
 
-local function clipped(words) return #words > 100 and words:sub(1, 100) or words end
-
 local close
 
 local function give_up(path, reason) error({ why = path .. ": " .. reason }, 0) end
@@ -405,7 +503,7 @@ local function give_up(path, reason) error({ why = path .. ": " .. reason }, 0) 
 local function close_members(c, value, path)
   if not is_object(value) then give_up(path, "expected an object of schemas") end
   local out = object()
-  for _, name in ipairs(keys(value)) do put(out, name, close(c, value[name], path .. "/" .. name)) end
+  for _, name in ipairs(keys(value)) do put(out, name, close(c, value[name], under(path, name))) end
   return out
 end
 
@@ -461,10 +559,10 @@ local function close_object(c, s, out, path)
   if not out.properties and type(s.additionalProperties) ~= "boolean" then
     give_up(path, "a free-form object is not possible in strict mode: name its properties")
   end
-  local named, required = out.properties or object(), array()
+  local named, required, before = out.properties or object(), array(), set_of(s.required)
   for _, name in ipairs(keys(named)) do
     required[#required + 1] = name
-    if not has(s.required, name) then
+    if not before[name] then
       named[name] = nullable(named[name])
       c.note(("%s: '%s' is required, and may be null instead of left out"):format(path, clipped(name)))
     end
@@ -521,7 +619,7 @@ function M.strict(schema)
   local notes, note = collector()
   local closed, why = attempt(strict_root, schema, note)
   if not closed then return nil, why end
-  return text(closed), notes
+  return text(closed), notes()
 end
 
 -- The request field in which each provider takes a response's schema; `closed`: it takes closed schemas in which every property
@@ -546,10 +644,7 @@ function M.response(provider, name, schema)
   if form.closed and not closed then
     warnings[1] = "strict is not possible, the schema is as it was written: " .. more
   end
-  for i, note in ipairs(closed and more or {}) do
-    if i <= 32 then warnings[i] = note end
-  end
-  if closed and #more > 32 then warnings[33] = ("and %d more changes"):format(#more - 32) end
+  for i, note in ipairs(closed and more or {}) do warnings[i] = note end
   return ('{"%s":%s,"warnings":%s}'):format(form.field, form.write(name, closed or text(schema), closed ~= nil), text(warnings))
 end
 
@@ -586,16 +681,8 @@ end
 local ENVELOPES = { openai = function_of, mistral = function_of, anthropic = plain_of "input_schema",
                     gemini = plain_of "parametersJsonSchema", bedrock = tool_spec_of }
 
--- At most so many characters.
-local function cut(words, characters)
-  local at, count = 1, 0
-  while at <= #words and count < characters do
-    at = at + 1
-    while at <= #words and words:byte(at) >= 0x80 and words:byte(at) < 0xC0 do at = at + 1 end
-    count = count + 1
-  end
-  return at > #words and words or nil, words:sub(1, at - 1)
-end
+-- A list begins: all of its definitions share what they may spend.
+function M.begin() steps_left = LIST_STEPS_MAX end
 
 -- The definition in the provider's form as JSON; nil: it is left out. And what people should know of it.
 function M.write(provider, definition, strict, says)
@@ -603,7 +690,8 @@ function M.write(provider, definition, strict, says)
   if rules.name and not definition.name:find(rules.name) then
     return nil, array { "left out: this provider's names of tools begin with a letter or '_'" }
   end
-  local schema, why = attempt(fit_root, rules, definition.inputSchema, note)
+  local c = { rules = rules, root = definition.inputSchema, note = note, open = {}, nested = 0, steps = 0 }
+  local schema, why = attempt(fit_root, c)
   if not schema then return nil, array { why } end
   local closed
   if strict and provider == "openai" then
@@ -620,7 +708,10 @@ function M.write(provider, definition, strict, says)
   end
   local is_strict
   if says and provider == "openai" then is_strict = closed ~= nil end
-  return text(ENVELOPES[provider](definition, closed or schema, is_strict)), notes
+  c.nested = c.steps > 0 and 1 or 0
+  local written
+  written, why = attempt(text, ENVELOPES[provider](definition, closed or schema, is_strict), c)
+  return written, written and notes() or array { why }
 end
 
 return M

@@ -286,6 +286,7 @@ void catalog_write(struct arena *arena, struct generation *generation, const str
     struct view v = {.arena = arena, .generation = generation, .request = request};
     struct json_out out = json_out(buf);
     list_tools(&v);
+    provider_format_begin(&request->provider);
     json_open(&out, '[');
     for (size_t i = 0; i < v.count; i++)
         provider_format_write(arena, &request->provider, &v.list[i].definition, v.list[i].tool->plain_name,

@@ -11,6 +11,9 @@
 #include "sandbox/lua_embedded.h"
 
 #define FORMAT_DEPTH_MAX 1000u /* of what Lua has written: references are replaced */
+#define FORMAT_LIST_MAX_BYTES                                                                                \
+    8388608u /* of a line to a client, which has 9 MiB: one tool must not cost all */
+#define FORMAT_WARNINGS_MAX_BYTES 524288u
 
 bool plain_name_fits(struct str name)
 {
@@ -59,7 +62,12 @@ const char *provider_format_name(enum provider_format format)
 
 void provider_warn_collect(void *owner, struct str tool, const char *why)
 {
-    json_put_object(owner, FIELD_STR("tool", tool), FIELD_TEXT("text", why));
+    struct json_out *out = owner;
+    if (out->buf->len > FORMAT_WARNINGS_MAX_BYTES)
+        return;
+    json_put_object(out, FIELD_STR("tool", tool), FIELD_TEXT("text", why));
+    if (out->buf->len > FORMAT_WARNINGS_MAX_BYTES)
+        json_put_object(out, FIELD_TEXT("tool", "*"), FIELD_TEXT("text", "there are more than are listed"));
 }
 
 static void warn(const struct provider_options *options, struct str name, const char *why)
@@ -68,6 +76,13 @@ static void warn(const struct provider_options *options, struct str name, const 
         options->warn(options->owner, name, why);
     else
         log_event(LOG_WARN, "tool_format_unsupported", LOG_STR("tool", name), LOG_TEXT("why", why));
+}
+
+void provider_format_begin(const struct provider_options *options)
+{
+    struct json more;
+    if (options->format != PROVIDER_FORMAT_MCP)
+        lua_embedded_call(NULL, "begin", NULL, 0, &more);
 }
 
 bool provider_format_write(struct arena *arena, const struct provider_options *options,
@@ -99,6 +114,10 @@ bool provider_format_write(struct arena *arena, const struct provider_options *o
         warn(options, name, arena_copy(arena, json_str(&more.items[i])));
     if (json_is(&more, JSON_STRING))
         warn(options, name, arena_copy(arena, json_str(&more)));
+    if (text.len && out->buf->len + text.len > FORMAT_LIST_MAX_BYTES) {
+        warn(options, name, "left out: the list is too long with it");
+        return false;
+    }
     if (text.len)
         json_put_raw(out, text);
     return text.len != 0;

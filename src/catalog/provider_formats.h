@@ -40,6 +40,9 @@ struct provider_options {
     void *owner;
 };
 
+/* Before the first of a list's definitions: they share what replaced references may cost. */
+void provider_format_begin(const struct provider_options *options);
+
 /* `definition` is one of tools/list; `plain`: the name for providers that accept no other, empty if it has
  * none but its own. False: the provider accepts no tool of this name; nothing was written. */
 bool provider_format_write(struct arena *arena, const struct provider_options *options,

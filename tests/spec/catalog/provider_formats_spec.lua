@@ -145,6 +145,77 @@ describe("a provider's format", function()
     end
   end)
 
+  it("merges all schemas of allOf where a provider knows no allOf, those of references too", function()
+    local defs = '"$defs":{"base":{"type":"object","properties":{"a":{"type":"string"}},"required":["a"]},'
+      .. '"node":{"type":"object","properties":{"child":{"allOf":[{"$ref":"#/$defs/node"},{"properties":{"n":{}}}]}}}}'
+    local more = '{"properties":{"b":{"type":"string"}},"required":["b"]}'
+    local schemas = written(write {
+      two = '{"type":"object","allOf":[{"properties":{"a":{"type":"string"}},"required":["a"]},' .. more .. "]}",
+      beside = '{"type":"object","allOf":[' .. more .. '],"properties":{"a":{"type":"string"}},"required":["a"]}',
+      named = '{"type":"object","allOf":[{"$ref":"#/$defs/base"},' .. more .. "]," .. defs .. "}",
+      tree = with('{"$ref":"#/$defs/node"}', "," .. defs),
+    }, "gemini")
+    for _, name in ipairs { "two", "beside", "named" } do
+      local s = schemas[name]
+      table.sort(s.required)
+      assert.same({ type = "string" }, s.properties.a, name)
+      assert.same({ type = "string" }, s.properties.b, name)
+      assert.same({ "a", "b" }, s.required, name)
+    end
+    assert.truthy(schemas.tree["$defs"].node.properties.child.properties.n)
+  end)
+
+  describe("with a hostile schema", function()
+    after_each(daemon.stop_all)
+
+    local function repeated(count, format)
+      local list = {}
+      for i = 1, count do list[i] = format:format(i) end
+      return table.concat(list, ",")
+    end
+
+    it("writes the other tools, and says that what references make of that one is too large", function()
+      local client = daemon.start({ policies = {} }):connect()
+      local tools = { { name = "sound", inputSchema = json.decode(with '{"type":"string"}') } }
+      for i = 1, 8 do
+        tools[i + 1] = { name = "t" .. i, inputSchema = json.decode(with('{"type":"string"}', (',"$defs":{"A":{"enum":["%s"]}},'
+          .. '"patternProperties":{%s}'):format(("e"):rep(100000), repeated(200, '"^p%d":{"$ref":"#/$defs/A"}')))) }
+      end
+      client:asks("toolgate/register", { tools = tools })
+      local said, names = client:asks("toolgate/tools", { format = "anthropic" }), {}
+      for _, tool in ipairs(said.tools) do names[tool.name] = true end
+      assert.same({ sound = true }, names)
+      assert.equal(8, #said.warnings)
+      for _, warning in ipairs(said.warnings) do assert.matches("too large once its references are replaced", warning.text) end
+    end)
+
+    it("leaves out what does not fit one line, rather than all", function()
+      local client = daemon.start({ policies = {} }):connect()
+      local tools = {}
+      for i = 1, 60 do
+        tools[i] = { name = "t" .. i, inputSchema = json.decode(with('{"type":"string"}', (',"$defs":{"A":{"enum":["%s"]}},'
+          .. '"patternProperties":{%s}'):format(("e"):rep(10000), repeated(20, '"^p%d":{"$ref":"#/$defs/A"}')))) }
+      end
+      client:asks("toolgate/register", { tools = tools })
+      local said = client:asks("toolgate/tools", { format = "anthropic" })
+      assert.truthy(#said.tools > 10 and #said.tools < 60, #said.tools)
+      local left_out = 0
+      for _, warning in ipairs(said.warnings) do
+        left_out = left_out + (warning.text == "left out: the list is too long with it" and 1 or 0)
+      end
+      assert.equal(60 - #said.tools, left_out)
+    end)
+
+    it("says of many changes how many there are, and of long names the beginning", function()
+      local name = ("n"):rep(99) .. ("ü"):rep(20000)
+      local inner = with(('{"type":"object","properties":{%s}}'):format(repeated(500, '"p%d":{"x-own":1}')))
+      local _, told = written(write { t = inner:gsub('"q"', '"' .. name .. '"') }, "gemini")
+      assert.matches("and 468 more changes", told)
+      assert.truthy(#told < 20000, #told)
+      assert.truthy(told:find(("n"):rep(99) .. "ü/p1:", 1, true), told)
+    end)
+  end)
+
   it("keeps the order of members and numbers as they were written", function()
     local schema = '{"type":"object","properties":{"z":{"type":"number","minimum":0.1,"maximum":18446744073709551615},"a":'
       .. '{"type":"string","enum":["b","a"]},"m":{"type":"integer","default":-3}},"required":["z","a"]}'
