@@ -311,6 +311,7 @@ static enum request_status reply_result(struct request *r)
 
 #define ELICITATION_MS         UPSTREAM_ASK_MS /* for a person to read and decide */
 #define ELICITATION_ROUNDS_MAX 16u             /* in which one call's server asks */
+#define FORM_MAX_BYTES         65536u          /* of a server's form: no person reads a longer one */
 
 struct elicitation {
     struct call_request call;              /* which is made again after the answer */
@@ -428,12 +429,13 @@ static bool ask_user(struct request *r)
 /* ---- a server's own question: the user sees who asks, and no character that nobody sees. One that cannot be
  * shown whole is not put, and the model reads its beginning ---- */
 
-static bool is_form(const struct json *params)
+static bool is_form(struct request *r, const struct json *params)
 {
     struct str mode = json_str(json_get_text(params, "mode"));
+    const struct json *schema = json_get_text(params, "requestedSchema");
     return json_str(json_get_text(params, "message")).len <= CONSENT_TEXT_MAX_BYTES &&
-           (!mode.len || str_is(mode, "form")) &&
-           json_is(json_get_text(params, "requestedSchema"), JSON_OBJECT);
+           (!mode.len || str_is(mode, "form")) && json_is(schema, JSON_OBJECT) &&
+           json_to_str(r->arena, schema).len <= FORM_MAX_BYTES;
 }
 
 /* `params`: of a server that waits; NULL: the next one of the call's own. */
@@ -457,7 +459,7 @@ static void put_form(struct request *r, const struct json *params)
 
 static bool on_elicit(void *owner, const struct json *params)
 {
-    if (!is_form(params))
+    if (!is_form(owner, params))
         return false;
     put_form(owner, params);
     return true;
@@ -470,7 +472,7 @@ static bool ask_inputs(struct request *r)
     struct elicitation *e = r->modern ? NULL : r->work;
     const struct json *requests = e ? json_get_text(client_questions(r), "inputRequests") : NULL;
     for (uint32_t i = 0; requests && i < requests->len; i++)
-        if (!is_form(json_get_text(&requests->members[i].value, "params")))
+        if (!is_form(r, json_get_text(&requests->members[i].value, "params")))
             return false;
     if (!requests || !requests->len || e->rounds++ == ELICITATION_ROUNDS_MAX)
         return false;

@@ -89,6 +89,8 @@ describe("a question of a server", function()
   it("is text for the model where it cannot be shown whole or opens a page", function()
     serves()
     for _, params in ipairs { { message = ("x"):rep(5000), requestedSchema = { type = "object", properties = json.decode "{}" } },
+                              { message = "Which one?", requestedSchema = { type = "object", properties = {
+                                one = { type = "string", enum = { ("x"):rep(70000) } } } } },
                               { message = "Log in", mode = "url", url = "https://x.example", elicitationId = "1" } } do
       does("asks", { method = "elicitation/create", params = params })
       assert.equal("ask", verdict(result()).verdict)
