@@ -28,8 +28,9 @@
 #define PINS_FILE_MAX_BYTES 67108864u    /* the file that is read */
 #define PINS_RENAME_MS      604800000ll  /* a new name within a week of a vanished one may be the same tool */
 #define PINS_FORGET_MS      7776000000ll /* a tool that was not offered for 90 days loses its pin */
-#define PINS_LOCK_TRIES     50u          /* of 1 ms, while another daemon on this folder writes */
-#define PINS_LOGGED_MAX     20u          /* log lines about one generation; the rest is counted */
+#define PINS_GONE_MAX_BYTES 2097152u /* of one upstream, with 256 for each pin; the oldest are forgotten */
+#define PINS_LOCK_TRIES     50u      /* of 1 ms, while another daemon on this folder writes */
+#define PINS_LOGGED_MAX     20u      /* log lines about one generation; the rest is counted */
 #define WITNESS_MAX_BYTES   65536u
 #define PINS_VERSION        1
 
@@ -538,21 +539,38 @@ static void put_entry(struct pins *pins, const struct pin_entry *entry)
     arena_free(arena);
 }
 
+/* A server whose resources come and go all the time must not grow the file until nobody can read it. */
+static bool is_too_much(struct arena *arena, struct map *gone, const struct pin *pin)
+{
+    size_t *bytes = map_get(gone, pin->upstream);
+    if (!bytes) {
+        bytes = ARENA_NEW(arena, size_t);
+        map_add(gone, pin->upstream, bytes);
+    }
+    *bytes += pin->text.len + 256;
+    return *bytes > PINS_GONE_MAX_BYTES;
+}
+
 static void note_vanished(struct pins *pins, const struct pins_review *review)
 {
+    struct arena *arena = arena_new();
+    struct map *listed = map_new(arena), *gone = map_new(arena);
     int64_t now = clock_wall_ms();
     bool forget = false;
-    for (size_t i = 0; i < pins->table.count; i++) {
+    for (size_t i = 0; i < review->count; i++)
+        map_add(listed, review->entries[i].upstream, &review->entries[i]);
+    for (size_t i = pins->table.count; i-- > 0;) { /* the newest first */
         struct pin *pin = pins->table.list[i];
-        bool offered = pins_review_find(review, pin->upstream, pin->tool) != NULL, listed = offered;
-        for (size_t k = 0; !listed && k < review->count; k++)
-            listed = str_eq(review->entries[k].upstream, pin->upstream);
-        if (listed && offered != !pin->gone_ms) { /* else the server lists nothing at the moment */
+        bool offered = pins_review_find(review, pin->upstream, pin->tool) != NULL;
+        if (map_get(listed, pin->upstream) && offered != !pin->gone_ms) { /* else it lists nothing just now */
             pin->gone_ms = offered ? 0 : now;
             pins->dirty = true;
         }
+        if (pin->gone_ms && is_too_much(arena, gone, pin))
+            pin->gone_ms = 1; /* long ago */
         forget |= pin->gone_ms && now - pin->gone_ms > PINS_FORGET_MS;
     }
+    arena_free(arena);
     if (!forget)
         return;
     compact_table(&pins->table, STR_NONE, STR_NONE);

@@ -138,6 +138,28 @@ describe("pins of a server's lists", function()
     end
   end)
 
+  it("forgets the oldest resources that are gone, so that a server that changes all the time does not grow the file", function()
+    local function volume(n)
+      local now = { prompts = library("kind").prompts, resources = {} }
+      for i = 1, 10 do
+        now.resources[i] = { uri = ("book:///%d/%d"):format(n, i), name = "B", description = ("x"):rep(50000) .. n }
+      end
+      return now
+    end
+    offers(volume(0))
+    start "changes"
+    for n = 0, 7 do
+      turns_into(volume(n))
+      process.eventually("its resources are listed", function() return shown("resources/list"):find("x" .. n, 1, true) end)
+    end
+    local pinned = process.read(directory .. "/state/pins.json")
+    assert.truthy(#pinned < 3500000, #pinned)
+    assert.truthy(pinned:find('"book:///7/1"', 1, true) and pinned:find('"book:///6/1"', 1, true))
+    assert.is_nil(pinned:find('"book:///0/1"', 1, true))
+    assert.truthy(pinned:find('"books:prompts"', 1, true))
+    assert.same({}, waiting())
+  end)
+
   it("takes a changed date of a resource for no change", function()
     offers(library "kind")
     start "all"
