@@ -83,8 +83,8 @@ static int word_json_decode(lua_State *L)
     struct json_error fault;
     if (lua_type(L, 1) != LUA_TSTRING)
         return luaL_error(L, "json_decode: expected a string, got %s", luaL_typename(L, 1));
+    bridge_charge(L, "json_decode", sandbox_string(L, 1).len); /* before the copy: a run may catch it */
     struct str text = arena_dup(now->arena, sandbox_string(L, 1));
-    bridge_charge(L, "json_decode", text.len);
     if (json_parse(now->arena, text, NULL, value, &fault) == OK) {
         bridge_charge(L, "json_decode", bridge_size(value));
         bridge_push(L, value);

@@ -307,8 +307,11 @@ int sandbox_error(lua_State *L)
     const struct sandbox_context *now = sandbox_of(L)->now;
     int level = (int)luaL_optinteger(L, 2, 1);
     lua_settop(L, 1);
-    if (now->raised)
-        *now->raised = arena_dup(now->arena, sandbox_string(L, 1));
+    struct str words = sandbox_string(L, 1);
+    if (now->raised) {
+        bridge_charge(L, "error", words.len); /* a run may catch any number of them */
+        *now->raised = arena_dup(now->arena, words);
+    }
     if (lua_isstring(L, 1) && level > 0) {
         luaL_where(L, level);
         lua_insert(L, 1);

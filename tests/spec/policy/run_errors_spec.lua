@@ -2,6 +2,7 @@
 -- words json_decode and map.
 local daemon = require "daemon"
 local client_of = require "client"
+local process = require "process"
 local text, verdict, session = client_of.text, client_of.verdict, client_of.session
 
 local function policy(body, fields)
@@ -57,6 +58,22 @@ describe("error in a tool's run", function()
     local said = ran("return 1", {}, 'schema = params {}, check = function() error("no such order: 12") end,')
     assert.equal("policy_error", said.error_class)
   end)
+end)
+
+-- What a run copies out of Lua's memory is bounded, also if the run catches the error that says so.
+describe("a run that catches each error", function()
+  after_each(daemon.stop_all)
+
+  for what, call in pairs { error = "error, text", json_decode = "json_decode, text" } do
+    it("takes no memory without bound: " .. what, function()
+      local body = ('local text = ("x"):rep(1e6)\n    for _ = 1, 300 do pcall(%s) end\n    return 1'):format(call)
+      local gate = daemon.start { config = "return { limits = { policy_ms = 1000 } }",
+                                  policies = { ["find.lua"] = policy(body) } }
+      gate:connect():calls("find", {}, session "s")
+      local status = process.read(("/proc/%d/status"):format(gate:pid()))
+      assert.truthy(tonumber(status:match "VmHWM:%s*(%d+) kB") < 150000, status:match "VmHWM[^\n]*")
+    end)
+  end
 end)
 
 describe("json_decode", function()
