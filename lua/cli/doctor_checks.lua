@@ -197,6 +197,12 @@ end
 local function check_sink(d, sink)
   local path, why, state, dropped = text(sink.path), text(sink.why), text(sink.state), number(sink, "dropped")
   local is_file = sink.kind == "file"
+  local folder = is_file and path:match "^(.*)/[^/]*$"
+  local st = folder and cli.stat(folder == "" and "/" or folder)
+  if st and bit.band(st.mode, 2) ~= 0 and bit.band(st.mode, 512) == 0 then -- everybody writes, and it is not sticky
+    add(d, "warning", "decisions", "decisions_folder_open", "chmod o-w " .. folder,
+        "everybody may write into the folder of %s, and replace the log", path)
+  end
   if state ~= "up" then
     add(d, "error", "decisions", "decisions_down",
         (is_file and "make %s writable for the daemon: ls -ld, df -h"

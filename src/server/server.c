@@ -14,6 +14,7 @@
 #include "server/reload.h"
 #include "server/server_internal.h"
 #include "server/state_dir.h"
+#include "io/file.h"
 #include "io/systemd.h"
 #include "policy/policy_set.h"
 #include "traces/span_exporter.h"
@@ -155,6 +156,10 @@ enum err server_apply_records(struct server *server, const struct config *config
     else
         err = decision_log_new(server->loop, &config->decisions, &files, &server->gate.decisions, why);
     arena_free(arena);
+    struct why open;
+    const char *named = config->decisions.to_file ? config->decisions.file : NULL;
+    if (named && file_check_above(named, &open) == ERR_CONFIG)
+        log_event(LOG_WARN, "decisions_folder_open", LOG_TEXT("file", named), LOG_TEXT("why", open.text));
     /* The exporter exists from the first configuration with an endpoint on; calls see it only while it is on.
      */
     if (!server->spans && config->traces.endpoint.len)

@@ -217,6 +217,14 @@ return tool "nowhere" { upstream = "fake/nowhere", examples = {} }
     assert.equal("chown -R 0 " .. state, finds(of(gate), "state_owner", "error")["do"])
   end)
 
+  it("finds a decision log in a folder where everybody may write", function()
+    os.execute("mkdir -m 777 " .. directory .. "/shared")
+    local gate = start { config = ("return { decisions = { file = '%s/shared/d.ndjson' } }"):format(directory) }
+    gate:logs "decisions_folder_open"
+    process.eventually("the log has its file", function() return gate:status().decisions.sinks[1].state == "up" end)
+    finds(of(gate), "decisions_folder_open", "warning")
+  end)
+
   it("finds a decision log that is off, or cannot be written", function()
     finds(of(start { config = "return { decisions = false }" }), "decisions_off", "warning")
     local gate = start { policies = { ["echo.lua"] = fixtures.echo },
