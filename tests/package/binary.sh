@@ -65,8 +65,13 @@ toolgate $version'"
 check "the shipped policies came with it" inside \
     'toolgate test /root/v/share/toolgate/policies/assistant | tail -n 1 | grep -q " passed, 0 failed"'
 check "the root has no libcurl" inside '! ls /usr/lib/*/libcurl* 2>/dev/null'
+openssl req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=localhost -addext subjectAltName=DNS:localhost \
+    -keyout "$scratch/key.pem" -out "$scratch/certificate.pem" 2> /dev/null
+cat "$scratch/key.pem" "$scratch/certificate.pem" > "$root/root/server.pem"
+cp "$scratch/certificate.pem" "$root/root/"
+echo '127.0.0.1 localhost' >> "$root/etc/hosts"
 cat > "$root/root/serve.py" <<'SERVE'
-import http.server
+import http.server, ssl
 class Answer(http.server.BaseHTTPRequestHandler):
     def do_GET(self):
         body = b'{"state": "idle"}'
@@ -76,6 +81,9 @@ class Answer(http.server.BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(body)
 server = http.server.HTTPServer(("127.0.0.1", 0), Answer)
+context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+context.load_cert_chain("/root/server.pem")
+server.socket = context.wrap_socket(server.socket, server_side=True)
 open("/root/port", "w").write(str(server.server_port))
 server.serve_forever()
 SERVE
@@ -93,11 +101,11 @@ return tool "get_state" {
   description = "Get the state.",
   schema = params {},
   effects = "read",
-  http = { "GET http://127.0.0.1:$(cat port)/state" },
+  http = { "GET https://localhost:$(cat port)/state", ca_file = "/root/certificate.pem" },
 }
 POLICY
 toolgate serve --socket /root/t.sock --policies policies > gate.log 2>&1 & gate=$!
 until toolgate status --socket /root/t.sock > /dev/null 2>&1; do kill -0 $gate; done
 toolgate call --socket /root/t.sock get_state '{}' || cat gate.log
 TRY
-check "its libcurl fetches" inside 'timeout 60 sh /root/try.sh > /root/said 2>&1; cat /root/said; grep -q idle /root/said'
+check "its libcurl fetches over TLS" inside 'timeout 60 sh /root/try.sh > /root/said 2>&1; cat /root/said; grep -q idle /root/said'
