@@ -10,6 +10,7 @@
 #include "catalog/definition.h"
 #include "catalog/mcp_version.h"
 #include "gate/call.h"
+#include "gate/feedback.h"
 #include "gate/verdict.h"
 #include "json/build.h"
 #include "server/served.h"
@@ -220,26 +221,35 @@ static void put_result(struct request *r, const struct call *call)
     put_meta(r, outcome->verdict, outcome->metadata);
 }
 
-/* The tool ran, but its result does not fit the reply: the model must ask for less. */
+/* The tool ran, but its result does not fit the reply: the model must ask for less. Of a failure it reads the
+ * beginning. */
 static enum request_status reply_too_large(struct request *r)
 {
     struct verdict verdict = *call_outcome(r->call)->verdict;
     struct str unread =
         arena_printf(r->arena, "%zu bytes of earlier replies on this connection are unread.", r->unread);
     struct str too_long = arena_printf(r->arena, "it is longer than %u bytes.", SERVER_LINE_MAX_BYTES);
+    bool failed = verdict_replaces_result(&verdict);
+    struct buf said = buf_in(r->arena);
+    if (failed && verdict.quoted.len && !r->unread) {
+        buf_text(&said, "\nIt began: ");
+        json_write_string(&said, str_cut(verdict.quoted, FEEDBACK_QUOTE_MAX_BYTES));
+    }
     verdict.class = CLASS_TOOL_ERROR;
     verdict.as_sent = false;
     verdict.kind = error_class_info(CLASS_TOOL_ERROR)->verdict;
     verdict.facts = verdict.follow_up = verdict.next_args = NULL;
     verdict.code = r->unread ? STR_LIT("answers_unread") : STR_LIT("result_too_large");
-    verdict.detail = ARENA_JOIN(r->arena, STR_LIT("The tool ran, but its result is not sent: "),
+    verdict.detail = ARENA_JOIN(r->arena,
+                                failed ? STR_LIT("The tool failed, and what it said is not sent whole: ")
+                                       : STR_LIT("The tool ran, but its result is not sent: "),
                                 r->unread ? unread : too_long);
     verdict.hint = r->unread ? STR_LIT("Make fewer calls at a time, and ask for less.")
                              : STR_LIT("Ask for less: fewer items, a page, a narrower range.");
     struct json_out *out = reply_open(r);
     json_field_open(out, "content", '[');
-    call_reply_text_block(
-        out, arena_printf(r->arena, STR_FMT "\n" STR_FMT, STR_ARG(verdict.detail), STR_ARG(verdict.hint)));
+    call_reply_text_block(out,
+                          ARENA_JOIN(r->arena, verdict.detail, buf_view(&said), STR_LIT("\n"), verdict.hint));
     json_close(out, ']');
     json_field_bool(out, "isError", true);
     put_meta(r, &verdict, NULL);

@@ -244,7 +244,7 @@ class Ways:
 
     @staticmethod
     def is_error(request, args):
-        answer(request, {**text("it went wrong"), "isError": True})
+        answer(request, {**text("it went wrong" + "!" * int(args.get("size", 0))), "isError": True})
 
     @staticmethod
     def exit(request, args):

@@ -138,6 +138,16 @@ describe("a server that misbehaves", function()
       is_well()
     end)
 
+    it("may send 11 MB of what went wrong: the model reads that it failed, and the beginning", function()
+      serves()
+      local result, line = client:asks("tools/call", { name = "bad__do", arguments = { how = "is_error", size = 11000000 } })
+      assert.truthy(#line < 20000, #line)
+      assert.same({ "tool_error", "result_too_large" }, { verdict(result).error_class, verdict(result).code })
+      assert.truthy(text(result):find('^The tool failed, and what it said is not sent whole: .*\nIt began: "it went wrong!!!'),
+                    text(result))
+      is_well()
+    end)
+
     it("may not send 17 MB, with the id first or last", function()
       serves()
       for _, last in ipairs { false, true } do
