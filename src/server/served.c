@@ -21,6 +21,7 @@
 
 #include <stdarg.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #define SERVED_MAX            10000u   /* entries of one list, of all servers together */
 #define SERVED_WARNINGS_MAX   20u      /* of one snapshot; further ones are counted */
@@ -170,7 +171,11 @@ bool served_may_read_all(const struct config *config, const struct peer *peer,
 bool served_is_for(const struct config *config, const struct peer *peer, enum served_kind kind,
                    const struct served_item *item)
 {
+    const struct upstream_spec *spec = config_find_upstream(config, item->upstream);
     if (item->held || !peer_sees_upstream(config, peer, item->upstream))
+        return false;
+    /* What a server says to the daemon's user, with the credentials of that user, is nobody else's. */
+    if (kind == SERVED_INSTRUCTIONS && spec && spec->per_user && peer->uid != geteuid())
         return false;
     if (kind == SERVED_TEMPLATES)
         return peer_may_read_some(config, peer);

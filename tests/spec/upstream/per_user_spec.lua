@@ -123,6 +123,21 @@ return { socket_mode = "0666", upstreams = { box = {
     assert.is_nil(next(found))
   end)
 
+  it("tells its instructions to the daemon's user alone, as they may say whose credentials it has", function()
+    places()
+    process.write(folder .. "/library", '{"instructions":"You are logged in as root-of-wiki."}')
+    gate = daemon.start { config = ([[
+return { socket_mode = "0666", upstreams = { wiki = { command = "/usr/bin/python3",
+         args = { "%s/tests/support/library_server.py" },
+         per_user = true, env = { TOKEN = "${file:%s/%%u}", LIBRARY = "%s/library" } } } }
+]]):format(daemon.root, folder, folder) }
+    local own = { _meta = client_of.modern() }
+    process.eventually("they are known", function()
+      return (gate:connect():asks("server/discover", own).instructions or ""):find("root-of-wiki", 1, true)
+    end)
+    assert.is_nil(asks_as("nobody", "server/discover", own).result.instructions)
+  end)
+
   it("serves nobody without credentials of their own, and tells the operator which file is missing", function()
     serves()
     local result = calls_as("bin", "reach", { how = "same", what = "TOKEN=token-of-root" })
