@@ -253,7 +253,7 @@ describe("a provider's format", function()
     for _, who in ipairs(PROVIDERS) do
       local entry = text:match("\n  " .. who .. " = {(.-)\n  },")
       assert.matches('source = "https://', entry)
-      assert.matches('read = "20%d%d%-%d%d%-%d%d"', entry)
+      assert.matches('read = "20%d%d%-%d%d%-%d%d', entry)
     end
   end)
 end)
