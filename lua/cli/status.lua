@@ -121,7 +121,7 @@ local function print_schema_lax(list)
 end
 
 -- ---- calls ----
-local MORE = { "cancelled", "rewritten", "would", "policy_errors", "repair_chains", "loops", "calls_saved",
+local MORE = { "cancelled", "rewritten", "would", "policy_errors", "repair_chains", "loops", "calls_saved", "calls_not_saved",
                "fabricated_id_on_retry" }
 
 local function print_counters(c)

@@ -204,7 +204,8 @@ local function put_sessions(f, list, count)
     f:put_padded(list[i].session, math.floor(f.columns / 3))
     f:put " "
     f:put_padded(loop.tool, math.floor(f.columns / 4))
-    f:line((" %d times in a row, "):format(number(loop, "times")), (loop.code or "") ~= "" and loop.code or "let run so far")
+    f:line((" %d times in a row, "):format(number(loop, "times")), (loop.code or "") == "" and "let run so far" or loop.code,
+           loop.not_enforced and ", let run in mode shadow" or loop.halted and ", told to end the run" or "")
   end
   if fit < count then f:line(("  and %d more: toolgate sessions --loops"):format(count - fit)) end
 end

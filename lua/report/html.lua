@@ -115,10 +115,11 @@ end
 local function difference(put, d)
   local recorded = d.recorded
   put("<tr class=%s>%s%s<td><span class=k>%s</span> <code>%s</code><br>%s → %s</td><td>%s%s</td>", d.change,
-      count(d.calls), cell(d.tool), escape(d.code), escape(d.path), d.before, d.after, escape(d.reason),
+      count(d.calls, "calls"), cell(d.tool), escape(d.code), escape(d.path), d.before, d.after, escape(d.reason),
       examples(d.examples))
-  put("<td>%d well, %d badly, %d not, %d unknown</td><td>%d of %d</td></tr>\n", recorded.ran_well, recorded.ran_badly,
-      recorded.not_run, recorded.unknown, d.recovered, d.retried)
+  put("<td data-h=\"ran as recorded\">%d well, %d badly, %d not, %d unknown</td>", recorded.ran_well, recorded.ran_badly,
+      recorded.not_run, recorded.unknown)
+  put("<td data-h=\"next call passes\">%d of %d</td></tr>\n", d.recovered, d.retried)
 end
 
 local function differences(put, r)

@@ -150,8 +150,8 @@ static void count_code(struct metrics *m, struct metrics_tool *row, struct str c
 
 /* ---- loops ---- */
 
-/* A loop begins with the first call that is refused for it, and ends with the session's next call that
- * passes. Two sessions that share a slot end each other's loops. */
+/* A loop begins with the first call that is refused for it, or would be but for mode shadow, and ends with
+ * the session's next call that passes. Two sessions that share a slot end each other's loops. */
 static bool begins_loop(struct metrics *m, struct str session, bool refused)
 {
     if (!refused && !m->looping_count)
@@ -195,10 +195,12 @@ void metrics_count_call(struct metrics *m, const struct call *call)
     row->would += v->would.len > 0;
     count_outcome(m, row, mode, v);
     /* A report comes under its session's id instead of its name; it begins and ends no loop. */
-    if (is_call && (v->class == CLASS_LOOP || v->class == CLASS_OK)) {
-        bool refused = v->class == CLASS_LOOP, begins = begins_loop(m, call->place.session, refused);
+    bool runs = v->shadowed && v->shadowed->class == CLASS_LOOP; /* mode shadow: a loop all the same */
+    if (is_call && (runs || v->class == CLASS_LOOP || v->class == CLASS_OK)) {
+        bool refused = v->class == CLASS_LOOP, begins = begins_loop(m, call->place.session, refused || runs);
         row->saved += refused;
         m->saved += refused;
+        m->not_saved += runs;
         row->loops += begins;
         m->loops += begins;
     }
@@ -309,6 +311,7 @@ void metrics_write(struct json_out *out, const struct metrics *m)
     json_field_int(out, "policy_errors", (int64_t)m->policy_errors);
     json_field_int(out, "loops", (int64_t)m->loops);
     json_field_int(out, "calls_saved", (int64_t)m->saved);
+    json_field_int(out, "calls_not_saved", (int64_t)m->not_saved);
     json_field_int(out, "repair_chains", (int64_t)m->chains_ended);
     json_field_int(out, "fabricated_id_on_retry", (int64_t)m->fabricated_on_retry);
     write_counts(out, "verdicts", verdict_at, m->verdicts, VERDICT_KINDS, true);

@@ -63,7 +63,7 @@ struct metrics_tool {
     uint64_t refused;   /* of them, those whose tool did not run, for any reason */
     uint64_t rewritten; /* arguments coerced or normalised */
     uint64_t would;     /* verdicts not enforced: mode shadow, or no session */
-    uint64_t loops;     /* begun: a session's first call that was refused as a loop since one that passed */
+    uint64_t loops;     /* begun: a session's first call in a loop since one that was in none */
     uint64_t saved;     /* calls refused or halted as a loop: each would have run without toolgate */
     uint64_t chains[METRICS_CHAINS];
     struct histogram passed, failed; /* tools/call, by isError of the result; only if calls are timed */
@@ -78,7 +78,7 @@ struct metrics {
     uint64_t policy_errors;
     uint64_t rewrites; /* calls whose arguments were coerced or normalised */
     uint64_t engines[METRICS_ENGINES];
-    uint64_t loops, saved;
+    uint64_t loops, saved, not_saved;          /* not_saved: in a loop, and let run by mode shadow */
     struct histogram parts[CALL_PARTS], total; /* only if calls are timed */
 
     struct arena *arena; /* of the rows; NULL until the first */

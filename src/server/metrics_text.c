@@ -211,7 +211,9 @@ static void put_by_tool(struct buf *out, const struct metrics *m)
 {
     static const struct column columns[] = {
         {"toolgate_loops_total",
-         "Loops that began: first calls that were refused as a repetition without progress.",
+         "Loops that began: first calls that were refused as a repetition without progress, or would be in "
+         "mode "
+         "shadow.",
          offsetof(struct metrics_tool, loops)},
         {"toolgate_calls_saved_total",
          "Calls that were refused or halted as a loop, and would have run otherwise.",

@@ -1,10 +1,11 @@
 // The page of the metrics endpoint in headless Chromium: it renders, names stay text, and no other page can use it.
-// Arguments: port, token and socket of a daemon on TCP; the page's Unix socket and the socket of a second daemon.
+// Arguments: port, token and socket of a daemon on TCP; the page's Unix socket and the socket of a second daemon; the page of a
+// replay's report.
 import { chromium } from "playwright-core";
 import http from "node:http";
 import net from "node:net";
 
-const [port, token, gate, pageSocket, manyGate] = process.argv.slice(2);
+const [port, token, gate, pageSocket, manyGate, reportFile] = process.argv.slice(2);
 const EVIL = "<img src=x onerror=window.hacked=1>";
 const base = `http://localhost:${port}/`;
 let number = 0;
@@ -67,6 +68,13 @@ async function clean({ page, complaints }) {
   assert(!complaints.length, complaints.join("; "));
 }
 
+async function fits(page, what) {
+  const [wide, cut] = await page.evaluate(() => [document.documentElement.scrollWidth - innerWidth,
+    [...document.querySelectorAll("td")].filter((cell) => cell.offsetParent && cell.innerText.length > 12 && cell.clientWidth < 60).length]);
+  assert(wide <= 0, `${what}: ${wide} px too wide`);
+  assert(!cut, `${what}: ${cut} cells of a few letters a line`);
+}
+
 const browser = await chromium.launch({
   executablePath: process.env.CHROMIUM || "/usr/bin/chromium",
   args: ["--no-sandbox", "--host-resolver-rules=MAP evil.example 127.0.0.1"],
@@ -116,6 +124,54 @@ await test("shows a new decision by itself", async () => {
   await opened.page.locator("tr.pick", { hasText: "fresh session" }).waitFor();
   await clean(opened);
   await opened.context.close();
+});
+
+await test("says of a call in shadow what would have become of it, and counts its loop", async () => {
+  const opened = await open(browser), { page } = opened;
+  for (let i = 0; i < 5; i++) await client.call("shadowed", { how: "never" }, "in shadow");
+  await enter(page);
+  const row = page.locator("tr.shadow", { hasText: "forbidden never here" }).first();
+  await row.click();
+  assert((await row.locator(".verdict").allInnerTexts()).join() === "pass,refuse", "the badges are " + await row.innerText());
+  assert((await page.locator(".detail").innerText()).includes("Not enforced"), "the detail does not say that it ran");
+  await page.locator("tr.shadow", { hasText: "loop" }).first().waitFor();
+  await page.locator(".figure", { hasText: /more in shadow/ }).waitFor();
+  await page.selectOption('select[aria-label="Verdict"]', "shadow");
+  assert(!(await page.locator("tr.pick:not(.shadow)").count()), "the filter lets enforced calls through");
+  await page.click('nav a[href="#sessions"]');
+  await page.locator("td", { hasText: "let run in shadow: loop" }).first().waitFor();
+  await clean(opened);
+  await opened.context.close();
+});
+
+await test("on a phone the figures are one line, the navigation is one row, and nothing is wider than the screen", async () => {
+  const opened = await open(browser, { viewport: { width: 360, height: 780 } }), { page } = opened;
+  await enter(page);
+  const line = page.locator(".fold > .line");
+  await page.locator(".fold > .line", { hasText: "not passed" }).waitFor();
+  assert((await line.boundingBox()).height < 50, "the figures take more than a line");
+  assert(!(await page.locator(".figure").first().isVisible()), "the cards are not folded");
+  await line.click();
+  assert(await page.locator(".figure").last().isVisible(), "a tap does not unfold them");
+  for (const view of ["live", "tools", "sessions", "health", "playground"]) {
+    await page.click(`nav a[href="#${view}"]`);
+    await page.locator("main .panel").first().waitFor();
+    const rows = await page.evaluate(() => new Set([...document.querySelectorAll("nav a")].map((link) => link.offsetTop)).size);
+    assert(rows === 1, `${view}: ${rows} rows of navigation`);
+    await fits(page, view);
+  }
+  await clean(opened);
+  await opened.context.close();
+});
+
+await test("the report of a replay is readable on a phone and on a desk", async () => {
+  for (const width of [360, 1200]) {
+    const opened = await open(browser, { viewport: { width, height: 780 } });
+    await opened.page.goto("file://" + reportFile);
+    await opened.page.locator("h2", { hasText: "Differences" }).waitFor();
+    await fits(opened.page, `${width} px`);
+    await opened.context.close();
+  }
 });
 
 await test("the playground shows each stage and what the model reads", async () => {

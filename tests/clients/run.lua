@@ -232,7 +232,14 @@ local function page()
   process.write(folder .. "/token", token)
   packages.shell(("chmod 600 '%s/token'"):format(folder))
   local evil = '<img src=x onerror=window.hacked=1>'
-  local policies = { ["echo.lua"] = require("fixtures").echo, ["outcome.lua"] = require("fixtures").outcome }
+  local policies = { ["echo.lua"] = require("fixtures").echo, ["outcome.lua"] = require("fixtures").outcome, ["shadowed.lua"] = [==[
+-- shadowed: is watched, not enforced.
+return tool "shadowed" {
+  description = "For the page.", effects = "read", mode = "shadow", schema = params { how = str "How" },
+  check = function(args) if args.how == "never" then return refuse("forbidden", "never here") end end,
+  run = function() return { a = 1 } end,
+}
+]==] }
   local many = {}
   for i = 1, 10000 do
     many[i] = { name = ("tool_%05d"):format(i), description = evil, inputSchema = { type = "object" } }
@@ -243,8 +250,16 @@ local function page()
     config = ("return { metrics = { listen = '127.0.0.1:%d', page = true, token_file = %q } }"):format(port, folder .. "/token") }
   local unix = daemon.start { policies = policies, tools = json.encode(many),
     config = ("return { metrics = { listen = %q, page = true } }"):format("unix:" .. folder .. "/metrics.sock") }
+  process.write(folder .. "/calls.ndjson",
+    ([[{"tool":"echo","arguments":{"text":"%s"},"session":"a","result":"b"}]]):format(("long "):rep(40)) .. "\n")
+  packages.shell(("mkdir '%s/against'"):format(folder))
+  process.write(folder .. "/against/echo.lua", [[
+return policy { tools = { "echo" }, check = function() return refuse("never", "it is never called, whatever it says") end }
+]])
+  process.run { daemon.binary, "replay", folder .. "/calls.ndjson", "--against", folder .. "/against",
+                "--html", folder .. "/report.html" }
   tap("the page in Chromium", { node, place .. "/npm/page.mjs", tostring(port), token, tcp.socket,
-                                folder .. "/metrics.sock", unix.socket }, 180)
+                                folder .. "/metrics.sock", unix.socket, folder .. "/report.html" }, 180)
   local ok, why = pcall(daemon.stop_all)
   if not ok then tally(false, "not ok - " .. tostring(why)) end
   process.remove(folder)

@@ -39,7 +39,10 @@ function panel(title, controls, ...body) {
   return h("section", { class: "panel" }, h("div", { class: "head" }, h("h2", {}, title), controls), body);
 }
 
+// On a phone a row becomes a block, and each of its figures stands behind its column's title.
 function table(columns, rows) {
+  for (const row of rows)
+    [...row.children].forEach((cell, i) => cell.setAttribute("data-title", columns[i][0]));
   return h("table", {},
     h("thead", {}, h("tr", {}, columns.map(([title, kind]) => h("th", { class: kind, scope: "col" }, title)))),
     h("tbody", {}, rows));
@@ -170,6 +173,20 @@ function verdictsInWords(verdicts) {
   return parts.map(([name, n]) => name + " " + rate(n)).join(", ");
 }
 
+// The figures of a phone: one line, which a tap unfolds; what is wrong comes first.
+function foldedFigures() {
+  const status = state.status, rates = state.rates, counters = status.counters, ledger = status.ledger;
+  const calls = sum(counters.verdicts), dropped = (status.decisions || {}).dropped;
+  const down = (status.upstreams || []).filter((one) => one.state === "down" || one.state === "failed").length;
+  return [
+    ledger.on_outage !== undefined && !ledger.connected && [h("span", { class: "warn" }, "ledger down"), " · "],
+    down > 0 && [h("span", { class: "warn" }, count(down) + " down"), " · "],
+    dropped > 0 && [h("span", { class: "warn" }, count(dropped) + " dropped"), " · "],
+    (rates ? rate(rates.calls) : "–") + "/s · " + percent(calls - (counters.verdicts.pass || 0), calls) + " not passed · "
+      + count(counters.loops) + (counters.loops === 1 ? " loop" : " loops"),
+  ];
+}
+
 function figures() {
   const status = state.status, rates = state.rates, counters = status.counters;
   const upstreams = status.upstreams || [], up = upstreams.filter((one) => one.state === "up" || one.state === "ready");
@@ -182,7 +199,8 @@ function figures() {
       rates && rates.refused ? verdictsInWords(rates.verdicts) : percent(refused, calls) + " of " + count(calls) + " since the start"),
     figure("Recovery", percent(chains.success || 0, ended), "", ended ? "of " + count(ended) + " repair chains passed"
       : "no repair chain has ended"),
-    figure("Loops", count(counters.loops), "found", count(counters.calls_saved) + " calls saved"),
+    figure("Loops", count(counters.loops), "found", count(counters.calls_saved) + " calls saved"
+      + (counters.calls_not_saved ? ", " + count(counters.calls_not_saved) + " more in shadow" : "")),
     figure("Upstreams", upstreams.length ? up.length + " of " + upstreams.length : "none", upstreams.length ? "up" : "",
       upstreams.filter((one) => !up.includes(one)).map((one) => one.name + ": " + one.state).join(", "),
       up.length < upstreams.length && upstreams.some((one) => one.state === "down" || one.state === "failed")),
@@ -232,8 +250,8 @@ function facts(pairs) {
 }
 
 function decisionDetail(d) {
-  const would = d.would && typeof d.would === "object" ? d.would : null, result = d.result || {};
-  return panel(h("span", {}, badge(d.verdict), " ", d.tool || "unknown tool"),
+  const would = decided(d) === d ? null : d.would, result = d.result || {};
+  return panel(h("span", {}, h("span", { class: "badges" }, badges(d)), " ", d.tool || "unknown tool"),
     h("button", { type: "button", onclick: () => openPlayground(d) }, "Try in playground"),
     h("div", { class: "body" },
       group("What the model was told", told(d)),
@@ -247,42 +265,62 @@ function decisionDetail(d) {
         result.class && h("div", { class: "soft" }, result.class + (result.bytes === undefined ? "" : ", " + count(result.bytes) + " bytes"))),
       d.us && group("Time: " + micro(d.us.total || 0), times(d.us)),
       facts([["time", new Date(d.ts).toLocaleString()], ["session", d.session], ["turn", d.turn], ["user", d.user],
-        ["class", d.error_class], ["code", d.code], ["decided by", d.stage], ["upstream", d.upstream],
+        ["class", d.error_class], ["code", d.code], ["answer", answered(d)], ["decided by", d.stage || (would || {}).stage],
+        ["of the policy", d.by || (would || {}).by], ["upstream", d.upstream],
         ["attempt", d.attempt && d.attempt + (d.attempts_left === undefined ? "" : ", " + d.attempts_left + " left")],
         ["repair chain", d.chain], ["repeats", d.repeats || null], ["without progress", d.no_progress || null],
         ["mode", d.policy_mode], ["generation", d.generation], ["call", d.decision_id]])));
 }
 
+// Of mode shadow what was not enforced, else what was decided.
+const decided = (d) => d.would && typeof d.would === "object" ? d.would : d;
+
 function matches(decision, wanted) {
-  if (wanted.verdict === "not" ? decision.verdict === "pass" && !decision.would
-    : wanted.verdict && decision.verdict !== wanted.verdict) return false;
+  const would = decided(decision), shadow = would !== decision;
+  if (wanted.verdict === "not" ? decision.verdict === "pass" && !shadow : wanted.verdict === "shadow" ? !shadow
+    : wanted.verdict && decision.verdict !== wanted.verdict && (!shadow || would.verdict !== wanted.verdict)) return false;
   if (!wanted.text) return true;
-  return [decision.tool, decision.session, decision.user, decision.code, decision.error_class, decision.detail]
-    .some((value) => value !== undefined && String(value).toLowerCase().includes(wanted.text));
+  return [decision.tool, decision.session, decision.user, decision.answer, decision.answered_by, would.code, would.error_class,
+    would.detail].some((value) => value !== undefined && String(value).toLowerCase().includes(wanted.text));
 }
 
 function reason(d) {
-  if (d.detail) return String(d.detail).replace(/\s+/g, " ");
-  const first = (d.messages || [])[0];
+  const of = decided(d), first = (of.messages || [])[0];
+  if (of.detail) return String(of.detail).replace(/\s+/g, " ");
   return first ? (first.path ? first.path + ": " : "") + (first.detail || first.message || first.code) : "";
 }
 
+// A record of an operator's answer to a policy's question; of a call, what was answered and by whom.
+const ANSWERS = { "toolgate/approve": "approved", "toolgate/deny": "denied" };
+const answered = (d) => ANSWERS[d.method] ? ANSWERS[d.method] + " by " + d.user
+  : d.answer ? d.answer + " by " + (d.answered_by || "the user") : "";
+
+function badges(d) {
+  const would = decided(d);
+  if (ANSWERS[d.method]) return h("span", { class: "verdict " + (d.method === "toolgate/deny" ? "refuse" : "pass") }, ANSWERS[d.method]);
+  return [badge(d.verdict), would !== d && [" ", badge(would.verdict || "would", true)]];
+}
+
 function liveView() {
-  const tiles = h("div", { class: "figures" }), list = h("div", { class: "scroll tall" }), side = h("div", { class: "detail" });
+  const tiles = h("div", { class: "figures" }), line = h("button", { type: "button", class: "line", "aria-expanded": "false",
+    onclick: () => line.setAttribute("aria-expanded", String(fold.classList.toggle("open"))) });
+  const fold = h("div", { class: "fold" }, line, tiles), list = h("div", { class: "scroll tall" }), side = h("div", { class: "detail" });
   const wanted = { verdict: "", text: "" };
   let paused = false, shown = null, chosen = null;
 
   function choose(decision) {
     chosen = decision;
     fill(side, decisionDetail(decision));
+    if (matchMedia("(max-width: 560px)").matches) side.scrollIntoView(); // it is below the list
     for (const row of list.querySelectorAll("tr.pick")) row.setAttribute("aria-selected", String(row.decision === decision));
   }
   function row(d) {
-    const element = h("tr", { class: "pick", tabindex: "0", onclick: () => choose(d),
+    const element = h("tr", { class: decided(d) === d ? "pick" : "pick shadow", tabindex: "0", onclick: () => choose(d),
       onkeydown: (event) => { if (event.key === "Enter") choose(d); } },
-      h("td", { class: "time" }, clock(d.ts)), h("td", {}, badge(d.verdict), d.would && [" ", badge("would", true)]),
+      h("td", { class: "time" }, clock(d.ts)), h("td", { class: "badges" }, badges(d)),
       h("td", { class: "name", title: d.tool }, d.tool || "–"), h("td", { class: "name hide-narrow", title: d.session }, d.session),
-      h("td", { class: "reason", title: reason(d) }, d.code && h("code", {}, d.code), d.code && " ", reason(d)),
+      h("td", { class: "reason", title: reason(d) }, decided(d).code && !ANSWERS[d.method] && [h("code", {}, decided(d).code), " "],
+        answered(d) && [answered(d), " "], reason(d)),
       h("td", { class: "number hide-narrow" }, d.us ? micro(d.us.total || 0) : ""));
     element.decision = d;
     element.setAttribute("aria-selected", String(d === chosen));
@@ -302,16 +340,17 @@ function liveView() {
   } }, "Pause");
   const which = h("select", { "aria-label": "Verdict", onchange: () => { wanted.verdict = which.value; draw(); } },
     [["", "all verdicts"], ["not", "not passed"], ["pass", "pass"], ["repair", "repair"], ["wait", "wait"], ["ask", "ask"],
-      ["refuse", "refuse"], ["halt", "halt"]].map(([value, label]) => h("option", { value }, label)));
+      ["refuse", "refuse"], ["halt", "halt"], ["shadow", "not enforced"]].map(([value, label]) => h("option", { value }, label)));
   const search = h("input", { type: "search", placeholder: "tool, session, code", "aria-label": "Filter",
     oninput: () => { wanted.text = search.value.trim().toLowerCase(); draw(); } });
   fill(side, panel("Decision", null, h("p", { class: "empty" }, "Choose a decision to see its arguments and what the model was told.")));
-  fill(main, tiles, h("div", { class: "split" }, panel("Decisions", [which, search, pause], list), side));
+  fill(main, fold, h("div", { class: "split" }, panel("Decisions", [which, search, pause], list), side));
   draw();
   return {
     poll: askDecisions,
     update(changed) {
       fill(tiles, figures());
+      fill(line, foldedFigures());
       if (changed && !paused) draw();
     },
   };
@@ -325,7 +364,7 @@ function toolRow(row, choose) {
   return h("tr", { class: "pick", tabindex: "0", onclick: choose, onkeydown: (event) => { if (event.key === "Enter") choose(); } },
     h("td", { class: "name", title: row.tool }, row.tool), h("td", { class: "name hide-narrow soft", title: row.origin }, row.origin),
     h("td", { class: row.mode === "enforce" ? "" : "soft" }, row.mode), h("td", { class: "number" }, count(tool.calls)),
-    h("td", { class: "number" }, count(tool.refused)), h("td", { class: "number" }, percent(tool.refused, tool.calls)),
+    h("td", { class: "number" }, count(tool.refused), tool.would && h("span", { class: "soft" }, " + " + count(tool.would) + " in shadow")), h("td", { class: "number" }, percent(tool.refused, tool.calls)),
     h("td", { class: "number" }, percent((tool.chains || {}).success || 0, ended)),
     h("td", { class: "words hide-narrow soft" }, codes.map(([code, n]) => code + " " + count(n)).join(", ")));
 }
@@ -365,7 +404,8 @@ function sessionRow(one) {
     h("td", { class: "number" }, count(one.calls)), h("td", { class: "number" }, count(one.refusals)),
     h("td", { class: "number hide-narrow" }, count(one.no_progress)),
     h("td", { class: "words" }, one.loop && ["the same call ", count(loop.times), " times", loop.tool && [": ", h("code", {}, loop.tool)],
-      h("span", { class: loop.code ? "warn" : "soft" }, loop.code ? " refused: " + loop.code : ", let run so far")]),
+      h("span", { class: loop.code && !loop.not_enforced ? "warn" : "soft" }, !loop.code ? ", let run so far"
+        : (loop.not_enforced ? " let run in shadow: " : loop.halted ? " told to end the run: " : " refused: ") + loop.code)]),
     h("td", { class: "time" }, duration(Math.max(0, (Date.now() - one.last_ms) / 1000)) + " ago"));
 }
 

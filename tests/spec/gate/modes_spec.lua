@@ -63,7 +63,9 @@ describe("a tool in", function()
         local said = passes({ n = 1 }, meta)
         if i >= 3 then assert.equal("loop", said.would) else assert.is_nil(said.would) end
       end
-      assert(gate:status().counters.would >= 6)
+      local counters = gate:status().counters
+      assert(counters.would >= 6)
+      assert.same({ 1, 0, 4 }, { counters.loops, counters.calls_saved, counters.calls_not_saved })
       gate:logs "would=odd_size"
     end)
 
