@@ -361,7 +361,7 @@
 ---@class toolgate.Past
 ---@field tool string The tool.
 ---@field class string How the call ended: success, invalid_arguments, tool_error, …
----@field code? string The code of that class, as fabricated_id.
+---@field code? string The code of that class, as fabricated_id; approved or declined if its policy had asked.
 ---@field turn? integer The user's turn.
 ---@field step? integer The number of the model's message in that turn.
 ---@field at_ms? integer The time, in milliseconds since 1970.

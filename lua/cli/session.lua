@@ -41,9 +41,13 @@ local function of_turn(cost, in_turn) return ui.format("%.6g, %.6g in this turn"
 
 -- ---- the summary ----
 local function print_calls(b, history)
-  local waiting, more = (b.waiting or 0) > 0 and ui.format("; %d without a result yet", b.waiting) or "", 0
-  for _, entry in ipairs(history or {}) do -- those that the ledger would not have let run are not in its counts
-    more = more + (entry.not_enforced and (entry.code or "") ~= "" and 1 or 0)
+  local waiting, more, reported = (b.waiting or 0) > 0 and ui.format("; %d without a result yet", b.waiting) or "", 0, {}
+  -- What the ledger would not have let run is not in its counts, unless its result was reported, which is an entry of its own.
+  for i = #(history or {}), 1, -1 do
+    local entry = history[i]
+    local key = ("%s %s %s"):format(entry.turn, entry.step, entry.tool)
+    if not entry.not_enforced or (entry.code or "") == "" then reported[key] = true
+    elseif not reported[key] then more = more + 1 end
   end
   ui.say("%s%d, %d in this turn, which began %s%s%s", title "calls", b.calls, b.calls_in_turn, ui.time(b.turn_began_ms), waiting,
          more > 0 and ui.format("; %d more ran in mode shadow", more) or "")

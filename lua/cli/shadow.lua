@@ -13,7 +13,7 @@ local PLACE_MAX   = 4096
 -- Of a tool: would_refuse counts calls that would not have run, and is the sum of `verdicts`, which count what each would have
 -- got instead; of the codes and other_codes; and of the columns: worked and failed (its result was good, or an error), asked
 -- (the user decides), repeats (in a loop: its result was what it was before), unknown (no result is recorded). repaired counts
--- those of them before a call that would pass.
+-- those to be repaired before a call that would pass.
 local COLUMNS = { "worked", "failed", "asked", "repeats", "unknown" }
 local VERDICTS = { "repair", "wait", "refuse", "ask", "halt" }
 
@@ -126,7 +126,7 @@ local function print_row(row, places)
          verdicts ~= "" and " (" .. verdicts .. ")" or "")
   if row.would_refuse > 0 then
     ui.say("  of these %s%s", counts_of(row, COLUMNS, WORDS),
-           row.repaired > 0 and ("; %d came before a call that would pass"):format(row.repaired) or "")
+           row.repaired > 0 and ("; %d %s repaired later"):format(row.repaired, row.repaired == 1 and "was" or "were") or "")
   end
   for _, code in ipairs(row.codes) do
     ui.say("  %6d  %s  such as %s", code.count, cli.line(code.code, NAME_MAX), cli.line(code.arguments, EXAMPLE_MAX))

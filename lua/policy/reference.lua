@@ -423,7 +423,7 @@ M.tables = {
       { "class", nil, "string",
         "How the call ended: success, invalid_arguments, tool_error, …" },
       { "code", nil, "string?",
-        "The code of that class, as fabricated_id." },
+        "The code of that class, as fabricated_id; approved or declined if its policy had asked." },
       { "turn", nil, "integer?",
         "The user's turn." },
       { "step", nil, "integer?",

@@ -225,7 +225,7 @@ describe("the recipe for a fleet", function()
     runs(start)
     assert.equal(shown[1], runs(loop))
     shows(shown[2], runs(rate))
-    shows("chat-7\nfind_order\nthe same call keeps giving the same result", runs(look))
+    shows("chat-7\nfind_order\nthe same call again, with nothing new", runs(look))
     server:kill()
     runs "toolgate call find_order '{\"number\": 8}' --session chat-9 --socket worker-1.sock"
     assert.truthy(runs(status):find("until then each daemon counts for itself", 1, true))
