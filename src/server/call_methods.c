@@ -319,9 +319,10 @@ static enum request_status reply_result(struct request *r)
  * the question as text, with an approval, as any other client does. The question waits as a part of its
  * request: a request that is cancelled or lost takes its question back ---- */
 
-#define ELICITATION_MS         UPSTREAM_ASK_MS /* for a person to read and decide */
-#define ELICITATION_ROUNDS_MAX 16u             /* in which one call's server asks */
-#define FORM_MAX_BYTES         65536u          /* of a server's form: no person reads a longer one */
+#define ELICITATION_MS          UPSTREAM_ASK_MS /* for a person to read and decide */
+#define ELICITATION_ROUNDS_MAX  16u             /* in which one call's server asks */
+#define ELICITATION_AT_ONCE_MAX 16u             /* questions of a round */
+#define FORM_MAX_BYTES          65536u          /* of a server's form: no person reads a longer one */
 
 struct elicitation {
     struct call_request call;              /* which is made again after the answer */
@@ -484,7 +485,8 @@ static bool ask_inputs(struct request *r)
     for (uint32_t i = 0; requests && i < requests->len; i++)
         if (!is_form(r, json_get_text(&requests->members[i].value, "params")))
             return false;
-    if (!requests || !requests->len || e->rounds++ == ELICITATION_ROUNDS_MAX)
+    if (!requests || !requests->len || requests->len > ELICITATION_AT_ONCE_MAX ||
+        e->rounds++ == ELICITATION_ROUNDS_MAX)
         return false;
     e->inputs = requests;
     e->answers = json_object(r->arena, NULL, 0);

@@ -345,9 +345,11 @@ class Ways:
         if given:
             answer(request, text("heard %s with %s" % (json.dumps(given), request["params"].get("requestState"))))
             return
-        write({"id": request["id"], "result": {"resultType": "input_required", "requestState": "s-1", "inputRequests": {
-            "size": {"method": "elicitation/create", "params": {
-                "message": "Which size?", "requestedSchema": {"type": "object", "properties": {"size": {"type": "string"}}}}}}}})
+        question = {"method": "elicitation/create", "params": {
+            "message": "Which size?", "requestedSchema": {"type": "object", "properties": {"size": {"type": "string"}}}}}
+        names = ["size"] + ["size%d" % i for i in range(1, int(args.get("count", 1)))]
+        write({"id": request["id"], "result": {"resultType": "input_required", "requestState": "s-1",
+                                               "inputRequests": {name: question for name in names}}})
 
     @staticmethod
     def asks_a_lot(request, args):

@@ -155,6 +155,17 @@ describe("a question of a server", function()
     assert.truthy(text(result()):find('"action": "decline"', 1, true))
   end)
 
+  it("of the modern era that comes with more than a person answers is text for the model", function()
+    serves "modern"
+    does("needs_input", { count = 2 })
+    for _ = 1, 2 do answers(hears_question(), { action = "decline" }) end
+    assert.truthy(text(result()):find("heard", 1, true))
+    does("needs_input", { count = 500 })
+    local given = result()
+    assert.equal("ask", verdict(given).verdict)
+    assert.truthy(text(given):find("Which size?", 1, true), text(given))
+  end)
+
   it("without words is none: the server gets an error", function()
     serves()
     does("asks", { method = "elicitation/create", params = { requestedSchema = { type = "object" } } })
