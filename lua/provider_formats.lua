@@ -106,8 +106,8 @@ end
 
 -- ---- what may be written: a replaced reference is written again wherever it is named ----
 
-local STEPS_MAX = 100000       -- of one schema: members and long texts that are read again
-local LIST_STEPS_MAX = 1000000 -- of a list
+local STEPS_MAX = 40000       -- of one schema: members and long texts that are read again
+local LIST_STEPS_MAX = 200000 -- of a list
 local NESTED_MAX = 64         -- references in each other
 local STEP_BYTES = 64
 local steps_left = LIST_STEPS_MAX
@@ -116,9 +116,8 @@ local function spend(c, value)
   if c.nested == 0 then return end -- this is as long as the schema itself
   local more = is_array(value) and #value or type(value) == "string" and math.floor(#value / STEP_BYTES) or 0
   c.steps, steps_left = c.steps + 1 + more, steps_left - 1 - more
-  if c.steps > STEPS_MAX or steps_left < 0 then
-    error({ why = "its schema is too large once its references are replaced" }, 0)
-  end
+  if c.steps > STEPS_MAX then error({ why = "its schema is too large once its references are replaced" }, 0) end
+  if steps_left < 0 then error({ why = "left out: the list is too large once its schemas' references are replaced" }, 0) end
 end
 
 local function write(v, out)

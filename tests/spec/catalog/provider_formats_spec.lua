@@ -186,7 +186,29 @@ describe("a provider's format", function()
       for _, tool in ipairs(said.tools) do names[tool.name] = true end
       assert.same({ sound = true }, names)
       assert.equal(8, #said.warnings)
-      for _, warning in ipairs(said.warnings) do assert.matches("too large once its references are replaced", warning.text) end
+      for _, warning in ipairs(said.warnings) do assert.matches("too large once its", warning.text) end
+    end)
+
+    it("counts what replaced references cost, for all tools of a list together", function()
+      local client, tools = daemon.start({ policies = {} }):connect(), {}
+      local defs = { '"d9":{"type":"string"}' }
+      for i = 0, 8 do
+        defs[#defs + 1] = ('"d%d":{"type":"object","properties":{"a":{"$ref":"#/$defs/d%d"},"b":{"$ref":"#/$defs/d%d"}}}')
+                            :format(i, i + 1, i + 1)
+      end
+      local schema = json.decode(with('{"$ref":"#/$defs/d0"}', ',"$defs":{' .. table.concat(defs, ",") .. "}"))
+      for i = 1, 60 do tools[i] = { name = "t" .. i, inputSchema = schema } end
+      tools[61] = { name = "z", inputSchema = json.decode(with '{"type":"string"}') }
+      client:asks("toolgate/register", { tools = tools })
+      for _ = 1, 2 do -- the next list has as much
+        local said, names, left_out = client:asks("toolgate/tools", { format = "anthropic" }), {}, 0
+        for _, tool in ipairs(said.tools) do names[tool.name] = true end
+        for _, warning in ipairs(said.warnings) do
+          left_out = left_out + (warning.text:find "the list is too large" and 1 or 0)
+        end
+        assert.truthy(names.z and #said.tools > 10 and #said.tools < 61, #said.tools)
+        assert.equal(61 - #said.tools, left_out)
+      end
     end)
 
     it("leaves out what does not fit one line, rather than all", function()
