@@ -78,13 +78,6 @@ end
 
 local function array(list) return json.array(list or {}) end
 
-local function has(list, value)
-  for _, one in ipairs(is_array(list) and list or {}) do
-    if one == value then return true end
-  end
-  return false
-end
-
 local function set_of(list)
   local found = {}
   for _, one in ipairs(is_array(list) and list or {}) do found[one] = true end
@@ -191,7 +184,7 @@ end
 -- The place of a member; a note has no use for one that is longer.
 local function under(path, name) return #path > 400 and path or path .. "/" .. clipped(name) end
 
-local function has_type(s, name) return s.type == name or has(s.type, name) end
+local function has_type(s, name) return s.type == name or set_of(s.type)[name] or false end
 
 -- The schema at "#/properties/s" of the root; nil: there is none.
 local function resolve(root, pointer)
@@ -278,13 +271,12 @@ local KEYWORDS = {
   end,
 }
 
--- Draft 4 says `minimum: 0, exclusiveMinimum: true`.
+-- Draft 4 says `exclusiveMinimum: true`; rewrite has read one beside its bound.
 for _, side in ipairs { "Minimum", "Maximum" } do
   KEYWORDS["exclusive" .. side] = function(c, value, path)
     if type(value) ~= "boolean" then return value end
     c.note(("%s: 'exclusive%s' is a number here, no truth value"):format(path, side))
   end
-  KEYWORDS[side:lower()] = function(_, value, _, s) return s["exclusive" .. side] ~= true and value or nil end
 end
 
 local function open(c, pointer)
@@ -475,10 +467,6 @@ local function collector()
     if seen[words] then return end
     if #notes < NOTES_MAX then notes[#notes + 1], seen[words] = words, true else more = more + 1 end
   end
-end
-
-local function fit_root(c)
-  return fit(c, without_top(c, c.root), "#")
 end
 
 -- ---- OpenAI's strict mode: every object closed, every property required (optional ones nullable), and only the keywords
@@ -690,7 +678,7 @@ function M.write(provider, definition, strict, says)
     return nil, array { "left out: this provider's names of tools begin with a letter or '_'" }
   end
   local c = { rules = rules, root = definition.inputSchema, note = note, open = {}, nested = 0, steps = 0 }
-  local schema, why = attempt(fit_root, c)
+  local schema, why = attempt(function() return fit(c, without_top(c, c.root), "#") end)
   if not schema then return nil, array { why } end
   local closed
   if strict and provider == "openai" then
