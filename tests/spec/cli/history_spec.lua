@@ -92,6 +92,8 @@ describe("the history of", function()
     has(toolgate("session", "asked"), "it was asked about and approved [approved]")
     has(toolgate("session", "denied"), "it was asked about and denied [declined]")
     has(toolgate "approvals", "approved by " .. user .. "; it has run")
+    local _, report = process.run { daemon.binary, "replay", "--json", gate:status().paths.decisions }
+    assert.equal(8, cjson.decode(report).calls) -- an answer is no call
     local refused = {}
     for _, one in ipairs(cjson.decode(toolgate("sessions", "--json")).sessions) do refused[one.session] = one.refusals end
     assert.same({ asked = 0, denied = 1, left = 0, waits = 0, last = 0 }, refused)
