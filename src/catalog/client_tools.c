@@ -32,6 +32,7 @@ struct client_tools {
     const struct peer *peer;
     struct lru sessions;
     struct entry *compiled; /* of all sets */
+    bool unused;            /* some of them are in no set any more */
     size_t bytes;
 };
 
@@ -67,6 +68,11 @@ struct client_tools *client_tools_of(struct client_tools *tools, struct hash128 
     return set;
 }
 
+static void leave(struct client_tools *all, struct entry *entry)
+{
+    all->unused |= --entry->sets == 0;
+}
+
 static void drop_sessions(struct client_tools *tools, size_t kept)
 {
     while (tools->sessions.count > kept) {
@@ -74,7 +80,7 @@ static void drop_sessions(struct client_tools *tools, size_t kept)
         struct client_tools *set = (struct client_tools *)oldest;
         lru_remove(&tools->sessions, oldest);
         for (size_t i = 0; i < set->count; i++)
-            set->entries[i]->sets--;
+            leave(tools, set->entries[i]);
         tools->bytes -= sizeof(*set);
         free(set);
     }
@@ -91,12 +97,13 @@ static void free_at(struct client_tools *all, struct entry **at)
 void client_tools_free_unused(struct client_tools *tools)
 {
     drop_sessions(tools, CLIENT_TOOLS_SESSIONS);
-    for (struct entry **at = &tools->compiled; *at;) {
+    for (struct entry **at = &tools->compiled; tools->unused && *at;) {
         if ((*at)->sets)
             at = &(*at)->next;
         else
             free_at(tools, at);
     }
+    tools->unused = false;
 }
 
 void client_tools_free(struct client_tools *tools)
@@ -184,7 +191,7 @@ static void put(struct client_tools *set, size_t index, struct entry *entry)
     if (index < set->count && set->entries[index] == entry)
         return;
     if (index < set->count)
-        set->entries[index]->sets--;
+        leave(set->all, set->entries[index]);
     else
         set->count++;
     set->entries[index] = entry;

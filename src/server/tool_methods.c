@@ -18,6 +18,8 @@
 struct client_tools *client_tools_seen(struct request *r, struct str session, bool open)
 {
     const struct client *client = r->client;
+    if (client->client_tools && LIST_EMPTY(&client->pending)) /* also what a reload has replaced */
+        client_tools_free_unused(client->client_tools);
     if (!session.len || !client->client_tools)
         return client->client_tools;
     struct str key = call_session_key(r->arena, server_config(client->server), &client->peer, session,
@@ -182,8 +184,6 @@ enum request_status tool_methods_register(struct request *r)
     }
     if (!client->client_tools)
         client->client_tools = client_tools_new(&client->peer);
-    if (LIST_EMPTY(&client->pending))
-        client_tools_free_unused(client->client_tools);
     struct client_tools *set = client_tools_seen(r, session, true);
     if (!set)
         return reply_error(r, RPC_MEMORY,

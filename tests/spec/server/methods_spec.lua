@@ -1,5 +1,6 @@
 -- The toolgate/* methods, for agents that run their own tools and for operators.
 local daemon = require "daemon"
+local process = require "process"
 local golden = require "golden"
 local client_of = require "client"
 local fixtures = require "fixtures"
@@ -227,6 +228,27 @@ describe("toolgate/", function()
       gate:write_policy("second.lua", (fixtures.echo:gsub("echo", "second")))
       gate:reload()
       assert.equal("pass", client:ask("toolgate/check", { name = "find_train", arguments = { to = "Bern" } }).result.verdict)
+    end)
+
+    it("takes no more memory with each reload, though it is registered once", function()
+      if daemon.binary:find("build-san", 1, true) then return pending "the sanitizer keeps what is freed" end
+      local properties = {}
+      for i = 1, 1500 do properties["p" .. i] = { type = "string" } end
+      local wide = { type = "object", properties = properties }
+      for s = 1, 3 do
+        client:asks("toolgate/register", { _meta = session("s" .. s), tools = {
+          { name = "a", description = "a" .. s, inputSchema = wide },
+          { name = "b", description = "b" .. s, inputSchema = wide } } })
+      end
+      for n = 1, 20 do
+        gate:write_policy("second.lua", (fixtures.echo:gsub("echo", "second" .. n)))
+        gate:reload()
+        for s = 1, 3 do
+          for _, name in ipairs { "a", "b" } do client:checks(name, { p1 = "x" }, session("s" .. s)) end
+        end
+      end
+      local status = process.read(("/proc/%d/status"):format(gate:pid()))
+      assert.truthy(tonumber(status:match "VmRSS:%s*(%d+)") < 70000, status:match "VmRSS[^\n]*")
     end)
 
     it("reports invalid definitions, and accepts the rest", function()
