@@ -323,9 +323,9 @@ end
 
 -- "With no session key … budgets and loops advise there, and refuse only at anonymous_repeats (8) identical calls in a
 -- row with an identical result."
-local function advise(ask, answer, place)
+local function advise(session, ask, answer, place)
   if answer.code == "" or answer.says == "run" then return end
-  if answer.code == "loop" and answer.repeats + 1 >= place.anonymous_repeats then
+  if answer.code == "loop" and rules.times_in_row(session, ask) >= place.anonymous_repeats then
     answer.says, answer.advise_only, answer.would = "refuse", nil, nil -- the other fields are open
     return
   end
@@ -449,7 +449,7 @@ function M.admit(model, request)
   answer.transient_count = transient_count(session, ask)
   local lax = request.so_far == "invalid" and DECIDE.lax(session, ask, answer, now)
   local free = not lax and DECIDE[request.so_far](session, ask, answer, now)
-  if request.anonymous then advise(ask, answer, request) end
+  if request.anonymous then advise(session, ask, answer, request) end
   answer.lax = lax and answer.says == "run" or false
   if answer.lax then
     M.meet("lax, " .. ask.lax_kind)

@@ -463,11 +463,15 @@ local function repeats(session, ask)
   return count_keys(steps)
 end
 
--- "The 2nd passes, the 3rd and 4th are refused before they run, the 5th and later are halt."
-local function loop_run(session, ask)
+local function times_in_row(session, ask)
   local row, how = run_steps(ask, of_turn(session), re_armed_at(session, ask))
   row[session.turn .. "." .. ask.step] = nil
-  local length = weighed(row, how)
+  return weighed(row, how)
+end
+
+-- "The 2nd passes, the 3rd and 4th are refused before they run, the 5th and later are halt."
+local function loop_run(session, ask)
+  local length = times_in_row(session, ask)
   if length >= ask.limits.halt + (ask.patience or 0) then return "halt", "loop" end
   if length >= ask.limits.repeats then return "refuse", "loop" end
 end
@@ -908,6 +912,7 @@ return {
   same_call_budget = same_call_budget, duplicate_in_step = duplicate_in_step, already_broken = already_broken,
   transient_count = transient_count, transient_budget = transient_budget, failures_with = failures_with,
   same_failure = same_failure, outcome = outcome, run_steps = run_steps, repeats = repeats, loop = loop,
+  times_in_row = times_in_row,
   was_used = was_used, is_poll = is_poll, asked_ever = asked_ever, poll_budget = poll_budget, too_soon = too_soon, used = used,
   second_of = second_of, limits = limits, rate_limit = rate_limit, chain_of = chain_of, extend_chain = extend_chain,
   end_chain_fabricated = end_chain_fabricated, end_chain_ran = end_chain_ran, lax_kind = lax_kind,

@@ -18,13 +18,13 @@
 #include "ledger/ledger_case.h"
 #include "result/result.h"
 
-#define OPERATIONS    30000
-#define ALONE         20000 /* operations of the model alone */
-#define IDS_MAX       LEDGER_IDS_MAX
-#define PROBLEMS_MAX  64 /* of one attempt in the walk */
-#define ARENA_EVERY   64 /* answers that share an arena */
-#define MODEL_TTL_S   3600
-#define MODEL_HISTORY 60
+#define OPERATIONS      30000
+#define ALONE           20000 /* operations of the model alone */
+#define IDS_MAX         LEDGER_IDS_MAX
+#define WALKED_PROBLEMS 64 /* of one attempt in the walk */
+#define ARENA_EVERY     64 /* answers that share an arena */
+#define MODEL_TTL_S     3600
+#define MODEL_HISTORY   60
 
 struct bridge {
     struct ledger *ledger;
@@ -96,7 +96,7 @@ static size_t problems_field(lua_State *L, int at, struct ledger_problem *out)
     if (lua_istable(L, -1)) {
         int list = lua_gettop(L);
         size_t len = lua_objlen(L, list);
-        if (len > PROBLEMS_MAX)
+        if (len > WALKED_PROBLEMS)
             luaL_error(L, "%d problems", (int)len);
         for (; count < len; count++) {
             lua_rawgeti(L, list, (int)count + 1);
@@ -331,7 +331,7 @@ static int bridge_admit(lua_State *L)
     static const char *const so_far_words[] = {"valid", "invalid", "fabricated", "refused"};
     struct ledger_limits limits;
     struct hash128 ids[IDS_MAX];
-    struct ledger_problem problems[PROBLEMS_MAX];
+    struct ledger_problem problems[WALKED_PROBLEMS];
     struct ledger_answer answer;
     begin_answer();
     limits_field(L, 1, &limits);
@@ -375,7 +375,7 @@ static int bridge_settle(lua_State *L)
                                               "released",   "refused"};
     struct ledger_limits limits;
     struct hash128 ids[IDS_MAX];
-    struct ledger_problem problems[PROBLEMS_MAX];
+    struct ledger_problem problems[WALKED_PROBLEMS];
     struct ledger_settled settled;
     struct json facts;
     struct json_member member;
