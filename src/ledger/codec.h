@@ -26,7 +26,7 @@
 #include "base/buf.h"
 #include "ledger/rules.h"
 
-#define CODEC_FORMAT      6u /* the first byte */
+#define CODEC_FORMAT      7u /* the first byte */
 #define CODEC_VERSION_AT  1u /* eight bytes: session.version; they are compared before a commit */
 #define CODEC_GUARD_BYTES 9u /* format and version: the beginning of every value */
 #define CODEC_PAD_BYTES   32u

@@ -374,15 +374,15 @@ static void another_format_is_told_apart(void **state)
     for (int format = 0; format < 256; format++) {
         bytes.at[0] = (char)format;
         s.version = 0;
-        enum codec_result expected = format > 6    ? CODEC_NEWER
-                                     : format == 6 ? CODEC_OK
-                                     : format      ? CODEC_OLDER
-                                                   : CODEC_DAMAGED;
+        enum codec_result expected = format > CODEC_FORMAT    ? CODEC_NEWER
+                                     : format == CODEC_FORMAT ? CODEC_OK
+                                     : format                 ? CODEC_OLDER
+                                                              : CODEC_DAMAGED;
         assert_int_equal(decode(buf_view(&bytes), &s), expected);
         if (expected == CODEC_OLDER)
             assert_int_equal(s.version, 42);
     }
-    assert_int_equal(decode((struct str){"\007", 1}, &s), CODEC_NEWER);
+    assert_int_equal(decode((struct str){"\010", 1}, &s), CODEC_NEWER);
     assert_int_equal(decode((struct str){"\002", 1}, &s), CODEC_DAMAGED);
     assert_int_equal(decode(STR_NONE, &s), CODEC_DAMAGED);
     buf_clear(&bytes);
@@ -477,7 +477,7 @@ static void set_example(struct session *s)
     };
 }
 
-static const char example[] = "06010203040506070801010103007b68e5cf8b0100f153650700000006000000\n"
+static const char example[] = "07010203040506070801010103007b68e5cf8b0100f153650700000006000000\n"
                               "f6f0536500f1536544332211050d0000020c0d03000000280000000300000040\n"
                               "4b4c00000040420f00000029000000640008000900b1000000b2000000b30000\n"
                               "00b40000000000000000000000000000000000000002a1000000a20000000000\n"
