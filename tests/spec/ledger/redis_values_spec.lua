@@ -9,7 +9,7 @@ local verdict, session = client_of.verdict, client_of.session
 
 local POLICIES = { ["echo.lua"] = fixtures.echo, ["create_task.lua"] = fixtures.create_task }
 local PATIENT = "return { ledger = { timeout_ms = 5000%s } }" -- a busy machine is not an outage
-local OLDER, NEWER = 5, 7 -- the first byte: the format
+local OLDER, NEWER = 6, 8 -- the first byte: the format
 
 describe("a stored session", function()
   local store, gates, clients, count
