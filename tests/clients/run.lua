@@ -232,7 +232,8 @@ local function page()
   process.write(folder .. "/token", token)
   packages.shell(("chmod 600 '%s/token'"):format(folder))
   local evil = '<img src=x onerror=window.hacked=1>'
-  local policies = { ["echo.lua"] = require("fixtures").echo, ["outcome.lua"] = require("fixtures").outcome, ["shadowed.lua"] = [==[
+  local fixtures = require "fixtures"
+  local policies = { ["echo.lua"] = fixtures.echo, ["outcome.lua"] = fixtures.outcome, ["shadowed.lua"] = [==[
 -- shadowed: is watched, not enforced.
 return tool "shadowed" {
   description = "For the page.", effects = "read", mode = "shadow", schema = params { how = str "How" },
