@@ -65,12 +65,12 @@ for suite in bookworm trixie; do
     check "a bare $suite: make builds" inside "$suite" 'make'
     check "a bare $suite: make install installs" inside "$suite" 'make install'
     check "a bare $suite: toolgate replay reads the sample" inside "$suite" \
-        'toolgate replay docs/samples/run.json --tools docs/samples/tools.json | grep -q "^14 calls of 1 session"'
+        'toolgate replay docs/samples/run.json --tools docs/samples/tools.json | grep -q "^14 calls in 1 session"'
     cp tests/package/say_server.sh "$scratch/$suite/root/"
     printf '{\n  "mcpServers": { "say": { "command": "sh", "args": ["/root/say_server.sh"] } } // mine\n}\n' > "$scratch/$suite/root/.mcp.json"
     cp "$scratch/$suite/root/.mcp.json" "$scratch/$suite/root/before.json"
     check "a bare $suite: toolgate attach puts toolgate in front of an assistant's server" \
-        inside "$suite" 'cd && toolgate attach .mcp.json && grep -q \'"connect"\' .mcp.json && ! grep -q say_server .mcp.json'
+        inside "$suite" 'cd && toolgate attach .mcp.json && grep -q connect .mcp.json && ! grep -q say_server .mcp.json'
     check "a bare $suite: what the file names now starts the daemon, and tells the model of its third same call" \
         inside "$suite" "$guarded"
     check "a bare $suite: toolgate attach --undo gives the file back, byte for byte" \
