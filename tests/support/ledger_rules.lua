@@ -514,7 +514,7 @@ local function rounds(session, ask)
   local most = 1
   for period = 2, 5 do
     local length, same, mixed = period, period, false
-    while #row - length >= 1 and length < 5 * 5 do
+    while #row - length >= 1 and length < 5 * 5 + 1 do -- calls that are looked at
       local like = alike(row[#row - length + period], row[#row - length])
       if not like then break end
       mixed = mixed or not same_call(row[#row - length], ask)
