@@ -41,7 +41,10 @@ link      = $(patsubst -lyajl,$(YAJL),$(shell pkg-config --libs $(1) 2>/dev/null
 
 WARNINGS := -Wall -Werror=implicit-function-declaration -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wpointer-arith -Wwrite-strings \
             -Wvla -Wformat=2 -Wno-format-nonliteral
-HARDEN   := -fstack-protector-strong -fstack-clash-protection -fcf-protection=full \
+# Checked jumps have another name for each processor.
+MACHINE  := $(shell $(CC) -dumpmachine 2>/dev/null)
+JUMPS    := $(if $(filter x86_64-%,$(MACHINE)),-fcf-protection=full,$(if $(filter aarch64-%,$(MACHINE)),-mbranch-protection=standard))
+HARDEN   := -fstack-protector-strong -fstack-clash-protection $(JUMPS) \
             -ftrivial-auto-var-init=zero -fPIC -fvisibility=hidden
 LINKHARD := -pie -Wl,-z,relro,-z,now -Wl,-z,noexecstack
 OPTIMISE := -O2 -g -D_FORTIFY_SOURCE=2
