@@ -3,7 +3,7 @@
 -- `N passed, N failed`.
 --
 -- ONLY=sdk,inspector,http,suite,pydantic,restart,ask,python-client,typescript-client,servers,schema,monitoring,collector,
--- corpus,page,bare,package,binary,image selects some, or one server of tests/clients/servers by name; SUITE=DIR is the
+-- corpus,page,bare,package,binary,image,arm64 selects some, or one server of tests/clients/servers by name; SUITE=DIR is the
 -- JSON Schema suite.
 package.path = "tests/support/?.lua;tests/clients/?.lua;" .. package.path
 local daemon = require "daemon"
@@ -343,7 +343,8 @@ if chosen "corpus" then recorded() end
 if chosen "page" then page() end
 for _, part in ipairs { { "bare", "a bare Debian", "bash", "bare.sh" }, { "package", "Debian package", "bash", "run.sh" },
                         { "binary", "static program, wheel, npm package", "bash", "binary.sh" },
-                        { "image", "container image", "python3", "image.py" } } do
+                        { "image", "container image", "python3", "image.py" },
+                        { "arm64", "static program for arm64", "bash", "arm64.sh" } } do
   if chosen(part[1]) then tap(part[2], { part[3], "tests/package/" .. part[4] }, 1800, unistd.getcwd()) end
 end
 print(("%d passed, %d failed"):format(passed, failed))
