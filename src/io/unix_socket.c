@@ -7,6 +7,7 @@
 #include "base/log.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
@@ -56,23 +57,41 @@ static enum err clear_stale(const struct unix_socket *s, const struct unix_socke
     return OK;
 }
 
-/* The file has its mode from the beginning: a chmod afterwards could meet another file of this name. */
+/* Not over a file that has come there since. */
+static bool move(const char *from, const char *to)
+{
+    return renameat2(AT_FDCWD, from, AT_FDCWD, to, RENAME_NOREPLACE) == 0 ||
+           (errno == EINVAL && rename(from, to) == 0); /* a file system that cannot do that */
+}
+
+/* The file has its mode from the beginning: a chmod afterwards could meet another file of this name. It gets
+ * its name when it listens: who waits for the file may connect at once, and another daemon that starts does
+ * not take it for one that is left over. Only a path that leaves no room for the name before is bound itself.
+ */
 static enum err bind_socket(struct unix_socket *s, mode_t mode, int backlog, const char *name,
                             struct why *why)
 {
+    struct sockaddr_un first = s->address;
     const char *path = s->address.sun_path;
+    int len = snprintf(first.sun_path, sizeof(first.sun_path), "%s.%ld", path, (long)getpid());
+    bool aside = len < (int)sizeof(first.sun_path);
+    if (!aside)
+        first = s->address;
     s->fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     mode_t before = umask(0777 & ~mode);
-    bool failed = s->fd < 0 || bind(s->fd, (struct sockaddr *)&s->address, sizeof(s->address)) != 0;
+    bool bound = s->fd >= 0 && bind(s->fd, (struct sockaddr *)&first, sizeof(first)) == 0;
     umask(before);
     struct stat st;
-    if (!failed && stat(path, &st) == 0) {
+    if (bound && listen(s->fd, backlog) == 0 && stat(first.sun_path, &st) == 0 &&
+        (!aside || move(first.sun_path, path))) {
         s->device = st.st_dev;
         s->inode = st.st_ino;
+        return OK;
     }
-    if (failed || listen(s->fd, backlog) != 0)
-        return err_set(why, ERR_IO, "%s %s: cannot listen there: %s", name, path, strerror(errno));
-    return OK;
+    int problem = errno;
+    if (bound)
+        unlink(first.sun_path);
+    return err_set(why, ERR_IO, "%s %s: cannot listen there: %s", name, path, strerror(problem));
 }
 
 enum err unix_socket_listen(const char *path, mode_t mode, int backlog, const struct unix_socket_names *names,

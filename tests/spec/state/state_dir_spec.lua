@@ -1,8 +1,10 @@
 -- Whom the daemon trusts with its state: a folder, or a file beside the socket, that another user could have made.
 local daemon = require "daemon"
 local process = require "process"
+local client_of = require "client"
 local unistd = require "posix.unistd"
 local stat = require "posix.sys.stat"
+local signal = require "posix.signal"
 
 local OTHER = 65534 -- nobody
 
@@ -125,6 +127,22 @@ describe("the folder beside the socket", function()
         socket, socket, OTHER, socket)
     gate = daemon.start { socket = socket, config = offers "search" }
     gate:logs(('call_id_key_not_kept why="%s.state/call-ids.key: it belongs to uid %d, and is not used'):format(socket, OTHER))
+  end)
+
+  it("and the socket, which listens as soon as its file is there", function()
+    if daemon.binary:find("build-san", 1, true) then return pending "cannot be preloaded before the sanitizers" end
+    local library, socket = directory .. "/slow_listen.so", directory .. "/t.sock"
+    assert.equal(0, (process.run { "cc", "-shared", "-fPIC", "-O1", "-D_GNU_SOURCE", "-o", library,
+                                   daemon.root .. "/tests/support/slow_listen.c", "-ldl" }))
+    local child = process.start({ daemon.binary, "serve", "--socket", socket, "--policies", directory },
+                                { environment = { LD_PRELOAD = library }, stderr = directory .. "/log" })
+    process.eventually("the file is there", function() return os.execute("test -S " .. socket) == 0 end)
+    local connection = client_of.connect(socket)
+    child:signal(signal.SIGTERM)
+    child:wait()
+    assert.is_truthy(connection)
+    connection:close()
+    assert.equal("", io.popen("ls " .. directory .. " | grep 't.sock.[0-9]'"):read "*a")
   end)
 
   it("and the socket itself have their mode from the beginning", function()
