@@ -60,8 +60,12 @@ static void move_in(struct arena *arena, const struct config *config)
     for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
         const char *from = state_dir_beside_socket(arena, config, names[i]);
         const char *to = arena_printf(arena, "%s/%s", state_dir_folder(arena, config), names[i]).at;
-        if (access(from, F_OK) == 0 && access(to, F_OK) != 0 && rename(from, to) == 0)
-            log_event(LOG_INFO, "state_moved", LOG_TEXT("from", from), LOG_TEXT("to", to));
+        if (access(from, F_OK) != 0 || access(to, F_OK) == 0)
+            continue;
+        bool moved = rename(from, to) == 0;
+        log_event(moved ? LOG_INFO : LOG_ERROR, moved ? "state_moved" : "state_not_moved",
+                  LOG_TEXT("from", from), LOG_TEXT("to", to),
+                  LOG_TEXT("why", moved ? "earlier versions kept it there" : strerror(errno)));
     }
 }
 
