@@ -122,7 +122,7 @@ Input.__index = Input
 -- Standard input and pipes are copied to a temporary file: the records are read twice, as what follows a refusal is known
 -- only at the end.
 function decision_log.open(files)
-  local input = setmetatable({ paths = {}, names = {}, copies = {}, records = 0, cut_short = false }, Input)
+  local input = setmetatable({ paths = {}, names = {}, copies = {}, cut_short = false }, Input)
   for i, name in ipairs(files) do
     input.paths[i] = name
     if name == "-" or cli.kind(name) == "pipe" then
@@ -148,16 +148,14 @@ function Input:report(faults)
   end
 end
 
--- Calls visit(log) with each record in the order of the log, until it returns false. `reports` what could not be read.
--- Returns false after an error.
+-- Calls visit(log) with each record in the order of the log, until it returns false; a second walk ends where the first did,
+-- though the daemon goes on writing. `reports` what could not be read. Returns false after an error.
 function Input:walk(visit, reports)
   local log, why = cli.log(self.paths)
-  if not log then
-    cli.warn(why)
-    return false
-  end
+  if not log then return cli.warn(why) or false end
+  local walked = self.records
   self.records = 0
-  while log:next() do
+  while self.records ~= walked and log:next() do
     self.records = self.records + 1
     if visit(log) == false then break end
   end

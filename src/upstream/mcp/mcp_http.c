@@ -729,10 +729,8 @@ static void on_done(void *owner, const struct fetch_end *end)
     bool refused = x->status && x->status < 500 && x->status != 429; /* a server need not have a GET stream */
     if (x->answered || (x->listens && !x->streams && refused))
         exchange_free(x);
-    else if (x->listens)
-        resume(x, why);
-    else if (x->streams)
-        resume(x, done ? "its stream ended" : why);
+    else if (x->listens || x->streams)
+        resume(x, done && !x->listens ? "its stream ended" : why);
     else if (x->resumes && done)
         fail(x, UPSTREAM_TRANSIENT, "broken_off", x->after_s,
              STR_FMT " broke its stream off before it had answered, and does not resume it "

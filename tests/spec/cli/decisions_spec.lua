@@ -52,6 +52,23 @@ describe("toolgate decisions", function()
     }
   end
 
+  it("says what followed on each refusal, though the daemon writes on", function()
+    local list = {}
+    for n = 1, 2000 do list[n] = records.repair { session = "s" .. n, arguments = { from = "x" } } end
+    write(list)
+    local _, out = process.run { "sh", "-c", [[mv "$2" "$2.all"; read -r line < "$2.all"; echo "$line" > "$2"
+      while read -r line; do echo "$line" >> "$2"; done < "$2.all" & writer=$!
+      for _ in 1 2 3 4 5 6 7 8; do "$1" decisions "$2" > "$2.out"
+      echo "$(grep -c "^20.* repair " "$2.out") refusals, $(grep -c "→" "$2.out") outcomes"; done; kill $writer]],
+      "sh", daemon.binary, log }
+    local looks = 0
+    for refusals, outcomes in out:gmatch "(%d+) refusals, (%d+) outcomes\n" do
+      looks = looks + (tonumber(refusals) > 0 and 1 or 0)
+      assert.equal(refusals, outcomes)
+    end
+    assert.equal(8, looks)
+  end)
+
   it("has its help, and an example in it", function()
     local code, out = toolgate "--help"
     assert.equal(0, code)
