@@ -159,7 +159,7 @@ static bool is_name(struct token t, const char *name)
 static size_t enter_declaration(const struct token *t, struct str *name)
 {
     for (size_t i = 0; t[i].kind != TOKEN_END; i++) {
-        if (token_is(t[i - 1], '.') || token_is(t[i - 1], ':'))
+        if (token_is((t + i)[-1], '.') || token_is((t + i)[-1], ':'))
             continue;
         struct token argument = t[i + 1 + token_is(t[i + 1], '(')];
         if (is_name(t[i], "tool") && argument.kind == TOKEN_STRING) {
@@ -178,7 +178,7 @@ static size_t enter_declaration(const struct token *t, struct str *name)
 static size_t find_field(const struct token *t, size_t i, struct str name)
 {
     for (int depth = 1; t[i].kind != TOKEN_END; i++) {
-        bool in_key = depth == 2 && token_is(t[i - 1], '[') && t[i].kind == TOKEN_STRING;
+        bool in_key = depth == 2 && token_is((t + i)[-1], '[') && t[i].kind == TOKEN_STRING;
         depth += token_depth(t[i]);
         if (depth <= 0)
             return 0;
@@ -298,8 +298,8 @@ const int *location_of_items(struct arena *arena, const struct token *t, const c
 bool location_has_access(const struct token *t, const char *name)
 {
     for (size_t i = 0; t[i].kind != TOKEN_END; i++)
-        if (((t[i].kind == TOKEN_NAME && token_is(t[i - 1], '.')) ||
-             (t[i].kind == TOKEN_STRING && token_is(t[i - 1], '['))) &&
+        if (((t[i].kind == TOKEN_NAME && token_is((t + i)[-1], '.')) ||
+             (t[i].kind == TOKEN_STRING && token_is((t + i)[-1], '['))) &&
             str_is(t[i].text, name))
             return true;
     return false;
@@ -307,12 +307,13 @@ bool location_has_access(const struct token *t, const char *name)
 
 static bool is_declared(const struct token *t, size_t i)
 {
-    return is_name(t[i - 1], "local") || is_name(t[i - 1], "function");
+    return is_name((t + i)[-1], "local") || is_name((t + i)[-1], "function");
 }
 
 bool location_is_call(const struct token *t, size_t i, const char *word)
 {
-    return is_name(t[i], word) && !is_declared(t, i) && !token_is(t[i - 1], '.') && !token_is(t[i - 1], ':');
+    return is_name(t[i], word) && !is_declared(t, i) && !token_is((t + i)[-1], '.') &&
+           !token_is((t + i)[-1], ':');
 }
 
 bool location_redefines(const struct token *t, const char *word)
@@ -321,8 +322,8 @@ bool location_redefines(const struct token *t, const char *word)
         if (!is_name(t[i], word))
             continue;
         bool assigned = token_is(t[i + 1], '=') && !token_is(t[i + 2], '=');
-        bool field = token_is(t[i - 1], '{') || token_is(t[i - 1], ',') || token_is(t[i - 1], ';') ||
-                     token_is(t[i - 1], '.');
+        bool field = token_is((t + i)[-1], '{') || token_is((t + i)[-1], ',') || token_is((t + i)[-1], ';') ||
+                     token_is((t + i)[-1], '.');
         if (is_declared(t, i) || (assigned && !field))
             return true;
     }
