@@ -10,7 +10,7 @@
 /* More digits never change how a number rounds to a double; the rest counts as one more digit. */
 #define DOUBLE_DIGITS_MAX 770
 
-/* Exponents below it are exact; longer ones stay above it. */
+/* Magnitudes below it are exact; all others are as far. */
 #define EXPONENT_MAX ((decimal_wide)1000000000000000000 * 1000000000000000000)
 
 static const char *skip_digits(const char *p, const char *end)
@@ -18,6 +18,11 @@ static const char *skip_digits(const char *p, const char *end)
     while (p < end && ascii_is_digit(*p))
         p++;
     return p;
+}
+
+static decimal_wide bounded(decimal_wide n, decimal_wide max)
+{
+    return n > max ? max : n < -max ? -max : n;
 }
 
 struct decimal decimal_of(struct str literal)
@@ -45,14 +50,13 @@ struct decimal decimal_of(struct str literal)
     for (; p < end && exponent < EXPONENT_MAX; p++)
         exponent = exponent * 10 + (*p - '0');
     d.magnitude = (first < dot ? dot - first : dot + 1 - first) + (below ? -exponent : exponent);
+    d.magnitude = bounded(d.magnitude, EXPONENT_MAX);
     return d;
 }
 
 int64_t decimal_magnitude(const struct decimal *d)
 {
-    return d->magnitude > DECIMAL_FAR    ? DECIMAL_FAR
-           : d->magnitude < -DECIMAL_FAR ? -DECIMAL_FAR
-                                         : (int64_t)d->magnitude;
+    return (int64_t)bounded(d->magnitude, DECIMAL_FAR);
 }
 
 /* Compares digits of the same magnitude; a '.' in them is skipped. */
