@@ -155,7 +155,7 @@ function Input:walk(visit, reports)
   if not log then return cli.warn(why) or false end
   local walked = self.records
   self.records = 0
-  while self.records ~= walked and log:next() do
+  while log:next() and self.records ~= walked do
     self.records = self.records + 1
     if visit(log) == false then break end
   end
