@@ -15,7 +15,7 @@ request gets the n-th, the last is repeated. An answer is an object:
     fill: N             the body is a JSON string of N bytes "x"
     pieces: […]         the body, chunked, in these pieces; a number among them is a pause in seconds,
                         "CUT" ends the connection there, "HOLD" keeps it open until the client disconnects, which
-                        adds the line {"gone": true} to seen.jsonl
+                        adds the line {"gone": true} to seen.jsonl; "WAIT" waits until DIRECTORY/go exists
 
 POST /mcp etc. with {"mcp": {…}} as the answer is an MCP server (see mcp below).
 
@@ -108,6 +108,10 @@ def send_pieces(client, pieces):
         if piece == "HOLD":
             until_gone(client)
             return False
+        while piece == "WAIT" and not os.path.exists(directory + "/go"):
+            time.sleep(0.01)
+        if piece == "WAIT":
+            continue
         if isinstance(piece, (int, float)):
             time.sleep(piece)
             continue

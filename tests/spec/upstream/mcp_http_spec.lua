@@ -320,7 +320,7 @@ describe("an MCP server over HTTP that misbehaves", function()
   local SSE = { ["Content-Type"] = "text/event-stream" }
   local answered = { jsonrpc = "2.0", id = "ID", result = { content = { { type = "text", text = "at last" } } } }
 
-  local broken = { ["break"] = { headers = SSE, pieces = { "id: 41\nretry: 10\ndata:\n\n", "CUT" } } }
+  local broken = { ["break"] = { headers = SSE, pieces = { "id: 41\nretry: 10\ndata:\n\n", "WAIT", "CUT" } } }
 
   -- Makes the call; from then on the server answers GET with get(id).
   local function breaks_off(get)
@@ -329,6 +329,7 @@ describe("an MCP server over HTTP that misbehaves", function()
     client:say { jsonrpc = "2.0", id = 1, method = "tools/call", params = { name = "say", arguments = { text = "break" } } }
     local id = server:sees("the call", posts "tools/call")[1].body.id
     server:answers { ["POST /mcp"] = { mcp = { calls = broken } }, ["DELETE /mcp"] = { status = 405 }, ["GET /mcp"] = get(id) }
+    process.write(server.directory .. "/go", "")
     return client:answer(1).result
   end
 
