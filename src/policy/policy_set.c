@@ -214,6 +214,23 @@ struct file_load {
     struct diagnostics diagnostics;
 };
 
+/* Adds what calls of the policy run to the list on top; the fields of `call` that its hooks read are checked. */
+static void add_functions(lua_State *L, const struct policy *policy, struct diagnostics *diagnostics)
+{
+    const struct policy_code *code = policy->code;
+    int list = lua_gettop(L), count = (int)lua_objlen(L, list);
+    for (size_t i = 0; i < HOOK_COUNT + code->rules.test_count; i++) {
+        bool is_hook = i < HOOK_COUNT;
+        int function = is_hook ? code->hooks[i] : code->rules.tests[i - HOOK_COUNT];
+        if (function == HOOK_NONE)
+            continue;
+        lua_rawgeti(L, LUA_REGISTRYINDEX, function);
+        if (is_hook)
+            static_check_call(L, bytecode_read(L, -1, diagnostics->arena), diagnostics);
+        lua_rawseti(L, list, ++count);
+    }
+}
+
 /* The file's environment is at 1, its return value at 2. */
 static void load_protected(lua_State *L, void *context)
 {
@@ -249,17 +266,13 @@ static void load_protected(lua_State *L, void *context)
                    last, lua_gettop(L) - 1);
     lua_settop(L, 2);
     declare_read(&load->d, 2);
+    lua_newtable(L);
+    lua_replace(L, 2);
     lua_settop(L, 2);
-    /* Check the fields of `call` that the hooks read. */
-    lua_getfield(L, 2, "fields");
-    for (int i = 0; i <= HOOK_COUNT; i++) {
-        lua_pushstring(L, i < HOOK_COUNT ? outcome_hook_name((enum policy_hook)i) : "prepare_tools");
-        lua_rawget(L, -2);
-        if (lua_isfunction(L, -1))
-            static_check_call(L, bytecode_read(L, -1, diagnostics->arena), diagnostics);
-        lua_pop(L, 1);
-    }
-    lua_pop(L, 1);
+    if (load->d.policy)
+        add_functions(L, load->d.policy, diagnostics);
+    if (load->d.set->gateway->file.at == load->d.file.at)
+        add_functions(L, load->d.set->gateway, diagnostics);
     sandbox_check_deadline(L);
     freeze_file(L, 1, 2, NULL, diagnostics);
     diagnostics_raise(L, diagnostics);

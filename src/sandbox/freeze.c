@@ -1,6 +1,6 @@
 /*
  * Proxies first, and the builtins that accept them. Then the walk: from the
- * declared functions and the globals of the file, with a queue instead of
+ * functions that calls run and the globals of the file, with a queue instead of
  * recursion, as a policy's tables may be nested deeper than the C stack allows.
  * Values are replaced where they are stored: in upvalues, in the table of
  * globals, and in tables.
@@ -410,43 +410,6 @@ static void process_queue(struct freeze_walk *s)
     }
 }
 
-/* Freezes all functions in the table at `declared` and its subtables, which themselves no call can reach. */
-static void find_functions(struct freeze_walk *s, int declared)
-{
-    static const char *const data_fields[] = {"examples", "schema", "output_schema", "annotations"};
-    lua_State *L = s->L;
-    int top = lua_gettop(L), tables = top + 1, found = top + 2, first = 1, last = 1;
-    lua_newtable(L); /* the declared value, its fields, and so on */
-    lua_newtable(L);
-    lua_pushvalue(L, declared);
-    lua_rawseti(L, tables, 1);
-    for (; first <= last; lua_settop(L, found), first++) {
-        lua_rawgeti(L, tables, first);
-        sandbox_check_deadline(L);
-        for (lua_pushnil(L); lua_next(L, found + 1); lua_pop(L, 1)) {
-            s->name = lua_type(L, -2) == LUA_TSTRING ? lua_tostring(L, -2) : "an item";
-            if (lua_isfunction(L, -1))
-                freeze_value(s);
-            bool data = false; /* read as JSON already: no functions, and possibly large */
-            for (size_t i = 0; first == 2 && i < sizeof(data_fields) / sizeof(data_fields[0]); i++)
-                data = data || strcmp(s->name, data_fields[i]) == 0;
-            if (!lua_istable(L, -1) || data)
-                continue;
-            lua_pushvalue(L, -1);
-            lua_rawget(L, found);
-            if (lua_isnil(L, -1)) {
-                lua_pushvalue(L, -2);
-                lua_rawseti(L, tables, ++last);
-                lua_pushvalue(L, -2);
-                lua_pushboolean(L, true);
-                lua_rawset(L, found);
-            }
-            lua_pop(L, 1);
-        }
-    }
-    lua_settop(L, top);
-}
-
 void freeze_file(lua_State *L, int environment, int value, const char *name, struct diagnostics *diagnostics)
 {
     int top = lua_gettop(L);
@@ -464,8 +427,11 @@ void freeze_file(lua_State *L, int environment, int value, const char *name, str
         lua_pushvalue(L, value);
         freeze_value(&s);
         lua_replace(L, value);
-    } else {
-        find_functions(&s, value);
+    }
+    for (size_t i = 1; !name && i <= lua_objlen(L, value); i++) {
+        lua_rawgeti(L, value, (int)i);
+        freeze_value(&s);
+        lua_pop(L, 1);
     }
     sandbox_push_globals(L, environment);
     if (lua_istable(L, -1))

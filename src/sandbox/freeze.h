@@ -19,8 +19,8 @@
 #define PROXY_WRITE_HINT "to keep data between calls, use facts (ok { facts = … }, read as call.facts)"
 
 /* Replaces tables by proxies and adds diagnostics for what cannot be made read-only. `environment`: the
- * file's globals. `value`: what it returned. `name` NULL: a declaration, whose functions are all taken for
- * hooks; else a module's value, which others share: it is replaced by a proxy of that name. */
+ * file's globals. `value`: with `name` NULL a list of the functions that calls run; else a module's value,
+ * which others share: it is replaced by a proxy of that name. */
 void freeze_file(lua_State *L, int environment, int value, const char *name, struct diagnostics *diagnostics);
 
 /* Replaces the globals type, pairs, ipairs, next and unpack by functions that accept proxies, too. Once for
