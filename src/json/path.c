@@ -128,3 +128,11 @@ const struct json *json_pointer_step(struct arena *arena, const struct json *at,
     }
     return is_index && index < at->len ? &at->items[index] : NULL;
 }
+
+const struct json *json_pointer_find(struct arena *arena, const struct json *document, struct str reference)
+{
+    const struct json *at = str_starts(reference, "#") ? document : NULL;
+    for (struct str rest = str_from(reference, 1); at && rest.len;)
+        at = json_pointer_step(arena, at, &rest);
+    return at;
+}

@@ -27,4 +27,7 @@ void json_pointer_put(struct buf *out, struct str token);
  * index of an array has no sign and at most nine digits. */
 const struct json *json_pointer_step(struct arena *arena, const struct json *at, struct str *pointer);
 
+/* What "#/…" names in the document; NULL: nothing, or it is another reference. */
+const struct json *json_pointer_find(struct arena *arena, const struct json *document, struct str reference);
+
 #endif

@@ -25,55 +25,36 @@ struct scan {
 
 static void alternatives(struct scan *s, unsigned depth);
 
-static char class_letter(char c)
+/* A character that a class or an escape takes, of some usual ones; if none fits, `otherwise`. */
+static char character_of(struct scan *s, const char *from, char otherwise)
 {
-    static const char letters[][2] = {{'d', '0'}, {'w', 'a'}, {'D', 'a'},  {'S', 'a'},
-                                      {'s', ' '}, {'W', ' '}, {'n', '\n'}, {'t', '\t'}};
-    for (size_t i = 0; i < sizeof(letters) / sizeof(*letters); i++)
-        if (letters[i][0] == c)
-            return letters[i][1];
-    return c;
+    static const char tried[] = "aA0_-. x:/@,b1cZ\n\t";
+    struct pattern *pattern;
+    uint32_t steps = SCHEMA_MAX_STEPS;
+    struct str alone = arena_printf(s->out->arena, "^%.*s$", (int)(s->at - from), from);
+    s->hard |= pattern_compile(s->out->arena, alone, &pattern, NULL) != OK;
+    for (size_t i = 0; tried[i] && !s->hard; i++)
+        if (pattern_match(pattern, (struct str){&tried[i], 1}, &steps) == PATTERN_MATCH)
+            return tried[i];
+    return otherwise;
 }
 
-static bool class_has(const char *from, const char *to, char c)
-{
-    for (const char *p = from; p < to; p++) {
-        if (*p == '\\' && p + 1 < to) {
-            char kind = *++p;
-            bool digit = c >= '0' && c <= '9', letter = (c | 32) >= 'a' && (c | 32) <= 'z';
-            if ((kind == 'd' && digit) || (kind == 'w' && (digit || letter || c == '_')) ||
-                (kind == 's' && c == ' ') || kind == c)
-                return true;
-        } else if (p + 2 < to && p[1] == '-') {
-            if (c >= p[0] && c <= p[2])
-                return true;
-            p += 2;
-        } else if (*p == c) {
-            return true;
-        }
-    }
-    return false;
-}
-
+/* From behind its bracket. */
 static char from_class(struct scan *s)
 {
-    bool negated = s->at < s->end && *s->at == '^';
-    const char *from = s->at += negated;
-    while (s->at < s->end && (*s->at != ']' || s->at == from))
+    const char *from = s->at - 1, *first = s->at + (s->at < s->end && *s->at == '^');
+    s->at = first;
+    while (s->at < s->end && (*s->at != ']' || s->at == first))
         s->at += *s->at == '\\' ? 2 : 1;
     if (s->at >= s->end) {
         s->hard = true;
         return 'a';
     }
-    const char *to = s->at++;
-    static const char tried[] = "aA0_-. x:/@,b1cZ";
-    for (size_t i = 0; tried[i]; i++)
-        if (class_has(from, to, tried[i]) != negated)
-            return tried[i];
-    if (!negated && (unsigned char)*from < 0x80 && *from != '\\')
-        return *from;
-    s->hard = true;
-    return 'a';
+    s->at++;
+    bool plain = first == from + 1 && (unsigned char)*first < 0x80 && *first != '\\';
+    char found = character_of(s, from, plain ? *first : '\0');
+    s->hard |= !found;
+    return found;
 }
 
 /* The minimum of a quantifier "{2,5}", "+", "*" or "?". */
@@ -125,7 +106,7 @@ static void atom(struct scan *s, unsigned depth)
     } else if (c == '\\' && s->at < s->end) {
         char kind = *s->at++;
         s->hard |= strchr("123456789kpPuxcBb", kind) != NULL;
-        buf_byte(s->out, class_letter(kind));
+        buf_byte(s->out, s->hard ? kind : character_of(s, s->at - 2, kind));
     } else {
         buf_byte(s->out, c == '.' ? 'a' : c);
     }
@@ -222,11 +203,7 @@ static struct json flattened(struct sampler *m, struct json schema, unsigned dep
     if (depth > SAMPLE_DEPTH_MAX || schema.type != JSON_OBJECT || ++m->nodes > SAMPLE_MAX_NODES)
         return schema;
     if (json_is(ref, JSON_STRING)) {
-        struct str pointer = json_str(ref); /* "#/$defs/order": within this document alone */
-        const struct json *target = str_starts(pointer, "#") ? m->root : NULL;
-        pointer = str_from(pointer, 1);
-        while (pointer.len && target)
-            target = json_pointer_step(m->arena, target, &pointer);
+        const struct json *target = json_pointer_find(m->arena, m->root, json_str(ref));
         struct json rest = json_without(m->arena, &schema, STR_LIT("$ref"));
         return json_is(target, JSON_OBJECT) ? flattened(m, merged(m, target, &rest), depth + 1) : rest;
     }
