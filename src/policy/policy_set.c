@@ -214,7 +214,8 @@ struct file_load {
     struct diagnostics diagnostics;
 };
 
-/* Adds what calls of the policy run to the list on top; the fields of `call` that its hooks read are checked. */
+/* Adds what calls of the policy run to the list on top; the fields of `call` that its hooks read are checked.
+ */
 static void add_functions(lua_State *L, const struct policy *policy, struct diagnostics *diagnostics)
 {
     const struct policy_code *code = policy->code;

@@ -7,9 +7,11 @@
 #include "base/arena.h"
 #include "base/buf.h"
 #include "base/suggest.h"
+#include "json/path.h"
 #include "json/write.h"
 #include "policy/field.h"
 #include "policy/policy_internal.h"
+#include "schema/contradiction.h"
 
 #include <stdarg.h>
 
@@ -45,20 +47,14 @@ static const char *json_text(const struct search *s, const struct json *value)
 /* ---- the schema -------------------------------------------------------------------- */
 
 /* Follows "#/$defs/Action"; NULL for every other reference. */
-static const struct json *resolve(const struct json *root, const struct json *schema)
+static const struct json *resolve(const struct search *s, const struct json *schema)
 {
     const struct json *reference;
     for (int i = 0; i < REFERENCES_MAX && (reference = json_get_text(schema, "$ref")); i++) {
-        struct str rest = json_str(reference);
-        if (!str_starts(rest, "#/") || memchr(rest.at, '~', rest.len) || memchr(rest.at, '%', rest.len))
+        struct str to = json_str(reference);
+        if (!str_starts(to, "#/") || memchr(to.at, '%', to.len))
             return NULL;
-        schema = root;
-        for (rest = str_from(rest, 2); schema && rest.len;) {
-            const char *slash = memchr(rest.at, '/', rest.len);
-            struct str step = {rest.at, slash ? (size_t)(slash - rest.at) : rest.len};
-            schema = json_get(schema, step);
-            rest = str_from(rest, step.len + 1);
-        }
+        schema = json_pointer_find(s->arena, s->schema, to);
     }
     return json_is(schema, JSON_OBJECT) && !json_get_text(schema, "$ref") ? schema : NULL;
 }
@@ -67,7 +63,7 @@ static const struct json *resolve(const struct json *root, const struct json *sc
  * dot wins over a path. If an inner name is unknown, *name is that name. */
 static const struct json *holder_of(const struct search *s, struct str path, struct str *name)
 {
-    const struct json *root = s->schema, *object = resolve(root, root);
+    const struct json *object = resolve(s, s->schema);
     const char *dot;
     *name = path;
     while (object && !json_get(json_get_text(object, "properties"), *name) && name->len &&
@@ -78,7 +74,7 @@ static const struct json *holder_of(const struct search *s, struct str path, str
             *name = step;
             break;
         }
-        object = resolve(root, inner);
+        object = resolve(s, inner);
         *name = str_from(*name, step.len + 1);
     }
     return object;
@@ -88,43 +84,26 @@ static const struct json *schema_at(const struct search *s, struct str path)
 {
     struct str name;
     const struct json *object = holder_of(s, path, &name);
-    return resolve(s->schema, json_get(json_get_text(object, "properties"), name));
-}
-
-static bool type_allows(struct str type, const struct json *value)
-{
-    static const char *const known[] = {"null", "boolean", "number", "string", "array", "object"};
-    bool is_known = false;
-    if (str_is(type, "integer"))
-        return value->type == JSON_NUMBER && value->integral;
-    for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
-        is_known |= str_is(type, known[i]);
-    return !is_known || str_is(type, json_type_name((enum json_type)value->type));
+    return resolve(s, json_get(json_get_text(object, "properties"), name));
 }
 
 /* False only if type, enum or const refuse the value. */
 static bool schema_allows(const struct json *schema, const struct json *value)
 {
-    const struct json *type = json_get_text(schema, "type"), *choices = json_get_text(schema, "enum"),
-                      *only = json_get_text(schema, "const");
-    bool fits = !type;
+    const struct json *choices = json_get_text(schema, "enum"), *only = json_get_text(schema, "const");
     if (value->type == JSON_NULL && json_is_true(json_get_text(schema, "nullable")))
         return true;
-    if (json_is(type, JSON_STRING))
-        fits = type_allows(json_str(type), value);
-    for (uint32_t i = 0; json_is(type, JSON_ARRAY) && i < type->len; i++)
-        fits |= type_allows(json_str(&type->items[i]), value);
     bool chosen = !json_is(choices, JSON_ARRAY);
     for (uint32_t i = 0; !chosen && i < choices->len; i++)
         chosen = json_equal(&choices->items[i], value);
-    return fits && chosen && (!only || json_equal(only, value));
+    return schema_type_allows(schema, value) && chosen && (!only || json_equal(only, value));
 }
 
 /* A call without this argument never reaches the rules. */
 static bool schema_requires(const struct search *s, struct str path)
 {
     static const struct json null = {.type = JSON_NULL};
-    const struct json *root = resolve(s->schema, s->schema);
+    const struct json *root = resolve(s, s->schema);
     return json_array_has(json_get_text(root, "required"), path) && !schema_allows(schema_at(s, path), &null);
 }
 
@@ -150,7 +129,7 @@ static void check_name(const struct search *s, const struct rule *rule, struct s
         elsewhere |= json_get_text(object, keywords[i]) != NULL;
     if (!closed && (elsewhere || !count))
         return;
-    bool dropped = s->unknown_dropped && object == resolve(s->schema, s->schema);
+    bool dropped = s->unknown_dropped && object == resolve(s, s->schema);
     if (closed || dropped)
         report(s, true, rule, "the schema does not allow '" STR_FMT "'%s: add it there, or correct the rule",
                STR_ARG(path), meant);
@@ -202,7 +181,7 @@ static bool never_holds(const struct search *s, const struct rule_condition *c, 
     if (c->kind == COND_ABSENT)
         return schema_requires(s, c->path);
     if (bound && json_is(type, JSON_STRING) && !str_is(json_str(type), "integer"))
-        return !type_allows(json_str(type), bound);
+        return !schema_type_allows(schema, bound);
     if (bound && json_is(type, JSON_STRING))
         return bound->type != JSON_NUMBER;
     if (c->kind == COND_PREDICATE || !json_is(choices, JSON_ARRAY))

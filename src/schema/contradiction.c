@@ -161,6 +161,24 @@ static unsigned types_of(struct str name)
             return type_names[i].types;
     return TYPES_ANY;
 }
+
+/* By `type` and `nullable`. */
+static unsigned allowed_types(const struct json *schema)
+{
+    const struct json *types = json_get_text(schema, "type");
+    unsigned allowed = json_is_true(json_get_text(schema, "nullable")) ? TYPE_BIT(JSON_NULL) : 0;
+    if (!json_is(types, JSON_ARRAY))
+        return types ? allowed | types_of(json_str(types)) : TYPES_ANY;
+    for (uint32_t i = 0; i < types->len; i++)
+        allowed |= types_of(json_str(&types->items[i]));
+    return allowed;
+}
+
+bool schema_type_allows(const struct json *schema, const struct json *value)
+{
+    return allowed_types(schema) & type_bit_of(value);
+}
+
 /* Where some values of the enum fit its type, the enum is what its author looked at. Where none does, either
  * may be meant, and what fits one of them is let through. */
 static struct json soften_enum(struct softening *s, struct json schema, const struct location *at)
@@ -169,13 +187,8 @@ static struct json soften_enum(struct softening *s, struct json schema, const st
     uint32_t fit = 0;
     if (!types || !json_is(values, JSON_ARRAY) || !values->len)
         return schema;
-    unsigned allowed = json_is_true(json_get_text(&schema, "nullable")) ? TYPE_BIT(JSON_NULL) : 0;
-    if (types->type != JSON_ARRAY)
-        allowed |= types_of(json_str(types));
-    for (uint32_t i = 0; types->type == JSON_ARRAY && i < types->len; i++)
-        allowed |= types_of(json_str(&types->items[i]));
     for (uint32_t i = 0; i < values->len; i++)
-        fit += (allowed & type_bit_of(&values->items[i])) != 0;
+        fit += schema_type_allows(&schema, &values->items[i]);
     if (fit == values->len)
         return schema;
     report(s, at, "enum_outside_type",
@@ -313,12 +326,10 @@ static struct json drop_open(struct softening *s, struct json schema, const stru
         for (uint32_t i = 0; json_is(branches, JSON_ARRAY) && i < branches->len; i++) {
             const struct json *model = &branches->items[i]; /* or what its "#/…" reference leads to */
             for (unsigned n = 0; n < REFS_FOLLOWED_MAX; n++) {
-                struct str rest = json_str(json_get_text(model, "$ref"));
-                if (!str_starts(rest, "#/"))
+                struct str reference = json_str(json_get_text(model, "$ref"));
+                if (!str_starts(reference, "#/"))
                     break;
-                model = s->root;
-                for (rest = str_from(rest, 1); model && rest.len;)
-                    model = json_pointer_step(s->arena, model, &rest);
+                model = json_pointer_find(s->arena, s->root, reference);
             }
             const struct json *properties = json_get_text(model, "properties");
             models += json_is(properties, JSON_OBJECT) && properties->len > 0;

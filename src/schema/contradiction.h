@@ -23,6 +23,9 @@ const struct json *schema_soften(struct arena *arena, const struct json *schema,
  * one, which would hide every problem of the other. `schema` itself if none exists. */
 const struct json *schema_drop_open_branches(struct arena *arena, const struct json *schema);
 
+/* Whether the schema's `type`, or its `nullable`, has the value's type. A name that is no type has all. */
+bool schema_type_allows(const struct json *schema, const struct json *value);
+
 /* Whether a parameter's description says that it may be left out: "Optional …", "(optional)", "defaults to
  * …", "if omitted …"; not "not optional", and not what speaks of an error if it is missing. */
 bool description_says_optional(struct str description);
