@@ -10,6 +10,7 @@
 #include "sandbox/bridge.h"
 #include "sandbox/freeze.h"
 #include "sandbox/sandbox.h"
+#include "schema/format.h"
 
 #include <lauxlib.h>
 #include <math.h>
@@ -346,71 +347,20 @@ static int word_duration(lua_State *L)
 #define HOST_MAX_BYTES 253u
 
 struct url {
-    struct str scheme, user, host, port, path, query, fragment;
+    struct uri_parts parts;
+    struct str user, host, port;
 };
-
-/* Cuts the string before the first of these bytes off `rest`. */
-static struct str cut_before(struct str *rest, const char *any)
-{
-    size_t i = 0;
-    while (i < rest->len && !strchr(any, rest->at[i]))
-        i++;
-    struct str head = {rest->at, i};
-    *rest = str_from(*rest, i);
-    return head;
-}
-
-/* [user@]host[:port] */
-static bool read_authority(struct str s, struct url *out)
-{
-    const char *at = s.len ? memrchr(s.at, '@', s.len) : NULL;
-    if (at) {
-        out->user = (struct str){s.at, (size_t)(at - s.at)};
-        s = str_from(s, out->user.len + 1);
-    }
-    struct str rest = s;
-    if (s.len && s.at[0] == '[') {
-        cut_before(&rest, "]");
-        if (!rest.len)
-            return false;
-        rest = str_from(rest, 1);
-    } else {
-        cut_before(&rest, ":");
-    }
-    out->host = (struct str){s.at, s.len - rest.len};
-    if (rest.len && rest.at[0] != ':')
-        return false;
-    out->port = str_from(rest, 1);
-    for (size_t i = 0; i < out->port.len; i++)
-        if (!ascii_is_digit(out->port.at[i]))
-            return false;
-    return out->host.len > 0 && out->host.len <= HOST_MAX_BYTES;
-}
 
 static bool read_url(struct str s, struct url *out)
 {
-    *out = (struct url){0};
     s = str_trim(s);
     for (size_t i = 0; i < s.len; i++)
         if ((unsigned char)s.at[i] <= ' ' || s.at[i] == '\\' || s.at[i] == 127)
             return false;
-    out->scheme = cut_before(&s, ":");
-    for (size_t i = 0; i < out->scheme.len; i++) {
-        char c = out->scheme.at[i];
-        bool letter = (c | 32) >= 'a' && (c | 32) <= 'z';
-        if (!letter && (i == 0 || !(ascii_is_digit(c) || c == '+' || c == '-' || c == '.')))
-            return false;
-    }
-    if (!out->scheme.len || !str_starts(s, "://"))
-        return false;
-    s = str_from(s, 3);
-    if (!read_authority(cut_before(&s, "/?#"), out))
-        return false;
-    struct str before = cut_before(&s, "#");
-    out->fragment = str_from(s, 1);
-    out->path = cut_before(&before, "?");
-    out->query = str_from(before, 1);
-    return true;
+    struct uri_parts parts = out->parts = uri_parts(s);
+    return parts.scheme.len && uri_is_scheme((struct str){parts.scheme.at, parts.scheme.len - 1}) &&
+           uri_authority(str_from(parts.authority, 2), &out->user, &out->host, &out->port) &&
+           out->host.len > 0 && out->host.len <= HOST_MAX_BYTES;
 }
 
 static struct str check_text(lua_State *L, int at)
@@ -440,14 +390,14 @@ static int word_url(lua_State *L)
         return 1;
     }
     lua_createtable(L, 0, 7);
-    set_field(L, "scheme", url.scheme, true);
+    set_field(L, "scheme", str_cut(url.parts.scheme, url.parts.scheme.len - 1), true);
     set_field(L, "host", url.host, true);
     set_field(L, "user", url.user, false);
-    set_field(L, "query", url.query, false);
-    set_field(L, "fragment", url.fragment, false);
-    set_field(L, "path", url.path.len ? url.path : STR_LIT("/"), false);
-    if (url.port.len) {
-        lua_pushlstring(L, url.port.at, url.port.len);
+    set_field(L, "query", str_from(url.parts.query, 1), false);
+    set_field(L, "fragment", str_from(url.parts.fragment, 1), false);
+    set_field(L, "path", url.parts.path.len ? url.parts.path : STR_LIT("/"), false);
+    if (url.port.len > 1) {
+        lua_pushlstring(L, url.port.at + 1, url.port.len - 1);
         lua_pushnumber(L, lua_tonumber(L, -1));
         lua_setfield(L, -3, "port");
         lua_pop(L, 1);

@@ -188,7 +188,7 @@ static bool is_label(struct str label)
     if (label.len == 0 || label.len > LABEL_MAX_BYTES || label.at[0] == '-' || label.at[label.len - 1] == '-')
         return false;
     for (size_t i = 0; i < label.len; i++)
-        if (!ascii_is_digit(label.at[i]) && !ascii_is_letter(label.at[i]) && label.at[i] != '-')
+        if (!ascii_is_alnum(label.at[i]) && label.at[i] != '-')
             return false;
     bool tagged = label.len > 3 && label.at[2] == '-' && label.at[3] == '-';
     if (!tagged)
@@ -211,21 +211,14 @@ static bool is_hostname(struct str s)
 }
 
 /* Of an e-mail address's local part. */
-static const bool in_atom[256] = {
-    ['a' ... 'z'] = true, ['A' ... 'Z'] = true, ['0' ... '9'] = true, ['.'] = true, ['!'] = true,
-    ['#'] = true,         ['$'] = true,         ['%'] = true,         ['&'] = true, ['\''] = true,
-    ['*'] = true,         ['+'] = true,         ['/'] = true,         ['='] = true, ['?'] = true,
-    ['^'] = true,         ['_'] = true,         ['`'] = true,         ['{'] = true, ['|'] = true,
-    ['}'] = true,         ['~'] = true,         ['-'] = true,
-};
-
 static bool is_atom(struct str s)
 {
+    static const char in_atom[] = ".!#$%&'*+/=?^_`{|}~-"; /* beside letters and digits */
     if (s.len == 0 || s.at[0] == '.' || s.at[s.len - 1] == '.')
         return false;
     for (size_t i = 0; i < s.len; i++) {
         bool dots = s.at[i] == '.' && s.at[i - 1] == '.';
-        if (dots || !in_atom[(unsigned char)s.at[i]])
+        if (dots || !(ascii_is_alnum(s.at[i]) || memchr(in_atom, s.at[i], sizeof(in_atom) - 1)))
             return false;
     }
     return true;
@@ -326,11 +319,6 @@ static const uint8_t classes[256] = {
     ['#'] = HASH,
 };
 
-/* With their punctuation: "http:", "//host", "/path", "?query", "#fragment". */
-struct components {
-    struct str scheme, authority, path, query, fragment;
-};
-
 /* Bytes before the first one of these classes. */
 static inline size_t span_until(struct str s, unsigned stops)
 {
@@ -349,9 +337,9 @@ static struct str take(struct str *s, size_t n)
     return head;
 }
 
-static struct components split(struct str s)
+struct uri_parts uri_parts(struct str s)
 {
-    struct components c = {0};
+    struct uri_parts c = {0};
     size_t colon = span_until(s, COLON | SLASH | QUESTION | HASH);
     if (colon > 0 && colon < s.len && s.at[colon] == ':')
         c.scheme = take(&s, colon + 1);
@@ -376,47 +364,53 @@ static bool consists_of(struct str s, unsigned set)
     return true;
 }
 
-/* user@host:port, each part but the host optional; a host may be an address in brackets. */
-static bool is_authority(struct str s)
+bool uri_authority(struct str s, struct str *user, struct str *host, struct str *port)
 {
     const char *at = s.len ? memrchr(s.at, '@', s.len) : NULL;
-    struct str user = {s.at, at ? (size_t)(at - s.at) : 0}, port;
-    s = at ? str_from(s, user.len + 1) : s;
-    if (s.len && s.at[0] == '[') {
-        const char *end = memchr(s.at, ']', s.len);
-        if (!end)
+    *user = (struct str){s.at, at ? (size_t)(at - s.at) : 0};
+    s = at ? str_from(s, user->len + 1) : s;
+    bool bracket = s.len && s.at[0] == '[';
+    const char *end = bracket ? memchr(s.at, ']', s.len) : NULL;
+    if (bracket && !end)
+        return false;
+    *host = (struct str){s.at, end ? (size_t)(end + 1 - s.at) : span_until(s, COLON)};
+    *port = str_from(s, host->len);
+    for (size_t i = 1; i < port->len; i++)
+        if (!ascii_is_digit(port->at[i]))
             return false;
-        struct str address = {s.at + 1, (size_t)(end - s.at) - 1};
-        if (address.len && (address.at[0] | 32) == 'v') { /* "v1.x": of some future version */
-            size_t n = 1;
-            while (n < address.len && ascii_is_hex(address.at[n]))
-                n++;
-            struct str rest = str_from(address, n + 1);
-            if (n == 1 || n == address.len || address.at[n] != '.' || !rest.len ||
-                memchr(rest.at, '%', rest.len) || !consists_of(rest, IN_HOST | COLON))
-                return false;
-        } else if (!is_ipv6(address)) {
-            return false;
-        }
-        port = str_from(s, address.len + 2);
-    } else {
-        struct str host = take(&s, span_until(s, COLON));
-        port = s;
-        if (!consists_of(host, IN_HOST))
-            return false;
-    }
-    for (size_t i = 1; i < port.len; i++)
-        if (!ascii_is_digit(port.at[i]))
-            return false;
-    return (port.len == 0 || port.at[0] == ':') && consists_of(user, IN_HOST | COLON);
+    return port->len == 0 || port->at[0] == ':';
 }
 
-static bool is_valid_uri(const struct components *c)
+static bool is_authority(struct str s)
 {
-    for (size_t i = 0; i + 1 < c->scheme.len; i++)
-        if (i == 0 ? !ascii_is_letter(c->scheme.at[i])
-                   : !(classes[(unsigned char)c->scheme.at[i]] & IN_SCHEME))
-            return false;
+    struct str user, host, port;
+    if (!uri_authority(s, &user, &host, &port) || !consists_of(user, IN_HOST | COLON))
+        return false;
+    if (!host.len || host.at[0] != '[')
+        return consists_of(host, IN_HOST);
+    struct str address = {host.at + 1, host.len - 2};
+    if (!address.len || (address.at[0] | 32) != 'v')
+        return is_ipv6(address);
+    size_t n = 1; /* "v1.x": of some future version */
+    while (n < address.len && ascii_is_hex(address.at[n]))
+        n++;
+    struct str rest = str_from(address, n + 1);
+    return n > 1 && n < address.len && address.at[n] == '.' && rest.len && !memchr(rest.at, '%', rest.len) &&
+           consists_of(rest, IN_HOST | COLON);
+}
+
+bool uri_is_scheme(struct str s)
+{
+    bool is_scheme = s.len && ascii_is_letter(s.at[0]);
+    for (size_t i = 1; is_scheme && i < s.len; i++)
+        is_scheme = classes[(unsigned char)s.at[i]] & IN_SCHEME;
+    return is_scheme;
+}
+
+static bool is_valid_uri(const struct uri_parts *c)
+{
+    if (c->scheme.len && !uri_is_scheme((struct str){c->scheme.at, c->scheme.len - 1}))
+        return false;
     /* Without a scheme the first segment of the path may hold no colon; a later one would have been a scheme.
      */
     if (!c->scheme.len && !c->authority.len && c->path.len && c->path.at[0] == ':')
@@ -427,13 +421,13 @@ static bool is_valid_uri(const struct components *c)
 
 static bool is_uri(struct str s)
 {
-    struct components c = split(s);
+    struct uri_parts c = uri_parts(s);
     return c.scheme.len && is_valid_uri(&c);
 }
 
 static bool is_uri_reference(struct str s)
 {
-    struct components c = split(s);
+    struct uri_parts c = uri_parts(s);
     return is_valid_uri(&c);
 }
 
@@ -463,7 +457,7 @@ static void put_without_dots(struct buf *out, struct str path)
 
 struct str uri_resolve(struct arena *arena, struct str base_uri, struct str reference)
 {
-    struct components ref = split(reference), base = split(base_uri);
+    struct uri_parts ref = uri_parts(reference), base = uri_parts(base_uri);
     if (ref.scheme.len)
         return reference;
     struct buf out = buf_in(arena);
@@ -553,7 +547,7 @@ static bool respell_zone(struct buf *out, struct str s)
  * browsers disagree, or something was to be filled in ("{id}"), the text stays as it is. */
 static struct str respell_uri(struct arena *arena, bool (*check)(struct str s), struct str text)
 {
-    struct components c = split(text);
+    struct uri_parts c = uri_parts(text);
     struct buf out = buf_in(arena);
     const char *space = memchr(text.at, ' ', text.len);
     bool begins = c.authority.len || (check == is_uri_reference && strchr("/.?#", *text.at));
