@@ -68,9 +68,9 @@ struct resource;
 #define EVALUATED_SET_INLINE_WORDS 4u
 
 struct evaluated_set {
-    uint64_t small[EVALUATED_SET_INLINE_WORDS];
-    uint64_t *large; /* NULL: small is enough */
+    uint64_t *bits; /* `small`, or on the heap */
     uint32_t words;
+    uint64_t small[EVALUATED_SET_INLINE_WORDS];
 };
 
 void evaluated_set_init(struct evaluated_set *set, uint32_t count);

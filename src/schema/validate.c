@@ -13,10 +13,9 @@ void evaluated_set_init(struct evaluated_set *set, uint32_t count)
 {
     memset(set, 0, sizeof(*set));
     set->words = (count + 63) / 64;
-    if (set->words <= EVALUATED_SET_INLINE_WORDS)
-        return;
-    set->large = calloc(set->words, sizeof(uint64_t));
-    if (!set->large) {
+    bool is_small = set->words <= EVALUATED_SET_INLINE_WORDS;
+    set->bits = is_small ? set->small : calloc(set->words, sizeof(uint64_t));
+    if (!set->bits) {
         fprintf(stderr, "toolgate: out of memory (%u bytes for an evaluated set)\n", set->words * 8);
         abort();
     }
@@ -24,27 +23,27 @@ void evaluated_set_init(struct evaluated_set *set, uint32_t count)
 
 void evaluated_set_clear(struct evaluated_set *set)
 {
-    free(set->large);
-    set->large = NULL;
+    if (set->bits != set->small)
+        free(set->bits);
 }
 
 bool evaluated_set_has(const struct evaluated_set *set, uint32_t at)
 {
-    return (set->large ? set->large : set->small)[at / 64] >> (at % 64) & 1;
+    return set->bits[at / 64] >> (at % 64) & 1;
 }
 
 /* `set` may be NULL: not kept. */
 static inline void evaluated_set_add(struct evaluated_set *set, uint32_t at)
 {
     if (set)
-        (set->large ? set->large : set->small)[at / 64] |= (uint64_t)1 << (at % 64);
+        set->bits[at / 64] |= (uint64_t)1 << (at % 64);
 }
 
 /* `into` may be NULL: not kept. Both are of the same value. */
 static void evaluated_set_merge(struct evaluated_set *into, const struct evaluated_set *from)
 {
     for (uint32_t i = 0; into && i < from->words; i++)
-        (into->large ? into->large : into->small)[i] |= (from->large ? from->large : from->small)[i];
+        into->bits[i] |= from->bits[i];
 }
 
 #define PLAIN_NUMBER_BYTES 32u /* of a number that is compared within the step of its node */

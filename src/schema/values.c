@@ -12,7 +12,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define FEW              8u
 #define SHORT_LIST       32u
 #define CHOICES_SEARCHED 16u /* more choices than these are found by their hash */
 #define DIGITS_PART      40u /* of a number, hashed at once */
@@ -144,9 +143,7 @@ bool choices_add(struct choices *choices, const struct json *v)
 
 /* ---- uniqueItems: a short list uses the stack; a long one allocates a table for the check ---- */
 
-/* By a table of hashes. */
-static __attribute__((noinline)) bool scan(struct pass *pass, const struct json *array, size_t *first,
-                                           size_t *second)
+bool unique_items_find_pair(struct pass *pass, const struct json *array, size_t *first, size_t *second)
 {
     uint64_t local_hashes[SHORT_LIST], *hashes = local_hashes;
     uint32_t local_slots[2 * SHORT_LIST] = {0}, *slots = local_slots; /* index + 1 */
@@ -182,26 +179,6 @@ static __attribute__((noinline)) bool scan(struct pass *pass, const struct json 
         free(hashes);
     }
     return found;
-}
-
-bool unique_items_find_pair(struct pass *pass, const struct json *array, size_t *first, size_t *second)
-{
-    bool few = array->len <= FEW;
-    for (size_t i = 0; few && i < array->len; i++)
-        few = array->items[i].type < JSON_ARRAY;
-    for (size_t i = 1; few && i < array->len; i++) { /* compared without hashes */
-        if (!spend_value(pass, &array->items[i]))
-            return false;
-        for (size_t j = 0; j < i; j++)
-            if (json_equal(&array->items[i], &array->items[j])) {
-                *first = j;
-                *second = i;
-                return true;
-            }
-    }
-    if (few)
-        return false;
-    return scan(pass, array, first, second);
 }
 
 /* ---- multipleOf: long division on the digits of the literals; nothing is rounded ---- */
