@@ -8,7 +8,7 @@
 #include "json/build.h"
 #include "json/parse.h"
 #include "json/write.h"
-#include "sandbox/lua_embedded.h"
+#include "sandbox/lua_json.h"
 
 #define FORMAT_DEPTH_MAX 1000u /* of what Lua has written: references are replaced */
 #define FORMAT_LIST_MAX_BYTES                                                                                \

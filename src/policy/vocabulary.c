@@ -8,7 +8,6 @@
 #include "sandbox/freeze.h"
 #include "sandbox/libraries.h"
 #include "sandbox/sandbox.h"
-#include "sandbox/string_library.h"
 #include "sandbox/bridge.h"
 #include "sandbox/diagnostics.h"
 #include "policy/content.h"

@@ -8,7 +8,7 @@
 #include "sandbox/freeze.h"
 #include "sandbox/bytecode.h"
 #include "sandbox/sandbox.h"
-#include "sandbox/string_library.h"
+#include "sandbox/libraries.h"
 
 #include <lauxlib.h>
 #include <string.h>

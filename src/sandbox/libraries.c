@@ -11,7 +11,6 @@
 #include "base/suggest.h"
 #include "sandbox/freeze.h"
 #include "sandbox/sandbox.h"
-#include "sandbox/string_library.h"
 
 #include <lauxlib.h>
 #include <limits.h>

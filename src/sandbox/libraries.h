@@ -7,7 +7,7 @@
 
 #include "base/str.h"
 
-#include <lua.h>
+#include <lauxlib.h>
 
 struct arena;
 
@@ -35,6 +35,12 @@ size_t libraries_collect_names(lua_State *L, int at, struct str *out, size_t cou
 
 /* Replaces the table on top by a userdata that forwards reads and refuses writes. */
 void libraries_wrap_read_only(lua_State *L, const char *name);
+
+/* string_library.c: the functions that replace LuaJIT's own, upvalue 1 of each being the stock one, and
+ * tostring. */
+extern const luaL_Reg string_library[];
+int string_library_gmatch_step(lua_State *L); /* the iterator that gmatch returns; it keeps its position */
+int string_library_tostring(lua_State *L);
 
 /* Pushes the table behind such a userdata at `at`; for any other value pushes nothing and returns false. */
 bool libraries_push_wrapped(lua_State *L, int at);

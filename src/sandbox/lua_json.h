@@ -1,7 +1,8 @@
 /*
  * Converts JSON to the plain Lua tables of operators' specs and of commands (lua/cli), and back. An array has
  * a metatable, so that an empty one stays an array; null is a special value. Policies use sandbox/bridge.h
- * instead, which preserves unchanged bytes.
+ * instead, which preserves unchanged bytes. One Lua file of this program, which is
+ * trusted, is run here, too: tables and words that are shorter in Lua than in C.
  */
 #ifndef TOOLGATE_SANDBOX_LUA_JSON_H
 #define TOOLGATE_SANDBOX_LUA_JSON_H
@@ -35,5 +36,10 @@ void lua_json_push(lua_State *L, const struct json *value, enum lua_json_form fo
 /* The value at `at`, in `arena`. A table is an array if it is marked or has items, else an object. Raises an
  * error that begins with `what` if JSON has no such value. */
 const struct json *lua_json_read(lua_State *L, int at, const char *what, struct arena *arena);
+
+/* Calls a function of lua/provider_formats.lua with these values. Its first result is a string, in the arena;
+ * empty: nil, or it raised an error. `more`: its second result or the error, as JSON. */
+struct str lua_embedded_call(struct arena *arena, const char *function, const struct json *const *arguments,
+                             int count, struct json *more);
 
 #endif

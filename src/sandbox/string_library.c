@@ -8,7 +8,7 @@
  * tostring show a table or function by its type, as an address would differ
  * on every worker and in every replay.
  */
-#include "sandbox/string_library.h"
+#include "sandbox/libraries.h"
 #include "sandbox/freeze.h"
 #include "sandbox/sandbox.h"
 

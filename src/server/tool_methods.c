@@ -9,7 +9,7 @@
 #include "gate/verdict.h"
 #include "json/build.h"
 #include "json/parse.h"
-#include "sandbox/lua_embedded.h"
+#include "sandbox/lua_json.h"
 #include "server/method_table.h"
 #include "server/problems.h"
 

@@ -8,7 +8,7 @@
 #define TOOLGATE_TESTS_PATTERN_PAIR_H
 
 #include "sandbox/sandbox.h"
-#include "sandbox/string_library.h"
+#include "sandbox/libraries.h"
 
 #include <lauxlib.h>
 #include <lualib.h>
