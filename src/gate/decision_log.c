@@ -10,17 +10,13 @@
 #include "gate/call_state.h"
 #include "gate/decision_mask.h"
 #include "gate/feedback.h"
-#include "io/file.h"
 #include "io/record_sink.h"
 #include "json/build.h"
 #include "json/write.h"
+#include "ledger/call_id.h"
 #include "result/redact.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #define SINKS_MAX       2u /* a file, journald */
 #define KEY_BYTES       (2 * SIPHASH_KEY_BYTES)
@@ -556,37 +552,12 @@ void decision_log_read(struct decision_log *log, struct arena *arena, const stru
 
 /* ---- the key of the hashes ---- */
 
-/* The key of `file`, or a new one that is kept there. Half a key, or another user's, is replaced. */
-static enum err load_key(const char *file, uint8_t key[KEY_BYTES], struct why *why)
-{
-    struct stat st;
-    int fd = open(file, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600);
-    if (fd < 0)
-        return err_set(why, ERR_IO, "%s: %s", file, strerror(errno));
-    if (fstat(fd, &st) != 0 || !S_ISREG(st.st_mode) || st.st_uid != geteuid()) {
-        close(fd);
-        return err_set(why, ERR_IO, "%s: expected a file of the daemon's user: remove it", file);
-    }
-    bool ok = read(fd, key, KEY_BYTES) == (ssize_t)KEY_BYTES && !(st.st_mode & 0077);
-    for (size_t i = 0; !ok && i < KEY_BYTES; i += sizeof(uint64_t)) {
-        uint64_t random = hash_random();
-        memcpy(key + i, &random, sizeof(random));
-    }
-    if (!ok && (fchmod(fd, 0600) != 0 || ftruncate(fd, 0) != 0 ||
-                pwrite(fd, key, KEY_BYTES, 0) != (ssize_t)KEY_BYTES || fsync(fd) != 0))
-        err_set(why, ERR_IO, "%s: %s", file, strerror(errno));
-    else
-        ok = true;
-    close(fd);
-    return ok ? OK : ERR_IO;
-}
-
 /* Without the kept key, hashes of this daemon's life still match each other. */
 static void open_key(struct decision_log *log, const char *file)
 {
     struct why why;
-    bool hashes = log->config.arguments != DECISIONS_FULL || log->config.results != DECISIONS_NONE;
-    if (log->config.on && hashes && load_key(file, log->key, &why) != OK)
+    bool replaced, hashes = log->config.arguments != DECISIONS_FULL || log->config.results != DECISIONS_NONE;
+    if (log->config.on && hashes && key_file_load(file, log->key, KEY_BYTES, &replaced, &why) != OK)
         log_event(
             LOG_WARN, "decision_key_not_kept", LOG_TEXT("why", why.text),
             LOG_TEXT("effect",
@@ -679,6 +650,8 @@ enum err decision_log_new(struct loop *loop, const struct config_decisions *conf
     if (!log)
         abort();
     log->loop = loop;
+    for (size_t i = 0; i < KEY_BYTES; i += sizeof(uint64_t)) /* if none is kept */
+        memcpy(log->key + i, &(uint64_t){hash_random()}, sizeof(uint64_t));
     take_config(log, config);
     open_key(log, files->key);
     open_sinks(log, files);

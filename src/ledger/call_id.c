@@ -2,17 +2,15 @@
 #include "ledger/call_id.h"
 
 #include "base/arena.h"
-#include "base/log.h"
+#include "base/buf.h"
 #include "io/file.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <stdio.h>
-#include <unistd.h>
+#include <sys/stat.h>
 
-#define CALL_ID_BYTES 32u
-#define GROUP_BYTES   3u /* in 4 characters */
-#define GROUP_CHARS   4u
+#define CALL_ID_BYTES      32u
+#define GROUP_BYTES        3u /* in 4 characters */
+#define GROUP_CHARS        4u
+#define KEY_FILE_MAX_BYTES 4096u
 
 static const char alphabet[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
 
@@ -70,49 +68,30 @@ bool call_id_read(const struct call_id_key *key, struct str text, struct call_id
     return !words[4] && id->admission && words[3] == mac(key, words, id->uid);
 }
 
-void call_id_key_make(struct call_id_key *key)
-{
-    uint64_t words[] = {hash_random(), hash_random()};
-    memcpy(key->bytes, words, sizeof(words));
-}
-
-/* Under another name first, so that no reader sees half a key. */
-static enum err write_key(struct arena *arena, const char *file, const struct call_id_key *key,
-                          struct why *why)
-{
-    struct str text = {(const char *)key->bytes, sizeof(key->bytes)};
-    const char *draft = arena_printf(arena, "%s.%d", file, (int)getpid()).at;
-    unlink(draft);
-    int fd = open(draft, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-    bool written = fd >= 0 && write(fd, text.at, text.len) == (ssize_t)text.len && fsync(fd) == 0;
-    if (fd >= 0 && close(fd) != 0)
-        written = false;
-    if (written && rename(draft, file) == 0)
-        return OK;
-    enum err err = err_set(why, ERR_IO, "%s: cannot write the key of call ids: %s", file, strerror(errno));
-    unlink(draft);
-    return err;
-}
-
-enum err call_id_key_load(const char *file, struct call_id_key *key, struct why *why)
+enum err key_file_load(const char *file, uint8_t *key, size_t len, bool *replaced, struct why *why)
 {
     struct arena *arena = arena_new();
-    struct str text = STR_NONE;
-    bool exists = access(file, F_OK) == 0;
+    struct str kept = STR_NONE;
+    struct stat st;
+    bool exists = stat(file, &st) == 0;
     enum err err = file_check_private(file, why);
     if (!err && exists)
-        err = file_read(arena, file, 4096, &text, why);
+        err = file_read(arena, file, KEY_FILE_MAX_BYTES, &kept, why);
     if (err == ERR_LIMIT)
         err = OK; /* no key is as long */
-    if (err == OK && text.len == sizeof(key->bytes)) {
-        memcpy(key->bytes, text.at, text.len);
-    } else if (err == OK) {
-        if (exists)
-            log_event(LOG_WARN, "call_id_key_replaced", LOG_TEXT("file", file),
-                      LOG_TEXT("why", "it holds no key; call ids given before are unknown now"));
-        call_id_key_make(key);
-        err = write_key(arena, file, key, why);
+    bool is_good = kept.len == len && !(st.st_mode & (S_IRWXG | S_IRWXO));
+    *replaced = !err && exists && !is_good;
+    if (!err && !is_good) {
+        struct buf made = buf_in(arena);
+        while (made.len < len) {
+            uint64_t random = hash_random();
+            buf_add(&made, &random, sizeof(random));
+        }
+        kept = (struct str){made.at, len};
+        err = file_replace(file, kept, true, why);
     }
+    if (!err)
+        memcpy(key, kept.at, len);
     arena_free(arena);
     return err;
 }

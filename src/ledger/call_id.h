@@ -27,12 +27,8 @@ void call_id_write(const struct call_id_key *key, const struct call_id *id,
  * user. */
 bool call_id_read(const struct call_id_key *key, struct str text, struct call_id *id);
 
-/* A new random key. */
-void call_id_key_make(struct call_id_key *key);
-
-/* Reads the key of `file`, which only its owner may read. A file that is not there is made; one that holds no
- * key is replaced, with a warning, and the ids given before are then unknown. ERR_IO: it cannot be read or
- * written. */
-enum err call_id_key_load(const char *file, struct call_id_key *key, struct why *why);
+/* Reads the key of `len` bytes that `file` keeps and only its owner may read. If the file is missing, or
+ * holds none (`replaced`), a random one is kept there. Unless OK, `key` is as it was. */
+enum err key_file_load(const char *file, uint8_t *key, size_t len, bool *replaced, struct why *why);
 
 #endif

@@ -139,6 +139,22 @@ static void on_away(void *owner, const char *why)
 
 /* ---- new, free ---- */
 
+/* Without a file, ids given before are unknown after a start. */
+static void load_own_key(struct ledger *l, const char *file)
+{
+    uint64_t random[] = {hash_random(), hash_random()};
+    bool replaced;
+    struct why why;
+    memcpy(l->own_key.bytes, random, sizeof(random));
+    if (!file)
+        return;
+    if (key_file_load(file, l->own_key.bytes, sizeof(l->own_key.bytes), &replaced, &why) != OK)
+        log_event(LOG_WARN, "call_id_key_not_kept", LOG_TEXT("why", why.text));
+    else if (replaced)
+        log_event(LOG_WARN, "call_id_key_replaced", LOG_TEXT("file", file),
+                  LOG_TEXT("why", "it holds no key; call ids given before are unknown now"));
+}
+
 static struct ledger *new_ledger(const struct ledger_options *given)
 {
     static const struct ledger_options defaults;
@@ -158,10 +174,7 @@ static struct ledger *new_ledger(const struct ledger_options *given)
     l->ttl_s = options->ttl_s ? options->ttl_s : LEDGER_TTL_S_DEFAULT;
     l->history = options->history ? options->history : LEDGER_HISTORY_DEFAULT;
     l->settles_unheard = options->settles_unheard;
-    struct why why;
-    call_id_key_make(&l->own_key); /* without a file, ids given before are unknown after a start */
-    if (options->key_file && call_id_key_load(options->key_file, &l->own_key, &why) != OK)
-        log_event(LOG_WARN, "call_id_key_not_kept", LOG_TEXT("why", why.text));
+    load_own_key(l, options->key_file);
     l->daemon = (uint32_t)hash_random() | 1;
     return l;
 }

@@ -76,27 +76,33 @@ static void other_lengths_are_refused(void **state)
 static void the_key_of_a_file_stays_the_same(void **state)
 {
     char folder[] = "/tmp/toolgate-call-id-XXXXXX", file[64];
-    struct call_id_key first, again;
+    uint8_t first[SIPHASH_KEY_BYTES], again[SIPHASH_KEY_BYTES];
+    bool replaced;
     struct stat info;
     struct why why;
     (void)state;
     assert_non_null(mkdtemp(folder));
     snprintf(file, sizeof(file), "%s/key", folder);
-    assert_int_equal(call_id_key_load(file, &first, &why), OK);
+    assert_int_equal(key_file_load(file, first, sizeof(first), &replaced, &why), OK);
     assert_int_equal(stat(file, &info), 0);
     assert_int_equal(info.st_mode & 0777, 0600);
-    assert_int_equal(call_id_key_load(file, &again, &why), OK);
-    assert_memory_equal(&first, &again, sizeof(first));
+    assert_int_equal(key_file_load(file, again, sizeof(again), &replaced, &why), OK);
+    assert_memory_equal(first, again, sizeof(first));
+    assert_false(replaced);
     assert_int_equal(truncate(file, 5), 0); /* damaged: replaced */
-    assert_int_equal(call_id_key_load(file, &again, &why), OK);
-    assert_memory_not_equal(&first, &again, sizeof(first));
+    assert_int_equal(key_file_load(file, again, sizeof(again), &replaced, &why), OK);
+    assert_memory_not_equal(first, again, sizeof(first));
+    assert_true(replaced);
+    assert_int_equal(chmod(file, 0640), 0); /* others may have read it: replaced */
+    assert_int_equal(key_file_load(file, first, sizeof(first), &replaced, &why), OK);
+    assert_memory_not_equal(first, again, sizeof(first));
     unlink(file);
     assert_int_equal(mkdir(file, 0700), 0);
-    assert_int_not_equal(call_id_key_load(file, &again, &why), OK);
+    assert_int_not_equal(key_file_load(file, again, sizeof(again), &replaced, &why), OK);
     assert_non_null(strstr(why.text, file));
     rmdir(file);
     rmdir(folder);
-    assert_int_equal(call_id_key_load(file, &again, &why), ERR_IO);
+    assert_int_equal(key_file_load(file, again, sizeof(again), &replaced, &why), ERR_IO);
 }
 
 int main(void)
