@@ -8,15 +8,22 @@
 #include <sys/stat.h>
 
 #define CALL_ID_BYTES      32u
-#define GROUP_BYTES        3u /* in 4 characters */
-#define GROUP_CHARS        4u
+#define BASE64_BITS        6u /* of base64 */
 #define KEY_FILE_MAX_BYTES 4096u
 
 static const char alphabet[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
 
-/* What is written: session (high, low), admission and MAC, little-endian as in memory; the last word has the
- * zero byte that completes the last group. */
-#define CALL_ID_WORDS (CALL_ID_BYTES / sizeof(uint64_t) + 1)
+void base64url_write(const void *bytes, size_t len, char *out)
+{
+    const uint8_t *from = bytes;
+    for (size_t bit = 0; bit < len * 8; bit += BASE64_BITS) {
+        unsigned next = bit / 8 + 1 < len ? from[bit / 8 + 1] : 0, two = (unsigned)from[bit / 8] << 8 | next;
+        *out++ = alphabet[two >> (16 - BASE64_BITS - bit % 8) & 63];
+    }
+}
+
+/* What is written: session (high, low), admission and MAC, little-endian as in memory. */
+#define CALL_ID_WORDS (CALL_ID_BYTES / sizeof(uint64_t))
 
 static uint64_t mac(const struct call_id_key *key, const uint64_t words[CALL_ID_WORDS], uint32_t uid)
 {
@@ -24,48 +31,34 @@ static uint64_t mac(const struct call_id_key *key, const uint64_t words[CALL_ID_
     return siphash(key->bytes, (struct str){(const char *)message, sizeof(message)});
 }
 
-/* 256 bits in 43 characters of 6: the last one holds 4, and ends in two zeros. */
 void call_id_write(const struct call_id_key *key, const struct call_id *id,
                    char out[LEDGER_CALL_ID_CHARS + 1])
 {
     uint64_t words[CALL_ID_WORDS] = {id->session.high, id->session.low, id->admission};
     words[3] = mac(key, words, id->uid);
-    for (size_t i = 0; i * GROUP_BYTES < CALL_ID_BYTES; i++) {
-        const uint8_t *from = (const uint8_t *)words + i * GROUP_BYTES;
-        uint32_t group = (uint32_t)from[0] << 16 | (uint32_t)from[1] << 8 | from[2];
-        char *to = out + i * GROUP_CHARS;
-        to[0] = alphabet[group >> 18];
-        to[1] = alphabet[group >> 12 & 63];
-        to[2] = alphabet[group >> 6 & 63];
-        to[3] = alphabet[group & 63];
-    }
-    out[LEDGER_CALL_ID_CHARS] = '\0'; /* over the character of the zero byte */
+    base64url_write(words, sizeof(words), out);
+    out[LEDGER_CALL_ID_CHARS] = '\0';
 }
 
+/* 256 bits in 43 characters of 6: the last one ends in two bits that are zero, which stand behind the words.
+ */
 bool call_id_read(const struct call_id_key *key, struct str text, struct call_id *id)
 {
-    uint64_t words[CALL_ID_WORDS] = {0};
-    char padded[LEDGER_CALL_ID_CHARS + 1];
+    uint64_t words[CALL_ID_WORDS + 1] = {0};
+    uint8_t *to = (uint8_t *)words;
     if (text.len != LEDGER_CALL_ID_CHARS)
         return false;
-    memcpy(padded, text.at, LEDGER_CALL_ID_CHARS);
-    padded[LEDGER_CALL_ID_CHARS] = 'A';
-    for (size_t i = 0; i * GROUP_BYTES < CALL_ID_BYTES; i++) {
-        uint8_t *to = (uint8_t *)words + i * GROUP_BYTES;
-        uint32_t group = 0;
-        for (unsigned k = 0; k < GROUP_CHARS; k++) {
-            const char *digit = memchr(alphabet, padded[i * GROUP_CHARS + k], sizeof(alphabet) - 1);
-            if (!digit)
-                return false;
-            group = group << 6 | (uint32_t)(digit - alphabet);
-        }
-        to[0] = (uint8_t)(group >> 16);
-        to[1] = (uint8_t)(group >> 8);
-        to[2] = (uint8_t)group;
+    for (size_t i = 0, bit = 0; i < text.len; i++, bit += BASE64_BITS) {
+        const char *digit = memchr(alphabet, text.at[i], sizeof(alphabet) - 1);
+        if (!digit)
+            return false;
+        unsigned two = (unsigned)(digit - alphabet) << (16 - BASE64_BITS - bit % 8);
+        to[bit / 8] |= (uint8_t)(two >> 8);
+        to[bit / 8 + 1] |= (uint8_t)two;
     }
     id->session = (struct hash128){words[0], words[1]};
     id->admission = words[2];
-    return !words[4] && id->admission && words[3] == mac(key, words, id->uid);
+    return !words[CALL_ID_WORDS] && id->admission && words[3] == mac(key, words, id->uid);
 }
 
 enum err key_file_load(const char *file, uint8_t *key, size_t len, bool *replaced, struct why *why)

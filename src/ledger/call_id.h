@@ -19,6 +19,9 @@ struct call_id_key {
     uint8_t bytes[SIPHASH_KEY_BYTES];
 };
 
+/* Without a NUL, and without '=' at the end. */
+void base64url_write(const void *bytes, size_t len, char *out);
+
 /* With a NUL behind it. */
 void call_id_write(const struct call_id_key *key, const struct call_id *id,
                    char out[LEDGER_CALL_ID_CHARS + 1]);

@@ -8,9 +8,11 @@
 #include "base/embedded.h"
 #include "base/hash.h"
 #include "base/log.h"
+#include "ledger/call_id.h"
 #include "ledger/codec.h"
 #include "ledger/redis.h"
 
+#include <endian.h>
 #include <hiredis/hiredis.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -58,17 +60,11 @@ static const char part_letters[PART_COUNT] = {
 
 static void write_key(char key[KEY_BYTES], struct hash128 id, char letter)
 {
-    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
-    char *at = key + 5;
+    uint64_t bytes[] = {htobe64(id.high), htobe64(id.low)};
     memcpy(key, "tg2:{", 5);
-    for (int shift = 58; shift >= 4; shift -= 6)
-        *at++ = digits[id.high >> shift & 63];
-    *at++ = digits[(id.high << 2 | id.low >> 62) & 63];
-    for (int shift = 56; shift >= 2; shift -= 6)
-        *at++ = digits[id.low >> shift & 63];
-    *at++ = digits[id.low << 4 & 63];
-    *at++ = '}';
-    *at = letter;
+    base64url_write(bytes, sizeof(bytes), key + 5);
+    key[KEY_BYTES - 2] = '}';
+    key[KEY_BYTES - 1] = letter;
 }
 
 void store_redis_stem(struct hash128 id, char out[STORE_REDIS_STEM_BYTES])
