@@ -481,7 +481,7 @@ void window_look(const struct session *session, const struct window_query *query
 
 /* The calls of this turn, the one that is judged first, then the newest. */
 struct lap {
-    struct {
+    struct lap_call {
         uint32_t tool;
         uint64_t arguments, outcome, masked;
     } calls[CYCLE_MAX];
@@ -492,13 +492,9 @@ struct lap {
  * returns is not compared. */
 static void read_lap(const struct session *session, const struct window_query *query, struct lap *lap)
 {
-    uint32_t tool = query->call->tool;
-    uint64_t arguments = query->call->arguments;
-    uint8_t step = query->call->step;
+    const struct session_call *newer = query->call;
     lap->last = 0;
-    lap->calls[0].tool = tool;
-    lap->calls[0].arguments = arguments;
-    lap->calls[0].outcome = lap->calls[0].masked = 0;
+    lap->calls[0] = (struct lap_call){.tool = newer->tool, .arguments = newer->arguments};
     for (unsigned i = query->older; i-- > 0 && lap->last < CYCLE_MAX - 1;) {
         const struct session_call *call = call_at(session, i);
         if (call->turn != query->call->turn || call->class == CALL_BOUNDARY)
@@ -506,33 +502,23 @@ static void read_lap(const struct session *session, const struct window_query *q
         if (call->class == CALL_TRANSIENT || call->class == CALL_RELEASED ||
             call->agent != query->call->agent)
             continue;
-        if (call->tool != tool || call->arguments != arguments || call->step != step) {
-            lap->last++;
-            lap->calls[lap->last].tool = call->tool;
-            lap->calls[lap->last].arguments = call->arguments;
-            lap->calls[lap->last].outcome = effects_change(call->effects) ? 0 : outcome_of(call);
-            lap->calls[lap->last].masked = nearly_of(call);
-        }
-        tool = call->tool;
-        arguments = call->arguments;
-        step = call->step;
+        if (call->tool != newer->tool || call->arguments != newer->arguments || call->step != newer->step)
+            lap->calls[++lap->last] =
+                (struct lap_call){call->tool, call->arguments,
+                                  effects_change(call->effects) ? 0 : outcome_of(call), nearly_of(call)};
+        newer = call;
     }
 }
 
-static bool lap_same_call(const struct lap *lap, unsigned a, unsigned b)
-{
-    return lap->calls[a].tool == lap->calls[b].tool && lap->calls[a].arguments == lap->calls[b].arguments;
-}
+enum likeness { DIFFERENT_CALLS, DIFFERENT, NEARLY_ALIKE, ALIKE };
 
-static bool lap_alike(const struct lap *lap, unsigned a, unsigned b)
+static enum likeness compare(const struct lap_call *a, const struct lap_call *b)
 {
-    uint64_t x = lap->calls[a].outcome, y = lap->calls[b].outcome;
-    return lap_same_call(lap, a, b) && (x == y || !x || !y);
-}
-
-static bool lap_nearly(const struct lap *lap, unsigned a, unsigned b)
-{
-    return lap_same_call(lap, a, b) && lap->calls[a].masked && lap->calls[a].masked == lap->calls[b].masked;
+    if (a->tool != b->tool || a->arguments != b->arguments)
+        return DIFFERENT_CALLS;
+    if (a->outcome == b->outcome || !a->outcome || !b->outcome)
+        return ALIKE;
+    return a->masked && a->masked == b->masked ? NEARLY_ALIKE : DIFFERENT;
 }
 
 unsigned window_rounds(const struct session *session, const struct window_query *query)
@@ -544,11 +530,11 @@ unsigned window_rounds(const struct session *session, const struct window_query 
         bool is_mixed = false; /* else it is a run */
         unsigned alike = 0, i = 0;
         for (; i + period <= lap.last; i++) {
-            bool same = lap_alike(&lap, i, i + period);
-            if (!same && !lap_nearly(&lap, i, i + period))
+            enum likeness likeness = compare(&lap.calls[i], &lap.calls[i + period]);
+            if (likeness < NEARLY_ALIKE)
                 break;
-            alike += same && alike == i;
-            is_mixed |= !lap_same_call(&lap, i, 0);
+            alike += likeness == ALIKE && alike == i;
+            is_mixed |= compare(&lap.calls[i], &lap.calls[0]) == DIFFERENT_CALLS;
         }
         /* rounds that are only nearly alike count half */
         unsigned rounds = (alike + period) / period, nearly = (i + period) / period / 2;
