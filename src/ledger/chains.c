@@ -142,55 +142,39 @@ static bool is_progress(const struct session_chain *before, const struct chain_a
 
 /* ---- the chain of a call ---------------------------------------------------------- */
 
-/* What the chains of one tool offer to a call; each is the one extended longest ago. */
-struct candidates {
-    struct session_chain *named; /* the chain of the call's id */
-    struct session_chain *open, *ended;
-    struct session_chain *earlier; /* open, of an earlier step, and the one most like the attempt */
-    unsigned count;
-};
-
-static struct candidates find_candidates(const struct session *session, struct chain_key key, uint8_t step,
-                                         const struct session_chain *attempt)
+/* The chain that a call of `step` continues; NULL: it opens one. `attempt` (may be NULL) has the problems of
+ * the call: of several open chains of earlier steps it continues the one that it resembles most. */
+static struct session_chain *find_chain(const struct session *session, struct chain_key key, uint8_t step,
+                                        const struct session_chain *attempt)
 {
-    struct candidates c = {0};
-    unsigned most = 0;
+    struct session_chain *named = NULL, *earlier = NULL;
+    struct session_chain *open = NULL, *ended = NULL; /* extended longest ago */
+    unsigned count = 0, most = 0;
     for (unsigned i = 0; i < session->chain_count; i++) {
         struct session_chain *chain = (struct session_chain *)&session->chains[i];
         if (!is_chain_of(chain, key))
             continue;
-        c.count++;
+        count++;
         if (chain->call == key.call)
-            c.named = chain;
+            named = chain;
         if (chain->ended) {
-            c.ended = c.ended ? c.ended : chain;
+            ended = ended ? ended : chain;
             continue;
         }
-        c.open = c.open ? c.open : chain;
+        open = open ? open : chain;
         unsigned alike = 0; /* problems of the attempt that are those of the chain's last attempt */
         for (unsigned k = 0; attempt && k < attempt->problem_count; k++)
             alike += has_problem(chain, attempt->problems[k]);
-        if (chain->step != step && (!c.earlier || alike > most)) {
-            c.earlier = chain;
+        if (chain->step != step && (!earlier || alike > most)) {
+            earlier = chain;
             most = alike;
         }
     }
-    return c;
-}
-
-/* The chain that a call of `step` continues; NULL: it opens one. `attempt` (may be NULL) has the problems of
- * the call: of several chains it continues the one that it resembles most. */
-static struct session_chain *find_chain(const struct session *session, struct chain_key key, uint8_t step,
-                                        const struct session_chain *attempt)
-{
-    struct candidates c = find_candidates(session, key, step, attempt);
-    if (c.named)
-        return c.named;
-    if (c.earlier)
-        return c.earlier;
-    if (!c.open)
-        return c.ended; /* all of the tool's chains are used up */
-    return c.count < SESSION_SIBLINGS_MAX ? NULL : c.open;
+    if (named || earlier)
+        return named ? named : earlier;
+    if (!open)
+        return ended; /* all of the tool's chains are used up */
+    return count < SESSION_SIBLINGS_MAX ? NULL : open;
 }
 
 /* ---- attempts -------------------------------------------------------------------- */
