@@ -35,14 +35,9 @@ void entries_clear(struct lru *entries)
     lru_clear(entries);
 }
 
-struct ledger_entry *entries_find(struct lru *entries, struct hash128 id)
-{
-    return (struct ledger_entry *)lru_find(entries, id);
-}
-
 struct ledger_entry *entries_get(struct lru *entries, struct ledger *ledger, struct hash128 id)
 {
-    struct ledger_entry *entry = entries_find(entries, id), *spare = NULL;
+    struct ledger_entry *entry = (struct ledger_entry *)lru_find(entries, id), *spare = NULL;
     if (entry)
         return entry;
     struct ledger_entry *oldest = (struct ledger_entry *)entries->oldest;

@@ -153,8 +153,6 @@ struct ledger_entry {
 void entries_clear(struct lru *entries);
 /* Made if it is new; then it is not loaded. Lets go of those used longest ago beyond ENTRIES_MAX. */
 struct ledger_entry *entries_get(struct lru *entries, struct ledger *ledger, struct hash128 id);
-/* NULL: not remembered. */
-struct ledger_entry *entries_find(struct lru *entries, struct hash128 id);
 /* What people see of it: its name, and the tool of a call that was repeated or refused. */
 void entry_set_name(struct ledger_entry *entry, struct str name);
 void entry_set_looped(struct ledger_entry *entry, struct str tool);

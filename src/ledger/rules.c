@@ -8,8 +8,6 @@
 #include "ledger/rules_internal.h"
 
 #define LOW_48_BITS (((uint64_t)1 << 48) - 1)
-#define LOW_39_BITS (((uint64_t)1 << 39) - 1)
-#define LOW_40_BITS (((uint64_t)1 << 40) - 1)
 
 /* ---- what is stored of names and hashes ------------------------------------------ */
 
@@ -36,10 +34,9 @@ uint64_t rules_cut_arguments(struct hash128 arguments, uint32_t agent, enum ledg
     return (arguments.low ^ own) & LOW_48_BITS;
 }
 
-/* 0 says that nothing is known of it, so no known result is 0. */
-uint64_t rules_cut_result(struct hash128 result)
+uint64_t rules_cut_result(struct hash128 result, unsigned bits)
 {
-    uint64_t low = result.low & LOW_39_BITS;
+    uint64_t low = result.low & (((uint64_t)1 << bits) - 1);
     return low || (!result.low && !result.high) ? low : 1;
 }
 
@@ -47,12 +44,6 @@ uint64_t rules_cut_result(struct hash128 result)
 static uint16_t cut_agent(uint32_t agent)
 {
     return (uint16_t)(agent && !(uint16_t)agent ? 1 : agent);
-}
-
-uint64_t rules_cut_masked(struct hash128 masked)
-{
-    uint64_t low = masked.low & LOW_40_BITS;
-    return low || (!masked.low && !masked.high) ? low : 1;
 }
 
 struct session_call rules_new_call(const struct rules_ctx *ctx, struct str tool, uint64_t admission,

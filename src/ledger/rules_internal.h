@@ -66,8 +66,9 @@ uint32_t rules_hash_label(struct str label); /* 0: it is empty */
 /* Of a tool that reads or is unknown, the same call of another agent is another call; what is written is the
  * session's. */
 uint64_t rules_cut_arguments(struct hash128 arguments, uint32_t agent, enum ledger_effects effects);
-uint64_t rules_cut_result(struct hash128 result); /* 0: {0, 0}, nothing is known of it */
-uint64_t rules_cut_masked(struct hash128 masked);
+/* To what a call has for its result (39 bits), or for it without what is masked (40). 0: {0, 0}, nothing is
+ * known of it: no known result is 0. */
+uint64_t rules_cut_result(struct hash128 result, unsigned bits);
 
 /* A call of the session's turn and step; its arguments and class are the caller's to set. */
 struct session_call rules_new_call(const struct rules_ctx *ctx, struct str tool, uint64_t admission,

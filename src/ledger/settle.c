@@ -56,9 +56,9 @@ static void find_call(struct settlement *s)
                     !(call->class == CALL_UNKNOWN && call->may_settle);
     s->came = *call;
     s->came.class = settled_classes[s->request->class];
-    s->came.result = call_ran(&s->came) ? rules_cut_result(s->request->result) : 0;
+    s->came.result = call_ran(&s->came) ? rules_cut_result(s->request->result, 39) : 0;
     s->came.masked =
-        call_ran(&s->came) && s->came.class != CALL_MISMATCH ? rules_cut_masked(s->request->masked) : 0;
+        call_ran(&s->came) && s->came.class != CALL_MISMATCH ? rules_cut_result(s->request->masked, 40) : 0;
     s->came.may_settle = s->came.changed = false;
 }
 

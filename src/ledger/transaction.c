@@ -528,7 +528,7 @@ static bool replace_in(struct request_queue *queue, const struct session_request
  * and that is not applied yet, is as if it had never been asked. */
 static void detach(struct ledger *l, const struct session_request *r, bool cancelled)
 {
-    struct ledger_entry *e = entries_find(&l->entries, r->id);
+    struct ledger_entry *e = (struct ledger_entry *)lru_find(&l->entries, r->id);
     bool is_admit = r->kind == REQUEST_ADMIT, looks = request_only_looks(r->kind);
     if (r->rate_wait) {
         r->rate_wait->request = NULL;
