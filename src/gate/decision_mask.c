@@ -9,6 +9,7 @@
 #include "base/hash.h"
 #include "json/build.h"
 #include "json/parse.h"
+#include "json/path.h"
 #include "json/write.h"
 #include "catalog/tool.h"
 #include "result/redact.h"
@@ -49,9 +50,9 @@ struct decision_masking {
     const struct tool *tool;
     struct redact_copies copies;
     struct str *secrets; /* all of them, also those that redact_copies leaves out */
-    size_t secret_count, secret_capacity;
+    size_t secret_count;
     struct str *paths; /* JSON Pointers of the masked arguments */
-    size_t path_count, path_capacity;
+    size_t path_count;
     uint32_t compared; /* of COMPARED_MAX_STEPS */
     struct buf path;   /* of the current value, as a JSON Pointer */
     struct buf dotted; /* the same as policies write it: "items[].pin" */
@@ -284,17 +285,6 @@ struct decision_masking *decision_masking_new(struct decision_mask *mask, struct
     return m;
 }
 
-static void *grow(struct arena *arena, const void *list, size_t count, size_t *capacity, size_t size)
-{
-    if (count < *capacity)
-        return (void *)list;
-    *capacity = *capacity ? 2 * *capacity : 4;
-    void *bigger = arena_alloc(arena, *capacity * size);
-    if (count)
-        memcpy(bigger, list, count * size);
-    return bigger;
-}
-
 /* Of JSON in a string, the path of the string. */
 static void list_path(struct decision_masking *m)
 {
@@ -304,7 +294,7 @@ static void list_path(struct decision_masking *m)
     for (size_t i = 0; i < m->path_count; i++)
         if (str_eq(m->paths[i], path))
             return;
-    m->paths = grow(m->arena, m->paths, m->path_count, &m->path_capacity, sizeof(*m->paths));
+    m->paths = arena_grow(m->arena, m->paths, m->path_count, sizeof(*m->paths));
     m->paths[m->path_count++] = arena_dup(m->arena, path);
 }
 
@@ -312,7 +302,7 @@ static void remember(struct decision_masking *m, struct str secret)
 {
     if (!secret.len)
         return;
-    m->secrets = grow(m->arena, m->secrets, m->secret_count, &m->secret_capacity, sizeof(*m->secrets));
+    m->secrets = arena_grow(m->arena, m->secrets, m->secret_count, sizeof(*m->secrets));
     m->secrets[m->secret_count++] = secret;
 }
 
@@ -437,14 +427,7 @@ static const struct json *mask_child(void *masking, const struct json *parent, u
         buf_text(&m->dotted, "[]");
     } else {
         *key = m->again ? mask_copies(m, sent) : mask_own(m, sent, true);
-        /* the key as it is shown, for the JSON Pointer (RFC 6901), and as it was sent, for the policies */
-        buf_byte(&m->path, '/');
-        for (size_t k = 0; k < key->len; k++) {
-            bool is_escaped = key->at[k] == '~' || key->at[k] == '/';
-            buf_byte(&m->path, is_escaped ? '~' : key->at[k]);
-            if (is_escaped)
-                buf_byte(&m->path, key->at[k] == '~' ? '0' : '1');
-        }
+        json_pointer_put(&m->path, *key); /* as it is shown; below as it was sent, for the policies */
         buf_text(&m->dotted, dotted ? "." : "");
         buf_str(&m->dotted, sent);
     }

@@ -87,18 +87,6 @@ struct metrics_tool *metrics_tool(const struct metrics *m, struct str name)
     return m->arena ? map_get(m->by_name, str_cut(name, METRICS_NAME_MAX_BYTES)) : NULL;
 }
 
-/* Makes room for one more item: at first for four, then for twice as many. */
-static void *grown(struct arena *arena, void *list, size_t count, size_t size)
-{
-    bool full = count == 0 || (count >= 4 && (count & (count - 1)) == 0);
-    if (!full)
-        return list;
-    void *larger = arena_alloc(arena, (count ? count * 2 : 4) * size);
-    if (count)
-        memcpy(larger, list, count * size);
-    return larger;
-}
-
 static void count_outcome(struct metrics *m, struct metrics_tool *row, enum call_mode mode,
                           const struct verdict *v)
 {
@@ -109,7 +97,7 @@ static void count_outcome(struct metrics *m, struct metrics_tool *row, enum call
             return;
         }
     }
-    row->outcomes = grown(m->arena, row->outcomes, row->outcome_count, sizeof(*row->outcomes));
+    row->outcomes = arena_grow(m->arena, row->outcomes, row->outcome_count, sizeof(*row->outcomes));
     row->outcomes[row->outcome_count++] = (struct metrics_outcome){mode, v->kind, v->class, 1};
 }
 
@@ -141,7 +129,7 @@ static void count_code(struct metrics *m, struct metrics_tool *row, struct str c
         known = find_code(row, code);
     }
     if (!known) {
-        row->codes = grown(m->arena, row->codes, row->code_count, sizeof(*row->codes));
+        row->codes = arena_grow(m->arena, row->codes, row->code_count, sizeof(*row->codes));
         known = &row->codes[row->code_count++];
         *known = (struct metrics_code){arena_dup(m->arena, code), 0};
     }
