@@ -83,25 +83,6 @@ static struct problem type_problem(struct arena *arena, const struct json *value
 
 #define CALLS_IN_ONE_MAX 16u /* objects one after another in a text; with more it is no JSON */
 
-/* Where the object ends that the text begins with; 0: nowhere. */
-static size_t object_end(struct str text)
-{
-    size_t open = 0;
-    bool in_string = false;
-    for (size_t i = 0; i < text.len; i++) {
-        char c = text.at[i];
-        if (in_string && c == '\\')
-            i++;
-        else if (c == '"')
-            in_string = !in_string;
-        else if (!in_string && (c == '{' || c == '['))
-            open++;
-        else if (!in_string && (c == '}' || c == ']') && (!open || !--open))
-            return open ? 0 : i + 1;
-    }
-    return 0;
-}
-
 /* Some providers put the arguments of one call, or of several, one after another: {…}{…}. The same object
  * again and empty ones add nothing. NULL: that is not what the text holds, or *problem says that the calls
  * differ. */
@@ -112,9 +93,12 @@ static const struct json *read_repeated(struct arguments *args, struct str text,
     for (; text.len && text.at[0] == '{' && objects < CALLS_IN_ONE_MAX; objects++) {
         struct json read;
         struct json_error error;
-        size_t end = object_end(text);
-        if (!end || json_parse(args->arena, (struct str){text.at, end}, NULL, &read, &error) != OK)
-            return NULL;
+        size_t end = text.len;
+        if (json_parse(args->arena, text, NULL, &read, &error) != OK) {
+            end = error.offset; /* where the next one begins */
+            if (json_parse(args->arena, str_cut(text, end), NULL, &read, &error) != OK)
+                return NULL;
+        }
         text = str_trim(str_from(text, end));
         different += found && read.len && found->len && !json_equal(found, &read);
         if (!found || !found->len)
