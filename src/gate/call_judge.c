@@ -68,11 +68,9 @@ void call_redact(struct call *c)
             for (size_t k = 0; k < policy->redact_count && k < REDACT_FIELDS_MAX; k++)
                 if (found.fields & ((uint64_t)1 << k))
                     buf_printf(&names, "%s" STR_FMT, names.len ? ", " : "", STR_ARG(policy->redact[k]));
-            struct str before = c->verdict.warning;
-            c->verdict.warning = arena_printf(
-                c->arena,
-                STR_FMT "%sRedacted: " STR_FMT ". A 0, a false or an empty list there is a mask, not data.",
-                STR_ARG(before), before.len ? " " : "", STR_ARG(buf_view(&names)));
+            verdict_warn(&c->verdict, c->arena,
+                         ARENA_JOIN(c->arena, STR_LIT("Redacted: "), buf_view(&names),
+                                    STR_LIT(". A 0, a false or an empty list there is a mask, not data.")));
         }
     }
 }
@@ -184,8 +182,8 @@ static void pass_misfit(struct call *c, const struct problem *first, struct str 
         problem->warning = problem->quiet = true;
         problem->renames = false;
     }
-    v->warning = ARENA_JOIN(c->arena, v->warning, v->warning.len ? STR_LIT(" ") : STR_NONE,
-                            STR_LIT("The result is as the tool sent it: "), detail, STR_LIT("."));
+    verdict_warn(v, c->arena,
+                 ARENA_JOIN(c->arena, STR_LIT("The result is as the tool sent it: "), detail, STR_LIT(".")));
     if (!*c->tool->output_misfits)
         log_event(LOG_WARN, "result_misfit", LOG_STR("tool", c->tool->name),
                   LOG_STR("at", first ? first->path : STR_NONE),

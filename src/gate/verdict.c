@@ -29,50 +29,44 @@ const struct error_class_info error_class_table[CLASS_COUNT] = {
                                 .headline = "ran, but its result is not usable",
                                 .next = "Change the arguments, or use another tool."},
 
-    [CLASS_SCHEMA_MISMATCH] = {"schema_mismatch", VERDICT_REFUSE, true, ADMIT(VALID), SETTLE(SCHEMA_MISMATCH),
-                               .coverage = "FAILED", .headline = "ran, but its result is broken",
-                               .next =
-                                   "The tool is broken, not your call: do not retry it. Use another tool, "
-                                   "or tell the user."},
+    [CLASS_SCHEMA_MISMATCH] =
+        {"schema_mismatch", VERDICT_REFUSE, true, ADMIT(VALID), SETTLE(SCHEMA_MISMATCH), .coverage = "FAILED",
+         .headline = "ran, but its result is broken",
+         .next = "The tool is broken, not your call: do not retry it. Use another tool, or tell the user."},
 
     [CLASS_TRANSIENT] = {"transient", VERDICT_WAIT, true, ADMIT(VALID), SETTLE(TRANSIENT),
                          .headline = "failed temporarily"},
 
-    [CLASS_TOOL_ERROR] =
-        {"tool_error", VERDICT_REPAIR, true, ADMIT(VALID), SETTLE(TOOL_ERROR), .coverage = "FAILED",
-         .headline = "ran and failed",
-         .next = "If the message names an argument, change that and call again; else use another "
-                 "tool, or tell the user."},
+    [CLASS_TOOL_ERROR] = {"tool_error", VERDICT_REPAIR, true, ADMIT(VALID), SETTLE(TOOL_ERROR),
+                          .coverage = "FAILED", .headline = "ran and failed",
+                          .next = "If the message names an argument, change that and call again; else use "
+                                  "another tool, or tell the user."},
 
     [CLASS_INVALID_ARGUMENTS] = {"invalid_arguments", VERDICT_REPAIR, true, ADMIT(INVALID), SETTLE(INVALID)},
 
-    [CLASS_FABRICATED_ID] = {"fabricated_id", VERDICT_REFUSE, true, ADMIT(FABRICATED), SETTLE(FABRICATED),
-                             .headline = "was not run: an id in its arguments was made up.",
-                             .next =
-                                 "Look the id up with a search or list tool, or ask the user for it; do not "
-                                 "guess it."},
+    [CLASS_FABRICATED_ID] =
+        {"fabricated_id", VERDICT_REFUSE, true, ADMIT(FABRICATED), SETTLE(FABRICATED),
+         .headline = "was not run: an id in its arguments was made up.",
+         .next = "Look the id up with a search or list tool, or ask the user for it; do not guess it."},
 
     [CLASS_UNKNOWN_TOOL] = {"unknown_tool", VERDICT_REFUSE, true, ADMIT(REFUSED), SETTLE(REFUSED)},
 
-    [CLASS_FORBIDDEN] = {"forbidden", VERDICT_REFUSE, true, ADMIT(REFUSED), SETTLE(REFUSED),
-                         .headline = "was refused",
-                         .next =
-                             "Do not repeat this call. Use another tool, or tell the user why it cannot be "
-                             "done."},
+    [CLASS_FORBIDDEN] =
+        {"forbidden", VERDICT_REFUSE, true, ADMIT(REFUSED), SETTLE(REFUSED), .headline = "was refused",
+         .next = "Do not repeat this call. Use another tool, or tell the user why it cannot be done."},
 
     [CLASS_AGENT_RUNS_THIS] = {"agent_runs_this", VERDICT_REFUSE, true, ADMIT(REFUSED), SETTLE(RELEASED),
                                .headline = "is run by the agent itself, not by toolgate.",
-                               .next =
-                                   "Do not call it here again: your program must call toolgate/check, run "
-                                   "the tool, and call toolgate/report."},
+                               .next = "Do not call it here again: your program must call toolgate/check, "
+                                       "run the tool, and call toolgate/report."},
 
     [CLASS_RETRY_BUDGET] = {"retry_budget", VERDICT_REFUSE, true, ADMIT(REFUSED), SETTLE(RELEASED)},
 
     [CLASS_LOOP] = {"loop", VERDICT_REFUSE, true, ADMIT(REFUSED), SETTLE(RELEASED)},
 
     [CLASS_POLICY_ERROR] = {"policy_error", VERDICT_REFUSE, true, ADMIT(REFUSED), SETTLE(REFUSED),
-                            .headline = "was not run: the gateway's policy for this tool is broken, not your "
-                                        "call.",
+                            .headline =
+                                "was not run: the gateway's policy for this tool is broken, not your call.",
                             .next = "Do not repeat the call. Use another tool, or tell the user that the "
                                     "operator must fix the policy."},
 
@@ -119,6 +113,11 @@ void verdict_describe(struct verdict *v, struct str detail, struct str hint)
 {
     v->detail = v->detail.len ? v->detail : detail;
     v->hint = v->hint.len ? v->hint : hint;
+}
+
+void verdict_warn(struct verdict *v, struct arena *arena, struct str sentence)
+{
+    v->warning = ARENA_JOIN(arena, v->warning, v->warning.len ? STR_LIT(" ") : STR_NONE, sentence);
 }
 
 struct verdict *verdict_copy(struct arena *arena, const struct verdict *v)

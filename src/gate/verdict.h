@@ -145,6 +145,9 @@ void verdict_set(struct verdict *verdict, enum error_class class, struct str cod
 /* Fills in the detail and the hint that are missing; both are borrowed. */
 void verdict_describe(struct verdict *verdict, struct str detail, struct str hint);
 
+/* Adds a sentence to those that the model reads beside the result. */
+void verdict_warn(struct verdict *verdict, struct arena *arena, struct str sentence);
+
 struct verdict *verdict_copy(struct arena *arena, const struct verdict *verdict);
 
 /* Takes back what was decided and found, for a tool in mode shadow or off. `remember` keeps the code of the
