@@ -207,11 +207,9 @@ static int local_check(lua_State *L)
 {
     struct peer peer;
     struct gate gate = {.generation = load(L, &peer)};
-    struct why why;
     struct json arguments, context;
     struct json_error fault;
-    if (ledger_new_local(&(struct ledger_options){0}, &gate.ledger, &why) != OK)
-        return luaL_error(L, "%s", why.text);
+    gate.ledger = ledger_new_local(&(struct ledger_options){0});
     struct arena *arena = arena_new();
     const char *said = call_field(L, "context");
     json_parse(arena, str_of(call_field(L, "arguments")), NULL, &arguments, &fault);

@@ -201,13 +201,12 @@ void call_lax_settled(struct call *c)
         find_problems(c);
     if (!c->lax)
         return;
-    const struct ledger_place *place = &c->place;
     struct ledger_lax_finding found = {
         .schema = schema_digest(c),
         .tool = c->tool->name,
         .problems = c->lax->problems,
         .count = c->lax->problem_count,
-        .session = place->session.len ? ledger_session_id(place->session) : place->session_id,
+        .session = ledger_place_id(&c->place),
         .user = c->request.peer ? c->request.peer->uid : 0,
         .alone = !c->gate->many_users,
     };

@@ -210,17 +210,14 @@ struct str call_id(struct call *c)
     if (c->id)
         return (struct str){c->id, LEDGER_CALL_ID_CHARS};
     char *id = arena_alloc(c->arena, LEDGER_CALL_ID_CHARS + 1);
-    struct hash128 session =
-        c->place.session.len ? ledger_session_id(c->place.session) : c->place.session_id; /* of a report */
-    ledger_call_id(c->gate->ledger, session, c->admission, call_uid(&c->request), id);
+    ledger_call_id(c->gate->ledger, ledger_place_id(&c->place), c->admission, call_uid(&c->request), id);
     c->id = id;
     return (struct str){id, LEDGER_CALL_ID_CHARS};
 }
 
 void call_report_of(const struct call *check, struct call_request *report)
 {
-    const struct ledger_place *place = &check->place;
-    report->session_id = place->session.len ? ledger_session_id(place->session) : place->session_id;
+    report->session_id = ledger_place_id(&check->place);
     report->admission = check->admission;
 }
 
@@ -236,13 +233,11 @@ enum err call_read_id(const struct gate *gate, struct arena *arena, struct str i
     if (err == ERR_UNAVAILABLE)
         return err_set(why, err,
                        "this daemon has not reached Redis since it started, so it cannot tell whose call "
-                       "this is: report it "
-                       "again in a moment");
+                       "this is: report it again in a moment");
     if (err != OK)
-        return err_set(
-            why, ERR_NOT_FOUND,
-            "toolgate gave no check of this user this callId: report the one of the check's reply, "
-            "unchanged");
+        return err_set(why, ERR_NOT_FOUND,
+                       "toolgate gave no check of this user this callId: report the one of the check's "
+                       "reply, unchanged");
     struct str named =
         call_session_key(arena, &gate->generation->config, report->peer, report->session, report->connection);
     if (report->session.len && !call_is_of(named, report->session_id))
@@ -362,9 +357,9 @@ void call_reply_check(struct json_out *out, struct call *call)
     json_field_optional_str(out, "text", outcome->feedback.len ? outcome->feedback : outcome->advice);
     json_field_optional_str(out, "advice", outcome->advice);
     if (outcome->traces) {
-        const struct call_trace *traces = call_outcome(call)->traces;
+        const struct call_trace *traces = outcome->traces;
         json_field_open(out, "trace", '[');
-        for (size_t i = 0; i < call_outcome(call)->trace_count; i++) {
+        for (size_t i = 0; i < outcome->trace_count; i++) {
             json_open(out, '{');
             json_field_text(out, "stage", traces[i].stage);
             json_field_str(out, "decision", traces[i].decision);

@@ -25,7 +25,7 @@
 #define EXAMPLE_PAUSE_MS 1000 /* between a call and the same one, made again */
 
 struct examples {
-    struct gate gate; /* gate.ledger NULL: it could not be opened, which counts as a failure */
+    struct gate gate;
     struct generation_report *report;
     struct examples_options options;
     size_t policy, example; /* the next one to run */
@@ -268,12 +268,11 @@ static void write_line(struct buf *out, const struct example_outcome *o)
     write_flat(out, or_nothing(o->said), LOG_SAID_MAX_BYTES);
     buf_text(out, quote);
     if (o->schema_unknown)
-        buf_text(out,
-                 o->open
-                     ? "; its upstream has not listed it, so the result is open: give its definition with "
-                       "--tools FILE, as `toolgate tools --format mcp --socket PATH` prints it"
-                     : "; its schema is unknown, so all arguments are valid: give its definition with "
-                       "--tools, or a 'schema' in the policy");
+        buf_text(out, o->open
+                          ? "; its upstream has not listed it, so the result is open: give its definition "
+                            "with --tools FILE, as `toolgate tools --format mcp --socket PATH` prints it"
+                          : "; its schema is unknown, so all arguments are valid: give its definition with "
+                            "--tools, or a 'schema' in the policy");
 }
 
 /*
@@ -410,24 +409,19 @@ struct examples *examples_begin(struct generation *generation, struct generation
                                 example_seen *seen, void *owner)
 {
     struct examples *examples = calloc(1, sizeof(*examples));
-    struct why why;
     if (!examples)
         abort();
-    *examples = (struct examples){.gate = {.generation = generation, .admissions = 1},
-                                  .report = report,
-                                  .options = {.seen = seen, .owner = owner}};
-    if (simulator_ledger(&examples->gate.ledger, &why) == OK)
-        return examples;
-    examples->count.failed = 1;
-    if (report)
-        generation_report_error(report, "the examples could not run: %s", why.text);
+    *examples =
+        (struct examples){.gate = {.generation = generation, .ledger = simulator_ledger(), .admissions = 1},
+                          .report = report,
+                          .options = {.seen = seen, .owner = owner}};
     return examples;
 }
 
 bool examples_step(struct examples *examples)
 {
     const struct policy_set *policies = examples->gate.generation->policies;
-    if (!examples->gate.ledger || examples->policy == policy_set_count(policies))
+    if (examples->policy == policy_set_count(policies))
         return false;
     const struct policy *policy = policy_set_at(policies, examples->policy);
     if (examples->options.samples) {
@@ -459,8 +453,7 @@ bool examples_step(struct examples *examples)
 size_t examples_end(struct examples *examples)
 {
     size_t failed = examples->count.failed;
-    if (examples->gate.ledger)
-        ledger_free(examples->gate.ledger);
+    ledger_free(examples->gate.ledger);
     free(examples);
     return failed;
 }

@@ -23,10 +23,9 @@ void simulator_set_clock(int64_t ms)
     clock_ms = ms;
 }
 
-enum err simulator_ledger(struct ledger **out, struct why *why)
+struct ledger *simulator_ledger(void)
 {
-    struct ledger_options options = {.now_ms = read_clock};
-    return ledger_new_local(&options, out, why);
+    return ledger_new_local(&(struct ledger_options){.now_ms = read_clock});
 }
 
 static void unreachable_done(void *owner, struct call *call)

@@ -13,7 +13,7 @@
 
 /* A local ledger whose clock only simulator_set_clock moves. The process has one clock: a
  * caller with several ledgers sets it before each call. */
-enum err simulator_ledger(struct ledger **out, struct why *why);
+struct ledger *simulator_ledger(void);
 void simulator_set_clock(int64_t ms);
 
 /* Makes a call in this mode and returns it finished; the caller calls call_free. */

@@ -179,12 +179,11 @@ static struct ledger *new_ledger(const struct ledger_options *given)
     return l;
 }
 
-enum err ledger_new_local(const struct ledger_options *options, struct ledger **out, struct why *why)
+struct ledger *ledger_new_local(const struct ledger_options *options)
 {
-    (void)why;
-    *out = new_ledger(options);
-    lax_fleet_init(&(*out)->lax, (*out)->memory);
-    return OK;
+    struct ledger *l = new_ledger(options);
+    lax_fleet_init(&l->lax, l->memory);
+    return l;
 }
 
 enum err ledger_new_redis(const struct ledger_options *options, const struct ledger_redis *redis,
@@ -337,7 +336,7 @@ struct hash128 ledger_session_id(struct str session)
     return (struct hash128){.high = hash_stable(owner).low, .low = hash_stable(session).low};
 }
 
-static struct hash128 id_of(const struct ledger_place *place)
+struct hash128 ledger_place_id(const struct ledger_place *place)
 {
     return place->session.len ? ledger_session_id(place->session) : place->session_id;
 }
@@ -375,7 +374,7 @@ static enum ledger_state start(struct session_request *r, void *answer, ledger_d
 enum ledger_state ledger_admit(struct ledger *l, const struct ledger_call *request, struct arena *arena,
                                struct ledger_answer *answer, ledger_done *done, void *owner)
 {
-    struct session_request *r = begin(l, arena, REQUEST_ADMIT, id_of(&request->place), request);
+    struct session_request *r = begin(l, arena, REQUEST_ADMIT, ledger_place_id(&request->place), request);
     answer->error = OK;
     answer->engine = "none";
     return start(r, answer, done, owner);
@@ -395,7 +394,7 @@ enum ledger_state ledger_settle(struct ledger *l, const struct ledger_call *requ
         return LEDGER_DONE;
     /* Nothing but notes for the model depends on the answer, except where a repair may be the last. */
     bool unheard = l->redis && l->settles_unheard && !is_invalid && request->class != LEDGER_CLASS_FABRICATED;
-    struct session_request *r = begin(l, arena, REQUEST_SETTLE, id_of(&request->place), request);
+    struct session_request *r = begin(l, arena, REQUEST_SETTLE, ledger_place_id(&request->place), request);
     return start(r, settled, unheard ? NULL : done, owner);
 }
 
@@ -436,7 +435,7 @@ enum ledger_state ledger_peek(struct ledger *l, const struct ledger_look *reques
                               struct ledger_peek *peek, ledger_done *done, void *owner)
 {
     peek->error = OK;
-    return start(begin(l, arena, REQUEST_LOOK, id_of(&request->place), request), peek, done, owner);
+    return start(begin(l, arena, REQUEST_LOOK, ledger_place_id(&request->place), request), peek, done, owner);
 }
 
 enum ledger_state ledger_reset(struct ledger *l, struct str session, struct str tool, struct arena *arena,

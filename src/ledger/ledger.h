@@ -67,7 +67,7 @@ struct ledger_redis {
     uint32_t timeout_ms;       /* 0: the default above */
 };
 
-enum err ledger_new_local(const struct ledger_options *options, struct ledger **out, struct why *why);
+struct ledger *ledger_new_local(const struct ledger_options *options);
 /* Begins to connect. A Redis that is not there is no error: it is an outage. */
 enum err ledger_new_redis(const struct ledger_options *options, const struct ledger_redis *redis,
                           struct ledger **out, struct why *why);
@@ -205,6 +205,8 @@ struct ledger_place {
     uint32_t agent;       /* hash of a sub-agent's name (ledger_turn_text); 0: the session's main agent */
     bool by_person;       /* a person began the turn */
 };
+
+struct hash128 ledger_place_id(const struct ledger_place *place); /* of its session */
 
 /* What stages 1 to 3 found. */
 enum ledger_so_far {

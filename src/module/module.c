@@ -287,11 +287,8 @@ static int gate_advance(lua_State *L)
 static int gate_forget(lua_State *L)
 {
     struct spec_gate *g = begin(L);
-    struct why why;
     ledger_free(g->gate.ledger);
-    g->gate.ledger = NULL;
-    if (simulator_ledger(&g->gate.ledger, &why) != OK)
-        return luaL_error(L, "%s", why.text);
+    g->gate.ledger = simulator_ledger();
     lua_settop(L, 1);
     return 1;
 }
@@ -366,8 +363,7 @@ static int load(lua_State *L)
     if (push_option(L, 2, "tools"))
         read_tool_files(L, lua_gettop(L), files, &sources);
     build(L, g, &sources);
-    if (simulator_ledger(&g->gate.ledger, &why) != OK)
-        return luaL_error(L, "%s", why.text);
+    g->gate.ledger = simulator_ledger();
     lua_pushvalue(L, 3);
     return 1;
 }

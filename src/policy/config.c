@@ -278,8 +278,7 @@ static enum err fill_address(struct arena *arena, const struct config *config, s
         err = redis_address_parse(arena, *whole, &address, why);
     if (err == OK && address.user.len && !address.password.len && !config->ledger_password_file)
         err = err_set(why, ERR_CONFIG,
-                      "it has a user but no password: write user:password@, or set "
-                      "ledger.password_file");
+                      "it has a user but no password: write user:password@, or set ledger.password_file");
     if (err != OK)
         err_prefix(why, "ledger.redis");
     return err;
@@ -305,17 +304,17 @@ enum err config_ledger_open(const struct config *config, struct loop *loop, cons
         .settles_unheard = config->ledger_settle != 0,
         .key_file = key_file,
     };
-    if (!config->ledger_redis)
-        return ledger_new_local(&options, out, why);
+    *out = config->ledger_redis ? NULL : ledger_new_local(&options);
+    if (*out)
+        return OK;
     struct arena *arena = arena_new();
     struct str address;
     enum err err = fill_address(arena, config, &address, why);
     struct ledger_redis redis = {
         .loop = loop, .password_file = config->ledger_password_file, .timeout_ms = config->ledger_timeout_ms};
-    if (err == OK) {
-        redis.address = arena_dup(arena, address).at;
+    redis.address = err == OK ? arena_dup(arena, address).at : NULL;
+    if (err == OK)
         err = ledger_new_redis(&options, &redis, out, why);
-    }
     arena_free(arena);
     return err;
 }

@@ -154,14 +154,11 @@ static bool add_world(struct judge *judge, struct str toolset, struct generation
 struct judge *judge_new(const struct judge_options *options, struct generation_report *report)
 {
     struct judge *judge = calloc(1, sizeof(*judge));
-    struct why why;
     if (!judge)
         abort();
     judge->options = *options;
-    bool built = simulator_ledger(&judge->ledger, &why) == OK;
-    if (!built)
-        generation_report_error(report, "%s", why.text);
-    built = built && add_world(judge, STR_NONE, report);
+    judge->ledger = simulator_ledger();
+    bool built = add_world(judge, STR_NONE, report);
     for (size_t i = 0; built && i < options->tool_file_count; i++) {
         struct str toolset = options->tools[i].toolset;
         uint32_t k = 0;

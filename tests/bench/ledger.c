@@ -129,11 +129,7 @@ static void pair_of(struct ledger *ledger, uint32_t *calls, uint32_t number)
 static struct ledger *ledger_in_memory(void)
 {
     struct ledger_options options = {.memory_bytes = MEMORY_BYTES};
-    struct ledger *ledger;
-    struct why why;
-    if (ledger_new_local(&options, &ledger, &why) != OK)
-        fail("memory store", why.text);
-    return ledger;
+    return ledger_new_local(&options);
 }
 
 static int bench_local(char **argv)

@@ -36,10 +36,8 @@ static inline int case_begin(void **state)
 {
     struct ledger_case *t = test_calloc(1, sizeof(*t));
     struct ledger_options options = {.now_ms = case_clock};
-    struct why why = {""};
     case_now = 1700000000000;
-    if (ledger_new_local(&options, &t->ledger, &why) != OK)
-        fail_msg("%s", why.text);
+    t->ledger = ledger_new_local(&options);
     t->arena = arena_new();
     t->place = (struct ledger_place){.session = STR("uid:1000/chat-7"), .anonymous_repeats = 8, .turn = 1};
     t->limits = ledger_default_limits;

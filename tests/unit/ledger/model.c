@@ -281,11 +281,9 @@ static void begin_answer(void)
 static int bridge_new(lua_State *L)
 {
     struct ledger_options options = {.now_ms = case_clock, .ttl_s = MODEL_TTL_S, .history = MODEL_HISTORY};
-    struct why why = {""};
+    (void)L;
     ledger_free(bridge.ledger);
-    bridge.ledger = NULL;
-    if (ledger_new_local(&options, &bridge.ledger, &why) != OK)
-        return luaL_error(L, "%s", why.text);
+    bridge.ledger = ledger_new_local(&options);
     return 0;
 }
 
