@@ -142,8 +142,7 @@ static const struct {
     {CLASS_UNAVAILABLE, "ledger_unavailable",
      " was not run (ledger_unavailable): the gateway cannot count calls now, so it runs none, of any tool.\n",
      "Call no tools for now. Answer with what you have, or tell the user that the tools are down and that "
-     "the "
-     "operator must check the gateway."},
+     "the operator must check the gateway."},
 };
 
 /* "NAME HEADLINE (code): detail", or "NAME HEADLINE" if the headline is a whole sentence; the problems, what
@@ -306,9 +305,8 @@ static void put_attempts(struct feedback *f)
 {
     const struct verdict *v = f->verdict;
     if (v->has_budget && !v->attempts_left) {
-        PUT(f,
-            STR_LIT("If that fails too, no attempt is left this turn: ask the user for a value that you do "
-                    "not know.\n"));
+        PUT(f, STR_LIT("If that fails too, no attempt is left this turn: ask the user for a value that you "
+                       "do not know.\n"));
     } else if (v->has_budget) {
         buf_int(&f->out, v->attempts_left);
         PUT(f, v->attempts_left == 1 ? STR_LIT(" attempt") : STR_LIT(" attempts"),
@@ -373,9 +371,8 @@ static void write_invalid_arguments(struct feedback *f)
             " was not run: its arguments were still wrong after %u attempts, and none are left this turn.\n",
             v->attempt);
         problems_text(&f->out, &v->problems);
-        put_next(f,
-                 "Ask the user for what is missing, use another tool, or answer with what you have. The tool "
-                 "still works with correct arguments.");
+        put_next(f, "Ask the user for what is missing, use another tool, or answer with what you have. The "
+                    "tool still works with correct arguments.");
         put_insistence(f);
         return;
     }
@@ -422,8 +419,8 @@ static void write_unknown_tool(struct feedback *f)
 {
     size_t count = f->suggestion_count;
     if (str_is(f->verdict->code, "call_forgotten")) {
-        put(f, "The gateway no longer knows the call of this callId. Report it with its name and "
-               "arguments.\n");
+        put(f,
+            "The gateway no longer knows the call of this callId. Report it with its name and arguments.\n");
         return;
     }
     put(f, "There is no tool ");
@@ -605,14 +602,14 @@ static const struct loop_words {
                          "Use the result you already have. If it is not enough, change the arguments, use "
                          "another tool, or answer the user.",
                          "tell the user what you found and where you are stuck"},
-    [REPEATED_ERROR] = {", and it failed each time",
-                        "Read the last error: change what it names, use another tool, or tell the user about "
-                        "the error.",
-                        "tell the user which error it ends with and what you have tried"},
-    [REPEATED_ARGUMENTS] = {", and its arguments are still wrong",
-                            "Change the arguments before you call it again. If you do not know a value, ask "
-                            "the user.",
-                            "tell the user which of its arguments you cannot provide"},
+    [REPEATED_ERROR] =
+        {", and it failed each time",
+         "Read the last error: change what it names, use another tool, or tell the user about the error.",
+         "tell the user which error it ends with and what you have tried"},
+    [REPEATED_ARGUMENTS] =
+        {", and its arguments are still wrong",
+         "Change the arguments before you call it again. If you do not know a value, ask the user.",
+         "tell the user which of its arguments you cannot provide"},
     [REPEATED_REFUSAL] = {", and it was refused each time",
                           "Do not call it like this again: use another tool, or tell the user.",
                           "tell the user what was refused"},
@@ -832,13 +829,12 @@ struct str feedback_advice(struct arena *arena, struct feedback *f)
     if (v->asked >= 2)
         put(f,
             "Note: asked %u times, and it is still under way. Wait %u s before you ask again, or do "
-            "something "
-            "else meanwhile.\n",
+            "something else meanwhile.\n",
             v->asked, poll_wait_s(f->tool));
     else if (v->repeats >= 2)
         put(f,
-            "Note: this call has given the same result %u times in a row. Use the result, or change "
-            "the arguments.\n",
+            "Note: this call has given the same result %u times in a row. Use the result, or change the "
+            "arguments.\n",
             v->repeats);
     else if (v->at_once)
         put(f, "Note: this same call was made %u times at once. One is enough.\n", v->at_once + 1);
@@ -853,8 +849,7 @@ struct str feedback_advice(struct arena *arena, struct feedback *f)
     }
     if (limits->effects == LEDGER_EFFECTS_WRITE && limits->same_call > 1 &&
         v->same_calls == limits->same_call && !v->would.len)
-        put(f, "Note: this call changes something. With these arguments it will not run again this "
-               "turn.\n");
+        put(f, "Note: this call changes something. With these arguments it will not run again this turn.\n");
     if (v->class == CLASS_PARTIAL_DATA) {
         put(f, "Note: this is not everything (" STR_FMT "): " STR_FMT ".\n", STR_ARG(foreign(f, v->code)),
             STR_ARG(foreign(f, v->detail)));

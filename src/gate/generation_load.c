@@ -65,11 +65,10 @@ static bool run_examples(struct generation_load *l)
     l->examples_us += clock_cpu_us() - began_us;
     bool in_time = l->examples_us < (int64_t)max_ms * 1000;
     if (!in_time)
-        generation_report_error(
-            l->report,
-            "the examples of all policies take longer than %u ms to run (%zu ran): give fewer, or "
-            "keep the slow ones for toolgate test in a folder of their own",
-            max_ms, l->report->example_count);
+        generation_report_error(l->report,
+                                "the examples of all policies take longer than %u ms to run (%zu ran): give "
+                                "fewer, or keep the slow ones for toolgate test in a folder of their own",
+                                max_ms, l->report->example_count);
     if (more && in_time)
         return true;
     size_t failed = examples_end(l->examples) + !in_time;

@@ -78,12 +78,11 @@ static void compare(struct fleet *f)
         return;
     }
     struct str shown = buf_view(&names);
-    snprintf(
-        f->warning, sizeof(f->warning),
-        "%u of %u daemons on this Redis have other policies than this one (" STR_FMT
-        "): they give the same session other verdicts; give all of them the same policies, or each its own "
-        "database",
-        others, f->count, STR_ARG(shown));
+    snprintf(f->warning, sizeof(f->warning),
+             "%u of %u daemons on this Redis have other policies than this one (" STR_FMT
+             "): they give the same session other verdicts; give all of them the same policies, or each its "
+             "own database",
+             others, f->count, STR_ARG(shown));
     if (f->warned_of != hashes)
         log_event(LOG_WARN, "policies_differ", LOG_STR("daemons", shown), LOG_TEXT("why", f->warning));
     f->warned_of = hashes;

@@ -119,22 +119,20 @@ static const struct order {
     {
         {STR("ignore_previous"),
          STR("ignore|disregard|forget|override all|any|of|the|your|my|these|those|every* "
-             "previous|prior|above|earlier|preceding|system|former instruction|instructions|"
-             "prompt|prompts|directions|rules|messages|guidelines|orders")},
+             "previous|prior|above|earlier|preceding|system|former "
+             "instruction|instructions|prompt|prompts|directions|rules|messages|guidelines|orders")},
         {STR("do_not_tell"), STR("not|don't|never tell|inform|alert|notify the|your user|human|operator")},
-        {STR("do_not_tell"), STR("not|don't|never mention|reveal|disclose|show this|it|that to the|your "
-                                 "user|human|operator")},
+        {STR("do_not_tell"),
+         STR("not|don't|never mention|reveal|disclose|show this|it|that to the|your user|human|operator")},
         {STR("without_telling"),
          STR("without telling|informing|asking|notifying|alerting the|your user|human|operator")},
         {STR("new_instructions"),
-         STR("your new|real|actual|true|updated instruction|instructions|task|mission|orders "
-             "is|are")},
-        {STR("reveal_prompt"),
-         STR("reveal|print|repeat|output|leak|send|show me|us|all|of* your|the* system|initial|"
-             "hidden prompt|instructions")},
+         STR("your new|real|actual|true|updated instruction|instructions|task|mission|orders is|are")},
+        {STR("reveal_prompt"), STR("reveal|print|repeat|output|leak|send|show me|us|all|of* your|the* "
+                                   "system|initial|hidden prompt|instructions")},
         {STR("new_role"),
-         STR("you are now in|a|an|the* developer|debug|god|dan|jailbreak|unrestricted|unfiltered|"
-             "admin mode|assistant|ai|model")},
+         STR("you are now in|a|an|the* developer|debug|god|dan|jailbreak|unrestricted|unfiltered|admin "
+             "mode|assistant|ai|model")},
 },
   tags[] =
       {
