@@ -236,14 +236,9 @@ static bool may_have_secret(struct decision_mask *mask, const struct json *value
 
 /* ---- fields that a policy or a schema calls secret ---- */
 
-static bool is_in_list(const struct str *fields, size_t count, struct str path, struct str key)
+static bool redacts(const struct policy *policy, struct str path, struct str key)
 {
-    for (size_t i = 0; i < count; i++) {
-        bool is_path = memchr(fields[i].at, '.', fields[i].len) || memchr(fields[i].at, '[', fields[i].len);
-        if (str_eq(fields[i], is_path ? path : key))
-            return true;
-    }
-    return false;
+    return policy && redact_field_at(policy->redact, policy->redact_count, path, key) < policy->redact_count;
 }
 
 /* `redact` names fields of results; a field of the same name or path in the arguments is as secret. */
@@ -253,11 +248,11 @@ static bool is_declared(const struct decision_masking *m, struct str key)
     struct str path = buf_view(&m->dotted);
     if (!tool)
         return false;
-    bool found = is_in_list(tool->secret_fields, tool->secret_field_count, path, path) ||
-                 (tool->policy && is_in_list(tool->policy->redact, tool->policy->redact_count, path, key));
+    size_t count = tool->secret_field_count;
+    bool found =
+        redact_field_at(tool->secret_fields, count, path, path) < count || redacts(tool->policy, path, key);
     for (size_t i = 0; !found && i < tool->overlay_count; i++)
-        found =
-            is_in_list(tool->overlays[i].policy->redact, tool->overlays[i].policy->redact_count, path, key);
+        found = redacts(tool->overlays[i].policy, path, key);
     return found;
 }
 

@@ -10,7 +10,6 @@
 #include <stdlib.h>
 
 #define NAME_MAX_BYTES 24u /* a longer name has no role */
-#define COUNT(list)    (sizeof(list) / sizeof(*(list)))
 
 enum role {
     GOOD,    /* success, ok */
@@ -84,11 +83,11 @@ static enum role role_of(struct str key)
 {
     char buffer[NAME_MAX_BYTES];
     struct str name = plain_name(key, buffer);
-    const struct name *found = bsearch(&name, names, COUNT(names), sizeof(*names), compare_name);
+    const struct name *found = bsearch(&name, names, RESULT_COUNT(names), sizeof(*names), compare_name);
     return found ? found->role : OTHER;
 }
 
-#define IS_ONE_OF(text, words) (result_name_index(text, "_- ", words, COUNT(words)) < COUNT(words))
+#define IS_ONE_OF(text, words) RESULT_NAME_IS(text, "_- ", words)
 
 /* The non-empty member whose name comes first in `words`; NULL: none, or not an object. */
 static const struct json *find(const struct json *object, const char *const *words, size_t count)
@@ -105,7 +104,7 @@ static const struct json *find(const struct json *object, const char *const *wor
     }
     return found;
 }
-#define FIND(object, words) find(object, words, COUNT(words))
+#define FIND(object, words) find(object, words, RESULT_COUNT(words))
 
 /* "none", false, 0 or "": the ways to write that there is no error. */
 static bool is_no_error(const struct json *value)
@@ -147,7 +146,7 @@ static bool tool_has_word(const struct look *look, const char *const *words, siz
         at += !word.len; /* no letter */
         for (size_t i = 0; word.len && i < count; i++)
             if (words[i][0] == '*' ? str_starts_nocase(word, words[i] + 1)
-                                   : word.len == strlen(words[i]) && str_starts_nocase(word, words[i]))
+                                   : !result_name_index(word, "", &words[i], 1))
                 return true;
     }
     return false;
@@ -159,7 +158,7 @@ static bool is_checker(const struct look *look)
     static const char *const words[] = {"*valid", "*lint",  "*verif",  "*inspect", "*audit", "*diagnos",
                                         "check",  "checks", "checker", "test",     "tests",  "review",
                                         "parse",  "*analy", "is",      "compile"};
-    return tool_has_word(look, words, COUNT(words));
+    return tool_has_word(look, words, RESULT_COUNT(words));
 }
 
 /* Its answer is the state of something else, which may have failed. */
@@ -167,7 +166,7 @@ static bool is_poll(const struct look *look)
 {
     static const char *const words[] = {"status",   "state",  "job",   "jobs",   "poll",
                                         "*monitor", "health", "build", "builds", "deployment"};
-    return tool_has_word(look, words, COUNT(words));
+    return tool_has_word(look, words, RESULT_COUNT(words));
 }
 
 /* A number that counts nothing, a flag that is off, or what the call itself said. */
@@ -275,10 +274,7 @@ static bool says_no(struct str message)
                                          "method not allowed",
                                          "method \"",
                                          "invalid token"};
-    for (size_t i = 0; i < COUNT(starts); i++)
-        if (str_starts_nocase(message, starts[i]))
-            return true;
-    return envelope_text_failure(message);
+    return RESULT_BEGINNING(message, starts) || envelope_text_failure(message);
 }
 
 /* The rule that the object fails by, or NULL. */
@@ -410,7 +406,7 @@ static bool read_question(struct arena *arena, const struct json *object, struct
                                           "several matches"};
     const char *code;
     const struct json *request = input_request_in(object, &code), *list = FIND(object, choice_names);
-    for (size_t i = 0; !request && json_is(list, JSON_ARRAY) && i < COUNT(several); i++)
+    for (size_t i = 0; !request && json_is(list, JSON_ARRAY) && i < RESULT_COUNT(several); i++)
         if (str_contains_nocase(question_in(object), str_of(several[i]))) {
             request = object;
             code = "ambiguous";
@@ -451,7 +447,7 @@ static const struct json *unwrap(struct arena *arena, const struct result *resul
     const struct json *only =
         json_is(value, JSON_OBJECT) && value->len == 1 ? json_get_text(value, "result") : NULL;
     value = only ? only : value;
-    *text = result->as_text ? json_str(json_get_text(result->value, "text")) : json_str(value);
+    *text = result->as_text ? result_plain_text(result) : json_str(value);
     if (only && (parsed = result_json_of_text(arena, *text))) {
         value = parsed;
         *text = STR_NONE;

@@ -13,15 +13,6 @@
 
 #define TRACEBACK_START "traceback (most recent call last):"
 
-static bool begins_with_one(struct str text, const char *const *starts, size_t count)
-{
-    for (size_t i = 0; i < count; i++)
-        if (str_starts_nocase(text, starts[i]))
-            return true;
-    return false;
-}
-#define BEGINS_WITH_ONE(text, starts) begins_with_one(text, starts, sizeof(starts) / sizeof(*(starts)))
-
 /* "\xe2\x9d\x8c" is a red cross. */
 static const char *const failures[] = {
     /* clang-format off */
@@ -85,10 +76,8 @@ static bool failed_to(struct str text)
     struct str line = first_line(text);
     if (line.len > FAILED_MAX_BYTES || (line.len < text.len && !memchr(line.at, ':', line.len)))
         return false;
-    for (size_t i = 0; i < sizeof(starts) / sizeof(*starts); i++)
-        if (str_starts_nocase(text, starts[i]))
-            return begins_with_verb(str_from(text, strlen(starts[i])), false);
-    return false;
+    size_t start = RESULT_BEGINNING(text, starts);
+    return start && begins_with_verb(str_from(text, start), false);
 }
 
 /* "Error fetching page: …", "Error while reading …", "Error 404: …", "Error in f: …": "Error" and what
@@ -102,7 +91,7 @@ static bool is_error_line(struct str text)
     bool has_colon = memchr(line.at, ':', line.len);
     if (ascii_is_digit(rest.at[0]) || begins_with_verb(rest, true))
         return has_colon || !str_starts_nocase(rest, "handling");
-    return has_colon && BEGINS_WITH_ONE(rest, links);
+    return has_colon && RESULT_BEGINNING(rest, links);
 }
 
 /* "ValueError: no date", "requests.exceptions.HTTPError: 404 …": the last line of a Python trace. */
@@ -136,7 +125,7 @@ static bool is_error_page(struct str text)
 {
     static const char title[] = "<title>";
     if (text.len > PAGE_MAX_BYTES ||
-        !BEGINS_WITH_ONE(text, ((const char *const[]){"<html", "<!doctype html"})))
+        !RESULT_BEGINNING(text, ((const char *const[]){"<html", "<!doctype html"})))
         return false;
     const char *at = memmem(text.at, text.len, title, strlen(title));
     const char *end = text.at + text.len;
@@ -170,18 +159,12 @@ static int64_t exit_code_of(struct str line)
 {
     static const char *const words[] = {"exit code: ", "process exited with code ", "exit status ",
                                         "<returncode>", "exited with code "};
-    for (size_t i = 0; i < sizeof(words) / sizeof(*words); i++) {
-        struct str number = str_from(line, strlen(words[i]));
-        int64_t code = 0;
-        size_t digits = 0;
-        if (!str_starts_nocase(line, words[i]))
-            continue;
-        for (; digits < number.len && digits < EXIT_DIGITS && ascii_is_digit(number.at[digits]); digits++)
-            code = code * 10 + (number.at[digits] - '0');
-        if (digits && (digits == number.len || !ascii_is_digit(number.at[digits])))
-            return code;
-    }
-    return -1;
+    size_t start = RESULT_BEGINNING(line, words), digits = 0;
+    struct str number = start ? str_from(line, start) : STR_NONE;
+    int64_t code = 0;
+    for (; digits < number.len && digits < EXIT_DIGITS && ascii_is_digit(number.at[digits]); digits++)
+        code = code * 10 + (number.at[digits] - '0');
+    return digits && (digits == number.len || !ascii_is_digit(number.at[digits])) ? code : -1;
 }
 
 bool envelope_text_exit(struct str text)
@@ -206,11 +189,10 @@ bool envelope_text_exit(struct str text)
         at += first_line(str_from(text, at)).len + 1;
         if (found >= 0)
             code = found;
-        if (found >= 0 || BEGINS_WITH_ONE(line, about))
+        if (found >= 0 || RESULT_BEGINNING(line, about))
             continue;
-        for (size_t i = 0; i < sizeof(labels) / sizeof(*labels); i++)
-            if (str_starts_nocase(line, labels[i]))
-                line = str_trim(str_from(line, strlen(labels[i])));
+        for (size_t label; (label = RESULT_BEGINNING(line, labels));)
+            line = str_trim(str_from(line, label));
         output |= !STR_IS_ONE_OF(line, nothing);
     }
     return code > 1 || (code == 1 && output);
@@ -222,8 +204,8 @@ const char *envelope_text_failure(struct str text)
     if (!text.len || text.len > ENVELOPE_TRACE_MAX_BYTES)
         return NULL;
     bool is_later =
-        text.len <= LATER_MAX_BYTES && !memchr(text.at, '\n', text.len) && BEGINS_WITH_ONE(text, laters);
-    bool begins = is_later || BEGINS_WITH_ONE(text, failures) || failed_to(text) || is_error_line(text) ||
+        text.len <= LATER_MAX_BYTES && !memchr(text.at, '\n', text.len) && RESULT_BEGINNING(text, laters);
+    bool begins = is_later || RESULT_BEGINNING(text, failures) || failed_to(text) || is_error_line(text) ||
                   is_exception(text) || is_unknown_command(text) || is_error_page(text);
     return begins && !reads_as_data(text) ? "error_text" : NULL;
 }
@@ -285,10 +267,8 @@ static const char *status_in(struct str text)
         if (now.len == 3 && ascii_is_digit(now.at[0]) && ascii_is_digit(now.at[1]) &&
             ascii_is_digit(now.at[2])) {
             int64_t status = (now.at[0] - '0') * 100 + (now.at[1] - '0') * 10 + (now.at[2] - '0');
-            for (size_t b = 0; b < sizeof(before) / sizeof(*before); b++)
-                if (word.len == strlen(before[b]) && str_starts_nocase(word, before[b]) &&
-                    envelope_status_transient(status))
-                    return envelope_status_transient(status);
+            if (RESULT_NAME_IS(word, "", before) && envelope_status_transient(status))
+                return envelope_status_transient(status);
         }
         if (now.len)
             word = now;
@@ -354,15 +334,13 @@ int64_t envelope_text_wait(struct str text)
     static const char *const before[] = {"retry after",     "retry-after:", "try again in", "retry in",
                                          "try again after", "please wait",  "wait for"};
     text = str_cut(text, PHRASE_MAX_BYTES);
-    for (size_t i = 0; i < text.len; i++)
-        for (size_t b = 0; b < sizeof(before) / sizeof(*before); b++) {
-            if (!str_starts_nocase(str_from(text, i), before[b]))
-                continue;
-            int64_t wait = envelope_duration(str_from(text, i + strlen(before[b])));
-            if (wait >= 0)
-                return wait;
-        }
-    return -1;
+    int64_t wait = -1;
+    for (size_t i = 0; i < text.len && wait < 0; i++) {
+        size_t start = RESULT_BEGINNING(str_from(text, i), before);
+        if (start)
+            wait = envelope_duration(str_from(text, i + start));
+    }
+    return wait;
 }
 
 bool envelope_text_asks(struct str text)
@@ -374,7 +352,7 @@ bool envelope_text_asks(struct str text)
     struct str start = str_trim(text);
     if (str_starts_nocase(start, "error: "))
         start = str_from(start, 7);
-    for (size_t i = 0; BEGINS_WITH_ONE(start, several) && i < sizeof(which) / sizeof(*which); i++)
+    for (size_t i = 0; RESULT_BEGINNING(start, several) && i < sizeof(which) / sizeof(*which); i++)
         if (str_contains_nocase(str_cut(text, PHRASE_MAX_BYTES), str_of(which[i])))
             return true;
     return false;

@@ -7,8 +7,7 @@
 
 #define NUMBER_MAX 1000000000
 
-#define COUNT(words)           (sizeof(words) / sizeof(*(words)))
-#define IS_ONE_OF(text, words) (result_name_index(text, "_-", words, COUNT(words)) < COUNT(words))
+#define IS_ONE_OF(text, words) RESULT_NAME_IS(text, "_-", words)
 
 /* Without case, "_" and "-": "hasMore" is "has_more". */
 static bool is_same_name(struct str key, const char *name)
@@ -247,7 +246,7 @@ static const struct json_member *parameter(const struct json *input, const char 
                 return &properties->members[i];
     return NULL;
 }
-#define PARAMETER(input, names) parameter(input, names, sizeof(names) / sizeof(*(names)))
+#define PARAMETER(input, names) parameter(input, names, RESULT_COUNT(names))
 
 /* The argument of this call, else the schema's default, else `otherwise`. */
 static int64_t argument(const struct json *args, const struct json_member *parameter, int64_t otherwise)

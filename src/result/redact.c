@@ -413,7 +413,6 @@ struct walk {
     struct arena *arena;
     const struct str *fields;
     size_t count;
-    bool *are_paths;    /* of the fields: the others are bare names */
     struct names names; /* of the fields, in texts */
     bool removes;       /* leaves the fields out instead */
     struct buf path;    /* of the current value: "customers[].email" */
@@ -429,26 +428,26 @@ struct walk {
 
 static struct walk walk_for(struct arena *arena, const struct str *fields, size_t count)
 {
-    struct walk w = {.arena = arena,
-                     .fields = fields,
-                     .count = count,
-                     .are_paths = arena_alloc(arena, count * sizeof(bool)),
-                     .path = buf_in(arena)};
-    for (size_t i = 0; i < count; i++)
-        w.are_paths[i] = memchr(fields[i].at, '.', fields[i].len) || memchr(fields[i].at, '[', fields[i].len);
-    return w;
+    return (struct walk){.arena = arena, .fields = fields, .count = count, .path = buf_in(arena)};
+}
+
+size_t redact_field_at(const struct str *fields, size_t count, struct str path, struct str key)
+{
+    size_t i = 0;
+    for (; i < count; i++) {
+        bool is_path = memchr(fields[i].at, '.', fields[i].len) || memchr(fields[i].at, '[', fields[i].len);
+        if (str_eq(fields[i], is_path ? path : key))
+            break;
+    }
+    return i;
 }
 
 static bool is_hidden(struct walk *w, struct str key)
 {
-    for (size_t i = 0; i < w->count; i++) {
-        if (!str_eq(w->fields[i], w->are_paths[i] ? buf_view(&w->path) : key))
-            continue;
-        if (w->found && i < REDACT_FIELDS_MAX)
-            w->found->fields |= (uint64_t)1 << i;
-        return true;
-    }
-    return false;
+    size_t field = redact_field_at(w->fields, w->count, buf_view(&w->path), key);
+    if (field < w->count && w->found && field < REDACT_FIELDS_MAX)
+        w->found->fields |= (uint64_t)1 << field;
+    return field < w->count;
 }
 
 /* By the type of what they stand for. */

@@ -54,6 +54,9 @@ struct str redact_text(struct arena *arena, const struct str *fields, size_t cou
 const struct json *redact_without(struct arena *arena, const struct str *fields, size_t count,
                                   const struct json *value);
 
+/* Which of the fields, by its path or its bare name, stands at this path under this key; `count`: none. */
+size_t redact_field_at(const struct str *fields, size_t count, struct str path, struct str key);
+
 /* ---- the hidden values, to be found again where a text repeats them; for the decision log, too ---- */
 
 #define REDACT_STEPS_MAX                                                                                     \

@@ -201,14 +201,17 @@ void result_complete(struct arena *arena, struct result *result, bool has_output
     result->content = json_keep(arena, json_array(blocks, content->len + 1));
 }
 
+struct str result_plain_text(const struct result *result)
+{
+    return json_str(result->as_text ? json_get_text(result->value, "text") : result->value);
+}
+
 struct str result_text(struct arena *arena, const struct result *result)
 {
     if (result->error_text.len || !result->value)
         return result->error_text;
-    if (result->as_text)
-        return json_str(json_get_text(result->value, "text"));
-    if (result->value->type == JSON_STRING)
-        return json_str(result->value);
+    if (result->as_text || result->value->type == JSON_STRING)
+        return result_plain_text(result);
     return json_to_str(arena, result->value);
 }
 
@@ -271,15 +274,15 @@ bool result_is_empty(const struct json *value)
     }
 }
 
-/* Of lower-case words, in any case. */
-static bool is_one_of(struct str text, const char *const *words, size_t count)
+size_t result_beginning(struct str text, const char *const *beginnings, size_t count)
 {
     for (size_t i = 0; i < count; i++)
-        if (text.len == strlen(words[i]) && str_starts_nocase(text, words[i]))
-            return true;
-    return false;
+        if (str_starts_nocase(text, beginnings[i]))
+            return strlen(beginnings[i]);
+    return 0;
 }
-#define IS_ONE_OF(text, words) is_one_of(text, words, sizeof(words) / sizeof(*(words)))
+
+#define IS_ONE_OF(text, words) RESULT_NAME_IS(text, "", words)
 
 static bool text_is_uninformative(struct str text, bool reads)
 {
@@ -294,11 +297,8 @@ static bool text_is_uninformative(struct str text, bool reads)
     while (text.len && (text.at[text.len - 1] == '.' || text.at[text.len - 1] == '!'))
         text.len--;
     bool is_nothing = !text.len || IS_ONE_OF(text, nothing) || (reads && IS_ONE_OF(text, done));
-    if (is_nothing || text.len > RESULT_UNINFORMATIVE_MAX_BYTES || memchr(text.at, '\n', text.len))
-        return is_nothing;
-    for (size_t i = 0; i < sizeof(starts) / sizeof(*starts) && !is_nothing; i++)
-        is_nothing = str_starts_nocase(text, starts[i]);
-    return is_nothing;
+    bool is_line = text.len <= RESULT_UNINFORMATIVE_MAX_BYTES && !memchr(text.at, '\n', text.len);
+    return is_nothing || (is_line && RESULT_BEGINNING(text, starts));
 }
 
 bool result_is_uninformative(const struct result *result, enum policy_effects effects)
@@ -310,9 +310,7 @@ bool result_is_uninformative(const struct result *result, enum policy_effects ef
         if (!is_text_block(&result->content->items[i]))
             return false; /* an image, a link */
     if (result->as_text || json_is(result->value, JSON_STRING))
-        return text_is_uninformative(result->as_text ? json_str(json_get_text(result->value, "text"))
-                                                     : json_str(result->value),
-                                     effects == EFFECTS_READ);
+        return text_is_uninformative(result_plain_text(result), effects == EFFECTS_READ);
     static const char *const counts[] = {"count",       "total",        "total_count", "totalcount",
                                          "num_results", "result_count", "size",        "length"};
     static const char *const flags[] = {"has_more", "hasmore", "has_next", "truncated", "incomplete_results"};
@@ -414,11 +412,9 @@ static bool object_is_under_way(const struct json *value, unsigned depth, bool w
 
 bool result_is_under_way(const struct result *result, bool watched)
 {
-    bool is_text = result->as_text || json_is(result->value, JSON_STRING);
-    if (!is_text)
-        return object_is_under_way(result->value, UNDER_WAY_DEPTH, watched);
-    return text_is_under_way(json_str(result->as_text ? json_get_text(result->value, "text") : result->value),
-                             watched);
+    if (result->as_text || json_is(result->value, JSON_STRING))
+        return text_is_under_way(result_plain_text(result), watched);
+    return object_is_under_way(result->value, UNDER_WAY_DEPTH, watched);
 }
 
 bool result_is_blank(const struct result *result)

@@ -54,6 +54,9 @@ void result_from_value(struct arena *arena, const struct json *value, const stru
  * one, a value that was returned beside content becomes a text block behind it. */
 void result_complete(struct arena *arena, struct result *result, bool has_output_schema);
 
+/* Of a result that is a text, the text; else empty. */
+struct str result_plain_text(const struct result *result);
+
 /* The result as one string, to quote: its text blocks, else its value as JSON. */
 struct str result_text(struct arena *arena, const struct result *result);
 
@@ -92,6 +95,14 @@ bool result_is_blank(const struct result *result);
 /* The place in `names`, which are in lower case without separators, of a name whose case and `separators` do
  * not count; `count`: it is not one of them. */
 size_t result_name_index(struct str name, const char *separators, const char *const *names, size_t count);
+#define RESULT_COUNT(list) (sizeof(list) / sizeof(*(list)))
+#define RESULT_NAME_IS(name, separators, names)                                                              \
+    (result_name_index(name, separators, names, RESULT_COUNT(names)) < RESULT_COUNT(names))
+
+/* How long the first of these beginnings, which are in lower case, is that the text has in any case; 0: none.
+ */
+size_t result_beginning(struct str text, const char *const *beginnings, size_t count);
+#define RESULT_BEGINNING(text, beginnings) result_beginning(text, beginnings, RESULT_COUNT(beginnings))
 
 /* null, "", {}, [], or an object of such members alone; also NULL. */
 bool result_is_empty(const struct json *value);
