@@ -377,8 +377,7 @@ static enum step upstream_answered(struct call *c)
     case UPSTREAM_RESULT:
         readers[c->tool->target.kind](c->arena, a->result, &c->result);
         return STEP_NEXT;
-    case UPSTREAM_REFUSED: /* not reached: the arguments do not fit the request, which the model can correct
-                            */
+    case UPSTREAM_REFUSED: /* not reached: the arguments do not fit, which the model can correct */
         c->result.value = json_get_text(a->rpc_error, "data");
         c->result.error_text = a->quoted;
         call_redact(c); /* before the verdict: what cannot be redacted is left out */

@@ -152,8 +152,7 @@ void call_answer_elicit(struct call *call, struct str result);
  * inside call_start, and never after call_cancel. */
 bool call_start(struct call *call, call_done *done, void *owner);
 
-/* Stops a call that has not finished and releases its reservation; `done` never fires. No effect afterwards.
- */
+/* Stops a call that has not finished and releases its reservation; `done` never fires. */
 void call_cancel(struct call *call);
 void call_free(struct call *call);
 
@@ -207,8 +206,7 @@ struct call_outcome {
     bool masked;               /* a problem at a masked path was dropped */
     uint64_t redacted;         /* bit i: a result had field i of the policy's `redact` */
     const struct json *result; /* all of it as one value, as the result hook sees it; NULL: none */
-    /* {inputRequests, requestState?} from the upstream, for a client that supports elicitation; NULL: none.
-     */
+    /* {inputRequests, requestState?} from the upstream, for clients that support elicitation; NULL: none */
     const struct json *input_requests;
     uint64_t question; /* CALL_ASKS_REPLY: the verdict's, which the reply puts to the user; 0: none */
     const struct call_trace *traces; /* in the order in which the stages ran */

@@ -359,8 +359,7 @@ static void judge_result(struct call *c, const struct result *given)
         verdict_from_envelope(c, &envelope, result_text(c->arena, &c->result));
         keep_beside(c, &c->result);
         /* Clients and models of a tool that speaks MCP get what it sent, and its own isError: a failure that
-         * is only recognised must not hide data. A client rejects such a result only for its output schema.
-         */
+         * is only recognised must not hide data. Clients reject it only for its output schema. */
         bool fits =
             !c->tool->output || (given->structured && c->tool->output_schema &&
                                  schema_validate(c->tool->output_schema, given->value) == SCHEMA_VALID);

@@ -72,8 +72,7 @@ static bool is_candidate(const struct call *c)
     return true;
 }
 
-/* The policies' rules hold all the same: they are asked as if the schema had nothing against the arguments.
- */
+/* The policies' rules hold all the same: they are asked as if the schema accepted the arguments. */
 static bool policies_agree(struct call *c, struct arguments *args)
 {
     struct policy_call view = call_for_policy(c);

@@ -91,8 +91,7 @@ void call_span_stage(struct call *c, const char *name)
 
 /* ---- writing ---- */
 
-/* Opens the span of the call itself, with its attributes. to_wall_ns: added to a time of the monotonic clock.
- */
+/* Opens the span of the call itself, with its attributes. to_wall_ns: added to monotonic times. */
 static void write_call(struct call *c, struct json_out *out, int64_t to_wall_ns)
 {
     const struct call_request *r = &c->request;

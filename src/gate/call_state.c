@@ -420,8 +420,7 @@ static bool is_granted(const struct call *c, const struct call_request *r, const
                         peer_sees_upstream(&c->generation->config, r->peer, tool->target.upstream));
 }
 
-/* tools/list has no tools that the client registered, so prepare_tools does not see them before tools/call.
- */
+/* tools/list has no tools that the client registered: prepare_tools first sees them in tools/call. */
 static struct client_tools *listed_own(const struct call_request *r)
 {
     return r->mode == CALL_RUN ? NULL : r->client_tools;

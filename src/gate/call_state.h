@@ -235,8 +235,7 @@ void overlays_merge(struct call *call, const struct overlay *overlay, const stru
 /* Masks what the sets find in every part of the result. */
 void pattern_guard_mask(struct call *c, unsigned sets);
 
-/* Notes what the policy's sets find in the result: for the model if it is enforced, else as what it `would`.
- */
+/* Notes what the policy's sets find in the result: for the model if it is enforced, else as `would`. */
 void pattern_guard_judge(struct call *c, const struct overlay *overlay);
 
 #endif

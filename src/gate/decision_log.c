@@ -583,8 +583,7 @@ static void on_sink_changed(void *owner, const struct record_sink_status *s)
                   LOG_TEXT("path", s->path), LOG_NUM("dropped", s->dropped));
 }
 
-/* Those of the configuration. A default file in a folder that cannot be written to is no reason not to start.
- */
+/* Those of the configuration. A default file that cannot be written is no reason not to start. */
 static size_t list_sinks(const struct config_decisions *c, const struct decision_log_files *files,
                          struct record_sink_options list[SINKS_MAX])
 {

@@ -37,9 +37,7 @@ struct str ids_quoted(struct arena *arena, const struct json *id);
 
 #define IDS_GOAL_MAX_BYTES 8192u /* of a goal; what is longer is not searched */
 
-/* Whether the goal contains the id as a whole token, in any case: 5 in "order 5", not in "15 items" or
- * "INV-5".
- */
+/* Whether the goal contains the id as a whole token, in any case: 5 in "order 5", not in "15" or "INV-5". */
 bool ids_in_goal(struct str goal, struct str id);
 
 /* The ids at the paths of `gives_ids`, in the arena; returns how many, at most LEDGER_GIVEN_IDS_MAX. */

@@ -40,8 +40,7 @@ void call_id_write(const struct call_id_key *key, const struct call_id *id,
     out[LEDGER_CALL_ID_CHARS] = '\0';
 }
 
-/* 256 bits in 43 characters of 6: the last one ends in two bits that are zero, which stand behind the words.
- */
+/* 256 bits in 43 characters of 6: the last one ends in two zero bits, which stand behind the words. */
 bool call_id_read(const struct call_id_key *key, struct str text, struct call_id *id)
 {
     uint64_t words[CALL_ID_WORDS + 1] = {0};

@@ -29,17 +29,13 @@ struct loop;
 #define LEDGER_WINDOW           32u  /* calls a session remembers hot */
 #define LEDGER_HISTORY_DEFAULT  100u /* entries of the cold ring, for people and policies */
 #define LEDGER_TTL_S_DEFAULT    86400u
-#define LEDGER_ACROSS_WITHIN_MS 600000 /* a turn that begins after such a pause begins all runs again */
-#define LEDGER_RESERVATION_MS   60000u /* a check that is never reported frees its budget after this */
-#define LEDGER_SEEN_IDS_MAX                                                                                  \
-    512u /* ids a session remembers; older ones are forgotten, and then only advise                          \
-          */
-#define LEDGER_MEMORY_BYTES 268435456u /* of the local engine */
-#define LEDGER_IDS_MAX      64u        /* candidate ids of one call */
-#define LEDGER_GIVEN_IDS_MAX                                                                                 \
-    513u /* ids given by one result: one more than is remembered, so that is known                           \
-          */
-#define LEDGER_FACTS_MAX_BYTES 16384u /* all facts of a session, as JSON */
+#define LEDGER_ACROSS_WITHIN_MS 600000     /* a turn that begins after such a pause begins all runs again */
+#define LEDGER_RESERVATION_MS   60000u     /* a check that is never reported frees its budget after this */
+#define LEDGER_SEEN_IDS_MAX     512u       /* ids a session remembers; without older ones they only advise */
+#define LEDGER_MEMORY_BYTES     268435456u /* of the local engine */
+#define LEDGER_IDS_MAX          64u        /* candidate ids of one call */
+#define LEDGER_GIVEN_IDS_MAX    513u       /* ids of one result: one more than is remembered, to know that */
+#define LEDGER_FACTS_MAX_BYTES  16384u     /* all facts of a session, as JSON */
 
 /* What becomes of calls while Redis is away. */
 enum ledger_outage {
@@ -223,10 +219,8 @@ struct ledger_problem {
     struct str place; /* in the schema, "items[].price": what a model insists on there is one fact */
 };
 
-#define LEDGER_ERROR_MAX_BYTES 300u /* of the last error, which a refused repetition quotes */
-#define LEDGER_OPEN_ARGUMENTS_MAX_BYTES                                                                      \
-    2048u /* of a reservation; longer ones are not kept for its report                                       \
-           */
+#define LEDGER_ERROR_MAX_BYTES          300u  /* of the last error, which a refused repetition quotes */
+#define LEDGER_OPEN_ARGUMENTS_MAX_BYTES 2048u /* of a check; longer ones are not kept for its report */
 
 /* The classes of PROTOCOL.md's table, as the ledger tells them apart. */
 enum ledger_class {

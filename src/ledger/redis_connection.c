@@ -383,8 +383,7 @@ static bool open_context(struct redis_connection *n, const char *address, uint16
     return true;
 }
 
-/* The first line of the password file: a password that is renewed there is used from the next connection on.
- */
+/* The first line of the password file: a renewed password counts from the next connection on. */
 static bool read_password(struct redis_connection *n)
 {
     const char *file = n->options->password_file;

@@ -20,8 +20,7 @@ struct session_changes {
     struct session_chain gave_up[SESSION_CHAINS_MAX]; /* chains that were open when their turn ended */
 };
 
-/* A call that was made during an outage, and what was decided then. It counts, and refuses nothing any more.
- */
+/* A call that was made during an outage, and what was decided then. It counts, and refuses nothing. */
 struct session_past {
     enum ledger_says says;
     enum session_code code;

@@ -182,8 +182,7 @@ struct chain_attempt {
     const struct ledger_call *request;
     struct chain_key key;
     uint8_t step;
-    bool no_problems; /* its problems do not count: a valid call that is refused because it was invalid before
-                       */
+    bool no_problems; /* its problems do not count: it is valid, and refused because it was invalid before */
     bool again;       /* the same arguments were invalid before */
 };
 

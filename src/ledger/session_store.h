@@ -19,8 +19,7 @@ enum session_part {
     PART_CORE,    /* the session (codec.h) */
     PART_JOURNAL, /* a ring of notes */
     PART_IDS,     /* seen ids, 8 bytes each, oldest first */
-    PART_DETAILS, /* goal, facts, names of tools, arguments of open calls (codec.h); a hash in Redis
-                   */
+    PART_DETAILS, /* goal, facts, names of tools, arguments of open calls; a hash in Redis */
     PART_COUNT
 };
 #define PART_BIT(part) (1u << (part))

@@ -97,9 +97,7 @@ static void settle_chain(struct settlement *s)
     }
 }
 
-/* What was taken when it was let run makes room for what it came to; what did not run after all costs
- * nothing.
- */
+/* What was taken when it was let run makes room for what it came to; what did not run costs nothing. */
 static void settle_sums(struct settlement *s)
 {
     const struct ledger_call *request = s->request;

@@ -219,8 +219,7 @@ static const struct json *shrink_content(struct compact_ctx *c, const struct res
     size_t left = 0;
     for (uint32_t i = 0; i < content->len; i++)
         left += text_in(&content->items[i]) != NULL;
-    /* Too many blocks to shorten each: what says that a text is cut would be longer than what is left of it.
-     */
+    /* Too many blocks to shorten each: the note of a cut would be longer than the text that is left. */
     if ((rest.max_bytes && rest.max_bytes / BLOCK_LEAST_BYTES < left) ||
         (rest.max_tokens && rest.max_tokens / BLOCK_LEAST_TOKENS < left))
         return keep_first_blocks(c, content);

@@ -94,8 +94,7 @@ struct shrink_ctx {
     size_t count, more;
 };
 
-/* At most about `budget` bytes, if possible. An object shares them among its members, a list among its items.
- */
+/* At most about `budget` bytes, if possible. An object or list shares them among its children. */
 struct json compact_shrink(struct shrink_ctx *s, const struct compact_node *root, size_t budget);
 
 /* ---- compact_text.c ---- */

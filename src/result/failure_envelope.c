@@ -477,9 +477,7 @@ struct envelope envelope_of_message(struct str message)
         (struct transient){envelope_text_transient(message), envelope_text_wait(message)}, NULL);
 }
 
-/* The one member that holds the data, beside members that hold no data: {"execution_result": {…}, "tool":
- * "x"}.
- */
+/* The one member that holds the data, beside members that hold no data: {"result": {…}, "tool": "x"}. */
 static const struct json *wrapped_in(struct arena *arena, const struct look *look, struct str *text)
 {
     static const char *const wrappers[] = {"executionresult", "result", "data", "response", "output"};

@@ -1,5 +1,4 @@
-/* Tables of phrases, each met in answers of real servers. A word alone ("timeout", "failed") decides nothing.
- */
+/* Tables of phrases, each met in answers of real servers. A word alone ("timeout") decides nothing. */
 
 #include "result/failure_envelope.h"
 

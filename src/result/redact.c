@@ -289,8 +289,7 @@ static void names_of(struct names *names, struct arena *arena, const struct str 
     }
 }
 
-/* The text with the value behind "field:", "field=" and "\"field\":" masked; the text itself if it has none.
- */
+/* The text with the value behind "field:", "field=" and "\"field\":" masked; else the text itself. */
 static struct str mask_named_values(struct arena *arena, const struct names *names, struct str text)
 {
     struct buf out = buf_in(arena);
@@ -350,8 +349,7 @@ static const struct json *resolve(const struct json *root, const struct json *sc
     return schema;
 }
 
-/* The schema of an item or of a member, through $ref and the branches of allOf, anyOf and oneOf; NULL: none.
- */
+/* The schema of an item or of a member, through $ref, allOf, anyOf and oneOf; NULL: none. */
 static const struct json *fit_child(const struct json *root, const struct json *schema, bool is_item,
                                     struct str key, uint32_t index, unsigned depth, unsigned *branches_left)
 {

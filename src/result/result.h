@@ -99,8 +99,7 @@ size_t result_name_index(struct str name, const char *separators, const char *co
 #define RESULT_NAME_IS(name, separators, names)                                                              \
     (result_name_index(name, separators, names, RESULT_COUNT(names)) < RESULT_COUNT(names))
 
-/* How long the first of these beginnings, which are in lower case, is that the text has in any case; 0: none.
- */
+/* The length of the beginning, given in lower case, that the text has in any case; 0: it has none. */
 size_t result_beginning(struct str text, const char *const *beginnings, size_t count);
 #define RESULT_BEGINNING(text, beginnings) result_beginning(text, beginnings, RESULT_COUNT(beginnings))
 

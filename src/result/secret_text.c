@@ -92,8 +92,7 @@ static const struct key_form {
 static struct span key_form_ending(struct str text, size_t last, struct str *name)
 {
     /* Whether as many characters of a token may follow; most words are too short, and dates begin with a
-     * digit.
-     */
+     * digit. */
     if (!(text.len - last > KEY_BODY_LEAST && last &&
           !(text.at[last] == '-' && ascii_is_digit(text.at[last - 1])) && is_token_char(text.at[last + 1]) &&
           is_token_char(text.at[last + KEY_BODY_LEAST / 2]) && is_token_char(text.at[last + KEY_BODY_LEAST])))
