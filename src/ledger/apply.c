@@ -358,15 +358,6 @@ void apply_request(struct ledger_entry *e, struct session_request *r, int64_t no
     }
 }
 
-/* Each answer begins with its error; where its reason stands, 0: it has none, or there is no answer. */
-static const size_t reasons[] = {
-    [REQUEST_ADMIT] = offsetof(struct ledger_answer, why),
-    [REQUEST_SETTLE] = offsetof(struct ledger_settled, why),
-    [REQUEST_TURN] = offsetof(struct ledger_turned, why),
-    [REQUEST_LOOK] = offsetof(struct ledger_peek, why),
-    [REQUEST_VIEW] = offsetof(struct ledger_view, why),
-    [REQUEST_LAPSED] = 0,
-};
 _Static_assert(offsetof(struct ledger_answer, error) + offsetof(struct ledger_settled, error) +
                        offsetof(struct ledger_turned, error) + offsetof(struct ledger_peek, error) +
                        offsetof(struct ledger_view, error) ==
@@ -385,8 +376,8 @@ void request_fail(const struct session_request *r, enum err error, const char *w
         answer->engine = "none";
     }
     *(enum err *)r->answer = error;
-    if (reasons[r->kind])
-        err_set((struct why *)(void *)((char *)r->answer + reasons[r->kind]), error, "%s", why);
+    if (r->why)
+        err_set(r->why, error, "%s", why);
 }
 
 void request_not_found(const struct session_request *r)

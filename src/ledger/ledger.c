@@ -349,9 +349,11 @@ static struct session_request *begin(struct ledger *l, struct arena *arena, enum
     return r;
 }
 
-static enum ledger_state start(struct session_request *r, void *answer, ledger_done *done, void *owner)
+static enum ledger_state start(struct session_request *r, void *answer, struct why *why, ledger_done *done,
+                               void *owner)
 {
     r->answer = answer;
+    r->why = why;
     r->done = done;
     r->owner = owner;
     enum ledger_state state = transaction_start(r->ledger, r);
@@ -377,7 +379,7 @@ enum ledger_state ledger_admit(struct ledger *l, const struct ledger_call *reque
     struct session_request *r = begin(l, arena, REQUEST_ADMIT, ledger_place_id(&request->place), request);
     answer->error = OK;
     answer->engine = "none";
-    return start(r, answer, done, owner);
+    return start(r, answer, &answer->why, done, owner);
 }
 
 enum ledger_state ledger_settle(struct ledger *l, const struct ledger_call *request, struct arena *arena,
@@ -395,7 +397,7 @@ enum ledger_state ledger_settle(struct ledger *l, const struct ledger_call *requ
     /* Nothing but notes for the model depends on the answer, except where a repair may be the last. */
     bool unheard = l->redis && l->settles_unheard && !is_invalid && request->class != LEDGER_CLASS_FABRICATED;
     struct session_request *r = begin(l, arena, REQUEST_SETTLE, ledger_place_id(&request->place), request);
-    return start(r, settled, unheard ? NULL : done, owner);
+    return start(r, settled, &settled->why, unheard ? NULL : done, owner);
 }
 
 uint32_t ledger_turn_text(struct str text)
@@ -410,7 +412,7 @@ enum ledger_state ledger_turn(struct ledger *l, const struct ledger_turn *reques
     struct session_request *r = begin(l, arena, REQUEST_TURN, ledger_session_id(request->session), request);
     LEDGER_CLEAR(turned);
     r->number = (uint32_t)hash_random() | 1;
-    return start(r, turned, done, owner);
+    return start(r, turned, &turned->why, done, owner);
 }
 
 void ledger_see(struct ledger *l, struct str session, const struct hash128 *ids, size_t count)
@@ -428,14 +430,16 @@ enum ledger_state ledger_view(struct ledger *l, struct str session, struct arena
     struct str *name = arena_alloc(arena, sizeof(*name));
     *name = session;
     *view = (struct ledger_view){.error = OK};
-    return start(begin(l, arena, REQUEST_VIEW, ledger_session_id(session), name), view, done, owner);
+    return start(begin(l, arena, REQUEST_VIEW, ledger_session_id(session), name), view, &view->why, done,
+                 owner);
 }
 
 enum ledger_state ledger_peek(struct ledger *l, const struct ledger_look *request, struct arena *arena,
                               struct ledger_peek *peek, ledger_done *done, void *owner)
 {
     peek->error = OK;
-    return start(begin(l, arena, REQUEST_LOOK, ledger_place_id(&request->place), request), peek, done, owner);
+    return start(begin(l, arena, REQUEST_LOOK, ledger_place_id(&request->place), request), peek, &peek->why,
+                 done, owner);
 }
 
 enum ledger_state ledger_reset(struct ledger *l, struct str session, struct str tool, struct arena *arena,
@@ -447,7 +451,7 @@ enum ledger_state ledger_reset(struct ledger *l, struct str session, struct str 
     struct session_request *r =
         begin(l, arena, tool.len ? REQUEST_RESET : REQUEST_FORGET, ledger_session_id(session), name);
     r->number = (uint32_t)hash_random() | 1;
-    return start(r, error, done, owner);
+    return start(r, error, NULL, done, owner);
 }
 
 struct session_store *ledger_store(struct ledger *l)

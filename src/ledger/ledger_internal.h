@@ -62,7 +62,8 @@ struct session_request {
         const struct lapsed_request *lapsed;
         const struct str *session; /* REQUEST_VIEW: its name */
     } of;
-    void *answer;        /* NULL: no caller waits for it */
+    void *answer;        /* begins with its error. NULL: no caller waits for it */
+    struct why *why;     /* of the error; NULL: the answer has none */
     struct arena *arena; /* of what the answer points to */
     ledger_done *done;
     void *owner;

@@ -393,6 +393,6 @@ void outage_replay(void *owner)
             break;
         transaction_run(e);
     }
-    if (l->kept.count && store_redis_is_up(l->redis) && !timer_is_set(&l->replay))
-        timer_set(&l->replay, l->loop, REPLAY_RETRY_MS, outage_replay, l);
+    if (l->kept.count)
+        replay_soon(l);
 }

@@ -126,6 +126,7 @@ struct session_request *request_copy(const struct session_request *from)
     copy->of.any = put_asked(&block, from);
     copy->bytes = bytes;
     copy->answer = NULL;
+    copy->why = NULL;
     copy->arena = NULL;
     copy->done = NULL;
     copy->owner = NULL;
