@@ -164,11 +164,9 @@ static bool is_named_before(struct decision_mask *mask, const struct json *list,
 /* {"name": "API_KEY", "value": "x"}: of the member `value`, or one of that kind. */
 static bool is_named_beside(struct decision_mask *mask, const struct json *pair, uint32_t i)
 {
-    static const char *const values[] = {"value", "Value", "val", "v"}, *const names[] = {
-                                                                            "name",      "Name",     "key",
-                                                                            "Key",       "header",   "param",
-                                                                            "parameter", "variable", "option",
-                                                                            "k"};
+    static const char *const values[] = {"value", "Value", "val", "v"};
+    static const char *const names[] = {"name",  "Name",      "key",      "Key",    "header",
+                                        "param", "parameter", "variable", "option", "k"};
     struct str key = pair->members[i].key;
     if (!key.len || (key.at[0] | 32) != 'v' || pair->len > PAIR_MEMBERS_MAX || !STR_IS_ONE_OF(key, values))
         return false;

@@ -14,13 +14,10 @@ const char *metrics_engine_name(int engine)
     return engines[engine];
 }
 
-static const char *const chains[METRICS_CHAINS] = {
-    [METRICS_CHAIN_SUCCESS] = "success",
-    [METRICS_CHAIN_REDUNDANT] = "redundant",
-    [METRICS_CHAIN_EXHAUSTED] = "exhausted",
-    [METRICS_CHAIN_GAVE_UP] = "llm_gave_up",
-    [METRICS_CHAIN_FABRICATED_ID] = "fabricated_id_on_retry",
-};
+#define FABRICATED_ON_RETRY "fabricated_id_on_retry"
+
+static const char *const chains[METRICS_CHAINS] = {"success", "redundant", "exhausted", "llm_gave_up",
+                                                   FABRICATED_ON_RETRY};
 
 const char *metrics_chain_name(int outcome)
 {
@@ -218,7 +215,7 @@ void metrics_count_chain(struct metrics *m, struct str tool, struct str outcome)
             continue;
         struct metrics_tool *row = metrics_tool(m, tool);
         m->chains_ended++;
-        m->fabricated_on_retry += i == METRICS_CHAIN_FABRICATED_ID;
+        m->fabricated_on_retry += str_is(outcome, FABRICATED_ON_RETRY);
         if (!row) /* its calls were another daemon's */
             row = row_of(m, STR_LIT(METRICS_OTHER), false);
         row->chains[i]++;

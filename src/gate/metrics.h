@@ -42,16 +42,8 @@ struct metrics_code {
     uint64_t count;
 };
 
-/* How repair chains end. */
-enum metrics_chain {
-    METRICS_CHAIN_SUCCESS,
-    METRICS_CHAIN_REDUNDANT,
-    METRICS_CHAIN_EXHAUSTED,
-    METRICS_CHAIN_GAVE_UP,
-    METRICS_CHAIN_FABRICATED_ID,
-    METRICS_CHAINS
-};
-const char *metrics_chain_name(int outcome); /* as in the log: "success", "llm_gave_up", … */
+#define METRICS_CHAINS 5
+const char *metrics_chain_name(int outcome); /* of a repair chain, as in the log: "success", … */
 
 struct metrics_tool {
     struct str name;

@@ -246,10 +246,8 @@ static bool is_status_error(const struct look *look)
  * says "no": grep found nothing. */
 static bool exits_badly(const struct look *look)
 {
-    static const char *const codes[] = {"exitcode", "returncode", "exitstatus"}, *const outputs[] = {
-                                                                                     "stdout", "stderr",
-                                                                                     "output",
-                                                                                     "aggregatedoutput"};
+    static const char *const codes[] = {"exitcode", "returncode", "exitstatus"};
+    static const char *const outputs[] = {"stdout", "stderr", "output", "aggregatedoutput"};
     const struct json *code = FIND(look->object, codes);
     int64_t n;
     bool has_output = false, prints = false;
@@ -345,22 +343,13 @@ static void find_transient(struct transient *t, struct str name, const struct js
                        depth - 1);
 }
 
-static const char *const input_names[] = {"needuserinput",
-                                          "needsuserinput",
-                                          "requiresuserinput",
-                                          "userinputrequired",
-                                          "inputrequired",
-                                          "needsinput",
-                                          "requiresconfirmation",
-                                          "needsconfirmation",
-                                          "confirmationrequired",
-                                          "needsclarification",
-                                          "clarificationneeded",
-                                          "requiresclarification",
-                                          "ambiguous"};
-/* No data has such a name. */
-static const char *const certain_input_names[] = {"needuserinput", "needsuserinput", "requiresuserinput",
-                                                  "userinputrequired"};
+static const char *const input_names[] = {
+    /* no data has one of these first */
+    "needuserinput", "needsuserinput", "requiresuserinput", "userinputrequired",
+    /* a thing may have such a state */
+    "inputrequired", "needsinput", "requiresconfirmation", "needsconfirmation", "confirmationrequired",
+    "needsclarification", "clarificationneeded", "requiresclarification", "ambiguous"};
+#define CERTAIN_INPUT_NAMES 4u
 static const char *const choice_names[] = {"candidates", "choices", "options", "matches", "alternatives"};
 static const char *const question_names[] = {"question", "prompt",      "message", "msg",
                                              "detail",   "description", "reason",  "error"};
@@ -388,7 +377,8 @@ static const struct json *input_request_in(const struct json *object, const char
             continue;
         /* A flag or a status asks only beside a question or choices: things have states, too. */
         if (json_is(&m->value, JSON_OBJECT) || (!is_status && text.len) ||
-            (is_flag && IS_ONE_OF(m->key, certain_input_names)) ||
+            (is_flag &&
+             result_name_index(m->key, "_- ", input_names, CERTAIN_INPUT_NAMES) < CERTAIN_INPUT_NAMES) ||
             ((is_status || is_flag) && !json_get_text(object, "id") &&
              (FIND(object, beside) || FIND(object, choice_names)))) {
             bool ambiguous = str_is(plain_name(is_status ? text : m->key, buffer), "ambiguous");

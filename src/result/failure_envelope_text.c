@@ -136,9 +136,8 @@ static bool is_error_page(struct str text)
 /* "bash: foo: command not found", "/bin/sh: 1: foo: not found", and nothing else. */
 static bool is_unknown_command(struct str text)
 {
-    static const char *const ends[] = {": command not found", ": not found"}, *const shells[] = {"sh", "bash",
-                                                                                                 "zsh",
-                                                                                                 "dash"};
+    static const char *const ends[] = {": command not found", ": not found"};
+    static const char *const shells[] = {"sh", "bash", "zsh", "dash"};
     struct str shell = {text.at, 0};
     if (text.len > FAILED_MAX_BYTES || memchr(text.at, '\n', text.len))
         return false;

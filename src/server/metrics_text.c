@@ -203,7 +203,7 @@ static void put_calls(struct buf *out, const struct metrics *m)
         for (int i = 0; i < METRICS_CHAINS; i++)
             if (m->tools[t]->chains[i])
                 put_sample(out, chains, m->tools[t]->chains[i], {"tool", m->tools[t]->name},
-                           {"outcome", str_of(metrics_chain_name((enum metrics_chain)i))});
+                           {"outcome", str_of(metrics_chain_name(i))});
 }
 
 /* Every tool has a sample of each, so that a first loop is an increase. */
