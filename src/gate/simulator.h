@@ -21,9 +21,8 @@ struct call *simulator_make(struct gate *gate, struct arena *arena, const struct
                             enum call_mode mode);
 
 /*
- * The same in the mode that suits the tool. request->mode is ignored: a tool that
- * toolgate runs is called; a tool that the agent runs is checked and, if it passed and `result` is not NULL,
- * reported.
+ * The same in the mode that suits the tool. request->mode is ignored: a tool that toolgate runs is called; a
+ * tool that the agent runs is checked and, if it passed and `result` is not NULL, reported.
  */
 struct call *simulator_call(struct gate *gate, struct arena *arena, const struct call_request *request,
                             const struct json *result);

@@ -1,13 +1,11 @@
 /*
- * What all workers of a fleet remember together: repair chains, same-call
- * budgets, loops, limits, seen ids, facts. The rules are in rules.c, the
- * sessions in a store: in memory, or in a Redis that many daemons share.
+ * What all workers of a fleet remember together: repair chains, same-call budgets, loops, limits, seen ids,
+ * facts. The rules are in rules.c, the sessions in a store: in memory, or in a Redis that many daemons share.
  *
- * Each request either answers at once (LEDGER_DONE, the answer filled in) or
- * later (LEDGER_PENDING): then `done` fires exactly once, never before the
- * function that started it has returned, and never after ledger_cancel. All
- * borrowed memory must live until then. `done` NULL sends and forgets: then
- * nothing borrowed is read, and no answer written, once the call has returned.
+ * Each request either answers at once (LEDGER_DONE, the answer filled in) or later (LEDGER_PENDING): then
+ * `done` fires exactly once, never before the function that started it has returned, and never after
+ * ledger_cancel. All borrowed memory must live until then. `done` NULL sends and forgets: then nothing
+ * borrowed is read, and no answer written, once the call has returned.
  */
 #ifndef TOOLGATE_LEDGER_LEDGER_H
 #define TOOLGATE_LEDGER_LEDGER_H

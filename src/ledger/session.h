@@ -1,8 +1,7 @@
 /*
  * What the fleet remembers of one conversation: the struct that the rules (rules.h) work on, and whose fields
- * are what stores (session_store.h) keep (codec.h). Every limit of what a session
- * remembers is here. Journal, seen ids, facts and the goal are parts of their own (codec.h): most calls need
- * none of them.
+ * are what stores (session_store.h) keep (codec.h). Every limit of what a session remembers is here. Journal,
+ * seen ids, facts and the goal are parts of their own (codec.h): most calls need none of them.
  */
 #ifndef TOOLGATE_LEDGER_SESSION_H
 #define TOOLGATE_LEDGER_SESSION_H

@@ -264,8 +264,7 @@ static bool memory_commit(struct session_store *store, struct store_request *req
 
 /*
  * Rates by time window, as arithmetic on a plain struct (GCRA, a leaky bucket as a meter). This file and
- * lua/ledger/rate.lua do the same. Both work in whole microseconds, which a double
- * holds exactly:
+ * lua/ledger/rate.lua do the same. Both work in whole microseconds, which a double holds exactly:
  *
  *   step   window / count, rounded up: what one call fills
  *   room   step * count
@@ -278,9 +277,9 @@ static bool memory_commit(struct session_store *store, struct store_request *req
  * window, and then one in each step.
  *
  * A bucket remembers the admissions that it took last; asked again with one of them, it takes nothing and
- * says 0. Count and window tell its rates apart; the memory store forgets a rate that the last call
- * taken did not have, Redis when the bucket goes. A bucket is kept until all its rates are empty again, and
- * for RATE_KEEP_MS_MIN at least.
+ * says 0. Count and window tell its rates apart; the memory store forgets a rate that the last call taken did
+ * not have, Redis when the bucket goes. A bucket is kept until all its rates are empty again, and for
+ * RATE_KEEP_MS_MIN at least.
  */
 
 /* The longest wait of any rate in µs; `next` is the bucket with one call more. */

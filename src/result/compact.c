@@ -1,7 +1,6 @@
 /*
- * Shortens a result to the byte and token budget of its tool: the structured
- * value and each text block. If a form violates the output schema, the next,
- * less aggressive form is tried.
+ * Shortens a result to the byte and token budget of its tool: the structured value and each text block. If a
+ * form violates the output schema, the next, less aggressive form is tried.
  */
 #include "result/compact.h"
 

@@ -1,9 +1,7 @@
 /*
- * Compaction: a result that exceeds the tool's byte or token budget loses
- * fields and items. Ids, titles, the newest items, and what the goal or the
- * arguments name stay; a note reports what was left out and how to get it. A
- * structured result still matches its output schema, or stays whole. The
- * caller leaves errors out.
+ * Compaction: a result that exceeds the tool's byte or token budget loses fields and items. Ids, titles, the
+ * newest items, and what the goal or the arguments name stay; a note reports what was left out and how to get
+ * it. A structured result still matches its output schema, or stays whole. The caller leaves errors out.
  */
 #ifndef TOOLGATE_RESULT_COMPACT_H
 #define TOOLGATE_RESULT_COMPACT_H

@@ -1,7 +1,6 @@
 /*
- * The result of a tool call: read from what an upstream, a command or a policy
- * returned, and judged by convention alone (empty, blank, not JSON). The
- * output schema and the policy judge it elsewhere.
+ * The result of a tool call: read from what an upstream, a command or a policy returned, and judged by
+ * convention alone (empty, blank, not JSON). The output schema and the policy judge it elsewhere.
  */
 #ifndef TOOLGATE_RESULT_RESULT_H
 #define TOOLGATE_RESULT_RESULT_H
