@@ -31,7 +31,6 @@
 #include "json/build.h"
 #include "json/parse.h"
 #include "json/write.h"
-#include "policy/known_tools.h"
 #include "policy/peer.h"
 #include "result/result.h"
 
@@ -540,32 +539,6 @@ static enum step retry_due(struct call *c)
  * Reports to the ledger how a call ended. An admitted call is settled exactly once: with its result, with the
  * agent's report, or as released if it was cancelled.
  */
-
-/* Of a shell's arguments: "tail log", ["tail", "log"], ["bash", "-c", "tail log"]. */
-static struct str shell_command(struct arena *arena, const struct json *args)
-{
-    const struct json *command = json_get_text(args, "command");
-    struct buf words = buf_in(arena);
-    command = command ? command : json_get_text(args, "cmd");
-    if (!json_is(command, JSON_ARRAY))
-        return json_str(command);
-    static const char *const flags[] = {"-c", "-lc", "-ic", "/c", "-Command"};
-    bool is_script = command->len > 2 && STR_IS_ONE_OF(json_str(&command->items[1]), flags);
-    for (uint32_t i = is_script ? 2 : 0; i < command->len; i++)
-        buf_printf(&words, STR_FMT " ", STR_ARG(json_str(&command->items[i])));
-    return buf_view(&words);
-}
-
-/* A tool of unknown effects may have written, but for a shell whose command shows how far something is. */
-bool call_under_way(struct arena *arena, const struct ledger_limits *limits, const struct json *args,
-                    const struct result *result)
-{
-    bool reads = limits->effects == LEDGER_EFFECTS_READ || limits->polls;
-    bool watches =
-        limits->effects == LEDGER_EFFECTS_UNKNOWN && known_tools_watches(shell_command(arena, args));
-    return result->value && !limits->compare_arguments && (reads || watches) &&
-           result_is_under_way(result, watches);
-}
 
 static struct ledger_call *settle_request(struct call *c, enum ledger_class class)
 {

@@ -9,6 +9,7 @@
 #include "base/stack_trace.h"
 #include "gate/verdict.h"
 #include "json/build.h"
+#include "policy/known_tools.h"
 #include "result/failure_envelope.h"
 #include "result/partial_result.h"
 #include "result/pattern_sets.h"
@@ -330,6 +331,34 @@ static bool judge_by_policy(struct call *c, const struct policy *policy)
         break;
     }
     return outcome.kind != OUTCOME_PASS && !(outcome.kind == OUTCOME_POLICY_ERROR && policy->fails_open);
+}
+
+/* ---- what is under way ---- */
+
+/* Of a shell's arguments: "tail log", ["tail", "log"], ["bash", "-c", "tail log"]. */
+static struct str shell_command(struct arena *arena, const struct json *args)
+{
+    const struct json *command = json_get_text(args, "command");
+    struct buf words = buf_in(arena);
+    command = command ? command : json_get_text(args, "cmd");
+    if (!json_is(command, JSON_ARRAY))
+        return json_str(command);
+    static const char *const flags[] = {"-c", "-lc", "-ic", "/c", "-Command"};
+    bool is_script = command->len > 2 && STR_IS_ONE_OF(json_str(&command->items[1]), flags);
+    for (uint32_t i = is_script ? 2 : 0; i < command->len; i++)
+        buf_printf(&words, STR_FMT " ", STR_ARG(json_str(&command->items[i])));
+    return buf_view(&words);
+}
+
+/* A tool of unknown effects may have written, but for a shell whose command shows how far something is. */
+bool call_under_way(struct arena *arena, const struct ledger_limits *limits, const struct json *args,
+                    const struct result *result)
+{
+    bool reads = limits->effects == LEDGER_EFFECTS_READ || limits->polls;
+    bool watches =
+        limits->effects == LEDGER_EFFECTS_UNKNOWN && known_tools_watches(shell_command(arena, args));
+    return result->value && !limits->compare_arguments && (reads || watches) &&
+           result_is_under_way(result, watches);
 }
 
 /* ---- the stage ---- */

@@ -104,7 +104,12 @@ struct call_lax {
 /* What a stage returns: go on to the next stage, wait for call_resume, or go back to stage 6. */
 enum step { STEP_NEXT, STEP_WAIT, STEP_RETRY };
 
+/* ---- call_judge.c ---- */
+
 enum step call_judge(struct call *call); /* 7 */
+/* The call may be a poll, and its result says that what it asks for goes on. */
+bool call_under_way(struct arena *arena, const struct ledger_limits *limits, const struct json *args,
+                    const struct result *result);
 
 /* ---- call_ask.c ---- */
 
@@ -172,9 +177,6 @@ struct str call_failure_text(const struct call *call);
 /* Sets what the ledger compares: of `value`, else (NULL) of the text. `c` NULL: a call of the past. */
 void call_compare(struct call *c, struct arena *arena, const struct json *value, struct str text,
                   struct ledger_call *settle);
-/* The call may be a poll, and its result says that what it asks for goes on. */
-bool call_under_way(struct arena *arena, const struct ledger_limits *limits, const struct json *args,
-                    const struct result *result);
 
 /* Which tools exist for one request. A tool that the peer may not call, or that a policy hides, does not
  * exist: not in lists, not in suggestions, not in errors. */

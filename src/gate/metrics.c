@@ -14,10 +14,8 @@ const char *metrics_engine_name(int engine)
     return engines[engine];
 }
 
-#define FABRICATED_ON_RETRY "fabricated_id_on_retry"
-
 static const char *const chains[METRICS_CHAINS] = {"success", "redundant", "exhausted", "llm_gave_up",
-                                                   FABRICATED_ON_RETRY};
+                                                   "fabricated_id_on_retry"};
 
 const char *metrics_chain_name(int outcome)
 {
@@ -172,7 +170,6 @@ void metrics_count_call(struct metrics *m, const struct call *call)
     m->verdicts[v->kind]++;
     m->classes[v->class]++;
     m->would += v->would.len > 0;
-    m->policy_errors += v->class == CLASS_POLICY_ERROR;
     m->rewrites += rewritten;
     row->calls += is_call;
     row->refused += is_call && verdict_is_decided(v) && !v->ran;
@@ -214,8 +211,6 @@ void metrics_count_chain(struct metrics *m, struct str tool, struct str outcome)
         if (!str_is(outcome, chains[i]))
             continue;
         struct metrics_tool *row = metrics_tool(m, tool);
-        m->chains_ended++;
-        m->fabricated_on_retry += str_is(outcome, FABRICATED_ON_RETRY);
         if (!row) /* its calls were another daemon's */
             row = row_of(m, STR_LIT(METRICS_OTHER), false);
         row->chains[i]++;
@@ -282,10 +277,12 @@ void metrics_write_tool(struct json_out *out, const struct metrics_tool *row)
 
 void metrics_write(struct json_out *out, const struct metrics *m)
 {
-    uint64_t chain_sums[METRICS_CHAINS] = {0};
-    for (size_t n = 0; n < m->tool_count; n++)
-        for (int i = 0; i < METRICS_CHAINS; i++)
+    uint64_t chain_sums[METRICS_CHAINS] = {0}, ended = 0;
+    for (int i = 0; i < METRICS_CHAINS; i++) {
+        for (size_t n = 0; n < m->tool_count; n++)
             chain_sums[i] += m->tools[n]->chains[i];
+        ended += chain_sums[i];
+    }
     json_open(out, '{');
     json_field_int(out, "calls", (int64_t)m->calls);
     json_field_int(out, "checks", (int64_t)m->checks);
@@ -293,12 +290,12 @@ void metrics_write(struct json_out *out, const struct metrics *m)
     json_field_int(out, "cancelled", (int64_t)m->cancelled);
     json_field_int(out, "rewritten", (int64_t)m->rewrites);
     json_field_int(out, "would", (int64_t)m->would);
-    json_field_int(out, "policy_errors", (int64_t)m->policy_errors);
+    json_field_int(out, "policy_errors", (int64_t)m->classes[CLASS_POLICY_ERROR]);
     json_field_int(out, "loops", (int64_t)m->loops);
     json_field_int(out, "calls_saved", (int64_t)m->saved);
     json_field_int(out, "calls_not_saved", (int64_t)m->not_saved);
-    json_field_int(out, "repair_chains", (int64_t)m->chains_ended);
-    json_field_int(out, "fabricated_id_on_retry", (int64_t)m->fabricated_on_retry);
+    json_field_int(out, "repair_chains", (int64_t)ended);
+    json_field_int(out, "fabricated_id_on_retry", (int64_t)chain_sums[METRICS_CHAINS - 1]);
     write_counts(out, "verdicts", verdict_at, m->verdicts, VERDICT_KINDS, true);
     write_counts(out, "classes", class_at, m->classes, CLASS_COUNT, true);
     write_counts(out, "chains", metrics_chain_name, chain_sums, METRICS_CHAINS, true);

@@ -345,7 +345,7 @@ static void put_policies(struct buf *out, const struct server *server)
         unmatched += g->unmatched[i].why != NULL;
     const struct metric before[] = {
         {"toolgate_policy_errors_total", "Calls that were refused because a policy failed.",
-         server->metrics.policy_errors},
+         server->metrics.classes[CLASS_POLICY_ERROR]},
         {"toolgate_tools_busy_total",
          "Times that a tool became busy to a user, as its policy used up its time.", server->busy.times},
     };
