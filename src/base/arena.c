@@ -6,7 +6,6 @@
  */
 #include "base/arena.h"
 
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 

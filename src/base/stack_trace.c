@@ -1,7 +1,6 @@
 /* Line by line, against two tables of patterns; see stack_trace.h. */
 #include "base/stack_trace.h"
 
-#include "base/arena.h"
 #include "base/buf.h"
 
 /* For str_glob, against the trimmed line. */

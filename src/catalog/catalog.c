@@ -5,6 +5,7 @@
  */
 #include "catalog/catalog.h"
 
+#include "base/alloc.h"
 #include "base/arena.h"
 #include "base/clock.h"
 #include "base/hash.h"
@@ -325,9 +326,7 @@ static struct hidden_cache *hidden_cache(struct generation *generation)
 {
     if (generation->hidden)
         return generation->hidden;
-    struct hidden_cache *cache = calloc(1, sizeof(*cache));
-    if (!cache)
-        abort();
+    struct hidden_cache *cache = alloc_zeroed(sizeof(*cache));
     cache->wants = policy_set_gateway(generation->policies)->wants;
     for (size_t i = 0; i < generation->tool_count; i++) {
         const struct tool *tool = generation->tools[i];

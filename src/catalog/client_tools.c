@@ -5,6 +5,7 @@
  */
 #include "catalog/client_tools.h"
 
+#include "base/alloc.h"
 #include "base/arena.h"
 #include "base/lru.h"
 #include "json/build.h"
@@ -38,9 +39,7 @@ struct client_tools {
 
 static struct client_tools *set_new(struct client_tools *all)
 {
-    struct client_tools *set = calloc(1, sizeof(*set));
-    if (!set)
-        abort();
+    struct client_tools *set = alloc_zeroed(sizeof(*set));
     set->all = all ? all : set;
     set->revision = hash_random();
     set->all->bytes += sizeof(*set);

@@ -15,6 +15,7 @@
  *   9 schemas        the operator's response schemas
  *  10 hashes         they distinguish workers with different policies
  */
+#include "base/alloc.h"
 #include "catalog/build.h"
 
 #include "base/arena.h"
@@ -450,9 +451,7 @@ struct generation_build *generation_build_begin(struct config *config, uint64_t 
 {
     struct arena *arena = arena_new();
     struct generation *g = ARENA_NEW(arena, struct generation);
-    struct generation_build *b = calloc(1, sizeof(*b));
-    if (!b)
-        abort();
+    struct generation_build *b = alloc_zeroed(sizeof(*b));
     *g = (struct generation){
         .arena = arena, .number = number, .references = 1, .config = *config, .by_name = map_new(arena)};
     *config = (struct config){0};

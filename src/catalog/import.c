@@ -16,7 +16,6 @@
 #include "json/write.h"
 #include "policy/policy_hooks.h"
 #include "upstream/mcp/mcp_header_mapping.h"
-#include "upstream/tool_list.h"
 #include "json/build.h"
 #include "json/parse.h"
 #include "catalog/pins.h"

@@ -1,6 +1,7 @@
 /* Blocking requests over the daemon's socket. */
 #include "cli/daemon_client.h"
 
+#include "base/alloc.h"
 #include "base/arena.h"
 #include "base/buf.h"
 #include "base/clock.h"
@@ -82,9 +83,7 @@ enum err daemon_client_connect(const char *path, struct daemon_client **out, str
     int fd = daemon_client_socket(path, why);
     *out = NULL;
     if (fd >= 0) {
-        struct daemon_client *client = calloc(1, sizeof(*client));
-        if (!client)
-            abort();
+        struct daemon_client *client = alloc_zeroed(sizeof(*client));
         client->fd = fd;
         client->timeout_ms = DAEMON_CLIENT_TIMEOUT_MS;
         memcpy(client->path, path, strlen(path) + 1);

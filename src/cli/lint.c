@@ -9,7 +9,6 @@
 #include "catalog/provider_formats.h"
 #include "cli/lua_cli.h"
 #include "gate/examples.h"
-#include "gate/verdict.h"
 #include "json/build.h"
 #include "json/parse.h"
 #include "policy/policy_set.h"

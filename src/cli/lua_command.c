@@ -20,7 +20,6 @@
 #include <lualib.h>
 #include <errno.h>
 #include <pwd.h>
-#include <time.h>
 #include <unistd.h>
 
 #define PATH_BYTES       64u

@@ -18,7 +18,6 @@
 #include "policy/policy_set.h"
 #include "server/server.h"
 #include "policy/source_location.h"
-#include "sandbox/lua_json.h"
 #include "upstream/process.h"
 #include "upstream/secrets.h"
 

@@ -6,7 +6,6 @@
 #include "replay/replay.h"
 #include "server/state_dir.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <sys/stat.h>
 #include <unistd.h>

@@ -3,7 +3,6 @@
 
 #include "base/buf.h"
 #include "base/printable.h"
-#include "base/clock.h"
 
 #include <stdarg.h>
 #include <stdio.h>

@@ -7,6 +7,7 @@
  */
 #include "io/child.h"
 
+#include "base/alloc.h"
 #include "base/arena.h"
 #include "base/clock.h"
 #include "io/conn.h"
@@ -612,11 +613,9 @@ enum err child_start(struct loop *loop, const struct child_spec *spec, child_end
 {
     struct channels channels;
     struct sigaction now, normal = {.sa_handler = SIG_DFL};
-    struct child *c = calloc(1, sizeof(*c));
+    struct child *c = alloc_zeroed(sizeof(*c));
     *out = NULL;
     *in = *output = *errors = -1;
-    if (!c)
-        abort();
     *c = (struct child){.loop = loop, .pidfd = -1, .ended = ended, .owner = owner};
     /* If our parent left SIGCHLD ignored, the kernel would reap by itself and lose how processes ended. */
     if (sigaction(SIGCHLD, NULL, &now) == 0 && (now.sa_handler == SIG_IGN || now.sa_flags & SA_NOCLDWAIT))

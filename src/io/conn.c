@@ -7,10 +7,10 @@
  */
 #include "io/conn.h"
 
+#include "base/alloc.h"
 #include "base/address_space.h"
 #include "base/buf.h"
 #include "base/clock.h"
-#include "base/log.h"
 #include "io/turn.h"
 
 #include <errno.h>
@@ -491,11 +491,9 @@ static void on_out_hung_up(evutil_socket_t fd, short what, void *arg)
 struct conn *conn_new(struct loop *loop, int in, int out, size_t line_max,
                       const struct conn_callbacks *callbacks, void *owner)
 {
-    struct conn *c = calloc(1, sizeof(*c));
+    struct conn *c = alloc_zeroed(sizeof(*c));
     int type;
     socklen_t size = sizeof(type);
-    if (!c)
-        abort();
     c->loop = loop;
     c->fd = in;
     c->out_fd = out;

@@ -1,6 +1,7 @@
 /* One persistent libevent event for each descriptor, added again only if what it watches for changes. */
 #include "io/descriptor.h"
 
+#include "base/alloc.h"
 #include "io/conn.h"
 
 #include <event2/event.h>
@@ -26,9 +27,7 @@ struct descriptor *descriptor_new(struct loop *loop, int fd,
                                   void (*ready)(void *owner, int fd, bool readable, bool writable),
                                   void *owner)
 {
-    struct descriptor *d = calloc(1, sizeof(*d));
-    if (!d)
-        abort();
+    struct descriptor *d = alloc_zeroed(sizeof(*d));
     d->base = loop_base(loop);
     d->fd = fd;
     d->ready = ready;

@@ -6,6 +6,8 @@
  */
 #include "io/file_watch.h"
 
+#include "base/alloc.h"
+
 #include <dirent.h>
 #include <errno.h>
 #include <limits.h>
@@ -46,9 +48,7 @@ enum err file_watch_new(struct file_watch **out, struct why *why)
     if (fd < 0)
         return err_set(why, ERR_IO, "cannot watch files: inotify: %s (sysctl fs.inotify.max_user_instances)",
                        strerror(errno));
-    struct file_watch *watch = calloc(1, sizeof(*watch));
-    if (!watch)
-        abort();
+    struct file_watch *watch = alloc_zeroed(sizeof(*watch));
     watch->fd = fd;
     *out = watch;
     return OK;

@@ -4,7 +4,7 @@
  */
 #include "io/http_listener.h"
 
-#include "base/log.h"
+#include "base/alloc.h"
 #include "base/share.h"
 #include "io/conn.h"
 #include "io/turn.h"
@@ -259,9 +259,7 @@ struct http_text {
 
 struct http_text *http_text_new(struct buf *take)
 {
-    struct http_text *text = calloc(1, sizeof(*text));
-    if (!text)
-        abort();
+    struct http_text *text = alloc_zeroed(sizeof(*text));
     text->refs = 1;
     text->bytes = *take;
     *take = (struct buf){0};
@@ -474,9 +472,7 @@ static void on_deadline(evutil_socket_t fd, short what, void *arg)
 
 static void begin(struct http_listener *l, int fd, uid_t uid)
 {
-    struct http_exchange *x = calloc(1, sizeof(*x));
-    if (!x)
-        abort();
+    struct http_exchange *x = alloc_zeroed(sizeof(*x));
     x->listener = l;
     x->uid = uid;
     x->bev = bufferevent_socket_new(loop_base(l->loop), fd, BEV_OPT_CLOSE_ON_FREE);
@@ -566,9 +562,7 @@ enum err http_listener_new(struct loop *loop, const struct http_address *address
                            void *owner, struct http_listener **out, struct why *why)
 {
     static const struct unix_socket_names names = {"metrics.listen", "metrics.listen in the configuration"};
-    struct http_listener *l = calloc(1, sizeof(*l));
-    if (!l)
-        abort();
+    struct http_listener *l = alloc_zeroed(sizeof(*l));
     l->loop = loop;
     l->address = *address;
     l->handler = handler;

@@ -4,6 +4,7 @@
  */
 #include "io/record_sink.h"
 
+#include "base/alloc.h"
 #include "base/buf.h"
 #include "base/clock.h"
 #include "io/timer.h"
@@ -512,9 +513,7 @@ struct record_sink *record_sink_new(struct loop *loop, const struct record_sink_
                                     void (*changed)(void *owner, const struct record_sink_status *status),
                                     void *owner)
 {
-    struct record_sink *s = calloc(1, sizeof(*s));
-    if (!s)
-        abort();
+    struct record_sink *s = alloc_zeroed(sizeof(*s));
     s->options = *options;
     s->options.path = strdup(options->path);
     s->loop = loop;

@@ -1,6 +1,7 @@
 /* The daemon's side of the spawner's protocol. A spawner that breaks it ends the child, not the daemon. */
 #include "io/spawned_child.h"
 
+#include "base/alloc.h"
 #include "io/conn.h"
 #include "io/descriptor.h"
 
@@ -138,9 +139,7 @@ enum err spawned_child_start(struct loop *loop, struct str path, struct str name
             "the spawner at %s cannot be asked: %s; start it (systemctl start toolgate-spawner.socket)",
             address.sun_path, strerror(error));
     }
-    struct spawned_child *c = calloc(1, sizeof(*c));
-    if (!c)
-        abort();
+    struct spawned_child *c = alloc_zeroed(sizeof(*c));
     *c = (struct spawned_child){.loop = loop, .callbacks = callbacks, .owner = owner, .fd = fd};
     c->watched = descriptor_new(loop, fd, on_readable, c);
     descriptor_watch(c->watched, true, false);

@@ -2,6 +2,7 @@
  */
 #include "io/turn.h"
 
+#include "base/alloc.h"
 #include "base/clock.h"
 
 #include <stdlib.h>
@@ -33,9 +34,7 @@ void turn_join(struct turn *turn, struct turn_queue *queue, uid_t uid, enum turn
         if (user->uid == uid)
             break;
     if (!user) {
-        user = calloc(1, sizeof(*user));
-        if (!user)
-            abort();
+        user = alloc_zeroed(sizeof(*user));
         user->uid = uid;
         for (int class = 0; class < TURN_CLASSES; class ++)
             TAILQ_INIT(&user->waiting[class]);

@@ -5,6 +5,7 @@
  */
 #include "replay/judge.h"
 
+#include "base/alloc.h"
 #include "base/arena.h"
 #include "base/hash.h"
 #include "catalog/client_tools.h"
@@ -153,9 +154,7 @@ static bool add_world(struct judge *judge, struct str toolset, struct generation
 
 struct judge *judge_new(const struct judge_options *options, struct generation_report *report)
 {
-    struct judge *judge = calloc(1, sizeof(*judge));
-    if (!judge)
-        abort();
+    struct judge *judge = alloc_zeroed(sizeof(*judge));
     judge->options = *options;
     judge->ledger = simulator_ledger();
     bool built = add_world(judge, STR_NONE, report);

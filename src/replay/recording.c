@@ -2,6 +2,7 @@
  * One buffer holds what was read and not yet returned; a line is parsed where it lies. The buffer grows up to
  * the longest line that is accepted; of a longer one only the end is searched.
  */
+#include "base/alloc.h"
 #include "replay/recording_internal.h"
 
 #include "base/arena.h"
@@ -60,9 +61,7 @@ static bool is_stdin(const char *file)
 enum err recording_open(const char *const *files, size_t count, const struct recording_options *options,
                         struct recording **out, struct why *why)
 {
-    struct recording *r = calloc(1, sizeof(*r));
-    if (!r)
-        abort();
+    struct recording *r = alloc_zeroed(sizeof(*r));
     r->files = files;
     r->file_count = count;
     r->fd = -1;

@@ -3,6 +3,7 @@
  * those of --policies; the differences compare what both judges say of the same call. What is
  * remembered of each session and of each open check is bounded: the oldest make room.
  */
+#include "base/alloc.h"
 #include "replay/replay_internal.h"
 
 #include "base/arena.h"
@@ -44,18 +45,10 @@ static const struct peer *peer_of(struct replay *r, const struct recorded_call *
 
 /* ---- sessions and time ---- */
 
-static void *must_calloc(size_t size)
-{
-    void *memory = calloc(1, size);
-    if (!memory)
-        abort();
-    return memory;
-}
-
 struct str replay_heap_copy(struct str text)
 {
     struct str cut = str_cut(text, REPLAY_EXAMPLE_MAX_BYTES);
-    char *copy = must_calloc(cut.len + 1);
+    char *copy = alloc_zeroed(cut.len + 1);
     if (cut.len)
         memcpy(copy, cut.at, cut.len);
     return (struct str){copy, cut.len};
@@ -104,7 +97,7 @@ static struct replay_session *session_of(struct replay *r, const struct recorded
     if (!session) {
         if (r->sessions.count == SESSIONS_MAX)
             forget_session(r, (struct replay_session *)r->sessions.oldest);
-        session = must_calloc(sizeof(*session));
+        session = alloc_zeroed(sizeof(*session));
         session->node.id = id;
         lru_add(&r->sessions, &session->node);
     }
@@ -209,7 +202,7 @@ static void keep_open(struct replay *r, const struct replay_pass *p)
         remove_open(r, open);
     if (r->open.count == OPEN_MAX)
         remove_open(r, (struct replay_open *)r->open.oldest);
-    open = must_calloc(sizeof(*open));
+    open = alloc_zeroed(sizeof(*open));
     *open = (struct replay_open){.node.id = id,
                                  .tool = p->tool,
                                  .difference = p->difference,
@@ -350,7 +343,7 @@ void replay_run(const struct replay_options *options, struct arena *arena, struc
     const char *why;
     struct replay r = {.sides = {options->policies, options->against},
                        .report = report,
-                       .peers = must_calloc(REPLAY_PEERS_MAX * sizeof(*r.peers)),
+                       .peers = alloc_zeroed(REPLAY_PEERS_MAX * sizeof(*r.peers)),
                        .reader = {.format = options->format,
                                   .seen = seen,
                                   .owner = &r,

@@ -2,10 +2,10 @@
  * A client from accept to close: its identity by the kernel's peer
  * credentials, whether it may connect, and its lines.
  */
+#include "base/alloc.h"
 #include "server/served.h"
 #include "server/server_internal.h"
 
-#include "base/arena.h"
 #include "base/hash.h"
 #include "base/log.h"
 #include "catalog/client_tools.h"
@@ -165,16 +165,12 @@ static void on_accepted(void *owner, int fd)
         if (user->uid == peer.uid)
             break;
     if (!user) {
-        user = calloc(1, sizeof(*user));
-        if (!user)
-            abort();
+        user = alloc_zeroed(sizeof(*user));
         user->uid = peer.uid;
         LIST_INSERT_HEAD(&server->users, user, link);
     }
     user->connections++;
-    struct client *client = calloc(1, sizeof(*client));
-    if (!client)
-        abort();
+    struct client *client = alloc_zeroed(sizeof(*client));
     client->server = server;
     client->peer = peer;
     client->user = user;

@@ -1,6 +1,7 @@
 /* Routes, access, and replies that several clients share. */
 #include "server/http_endpoint.h"
 
+#include "base/alloc.h"
 #include "base/arena.h"
 #include "base/clock.h"
 #include "base/embedded.h"
@@ -256,9 +257,7 @@ enum err http_endpoint_apply(struct server *server, const struct config *config,
     const struct http_address *address = &config->metrics.address;
     struct http_endpoint *old = server->http_endpoint, *e = NULL;
     if (address->text[0]) {
-        e = calloc(1, sizeof(*e));
-        if (!e)
-            abort();
+        e = alloc_zeroed(sizeof(*e));
         e->server = server;
         e->page = config->metrics.page;
         e->spent_at_us = clock_mono_us();

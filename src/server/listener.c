@@ -4,6 +4,7 @@
  */
 #include "server/listener.h"
 
+#include "base/alloc.h"
 #include "base/log.h"
 #include "io/unix_socket.h"
 #include "io/systemd.h"
@@ -104,9 +105,7 @@ enum err listener_new(struct event_base *base, const char *path, mode_t mode,
                       const struct listener_hooks *hooks, void *owner, struct listener **out, struct why *why)
 {
     static const struct unix_socket_names names = {"socket", "--socket, or 'socket' in the configuration"};
-    struct listener *l = calloc(1, sizeof(*l));
-    if (!l)
-        abort();
+    struct listener *l = alloc_zeroed(sizeof(*l));
     l->socket.fd = -1;
     l->spare = open("/dev/null", O_RDONLY | O_CLOEXEC);
     l->hooks = hooks;

@@ -4,7 +4,6 @@
  */
 #include "server/method_table.h"
 
-#include "base/arena.h"
 #include "base/log.h"
 #include "base/suggest.h"
 #include "base/version.h"

@@ -6,7 +6,6 @@
 #include "server/http_endpoint.h"
 
 #include "base/arena.h"
-#include "base/clock.h"
 #include "base/version.h"
 #include "gate/decision_log.h"
 #include "policy/policy_hooks.h"

@@ -2,6 +2,7 @@
  * The page's views as JSON: status, sessions, tools, the latest decisions, and the playground,
  * which decides on a call as a new session's first, runs nothing and counts nothing.
  */
+#include "base/alloc.h"
 #include "server/http_endpoint.h"
 
 #include "base/arena.h"
@@ -250,9 +251,7 @@ void page_apply(struct server *server, bool is_on)
 {
     struct page_decisions *p = server->page_decisions;
     if (is_on && !p) {
-        p = calloc(1, sizeof(*p));
-        if (!p)
-            abort();
+        p = alloc_zeroed(sizeof(*p));
     }
     if (server->gate.decisions)
         decision_log_set_tap(server->gate.decisions, is_on ? on_record : NULL, p);

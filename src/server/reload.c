@@ -2,6 +2,7 @@
  * stops the upstreams, whose tools are a part of it. */
 #include "server/reload.h"
 
+#include "base/alloc.h"
 #include "base/arena.h"
 #include "base/clock.h"
 #include "base/log.h"
@@ -155,9 +156,7 @@ static void watch_files(struct reloader *r, const struct config *config)
 
 struct reloader *reloader_new(struct server *server)
 {
-    struct reloader *r = calloc(1, sizeof(*r));
-    if (!r)
-        abort();
+    struct reloader *r = alloc_zeroed(sizeof(*r));
     r->server = server;
     return r;
 }

@@ -6,6 +6,7 @@
  */
 #include "traces/span_exporter.h"
 
+#include "base/alloc.h"
 #include "base/arena.h"
 #include "base/clock.h"
 #include "base/hash.h"
@@ -228,9 +229,7 @@ struct json_out *span_exporter_begin(struct span_exporter *e, size_t count)
         return NULL;
     }
     if (!e->filling) {
-        e->filling = calloc(1, sizeof(*e->filling));
-        if (!e->filling)
-            abort();
+        e->filling = alloc_zeroed(sizeof(*e->filling));
         e->filling->out = json_out(&e->filling->spans);
     }
     e->open_count = count;
@@ -431,10 +430,8 @@ bool span_exporter_flush(struct span_exporter *e)
 
 struct span_exporter *span_exporter_new(struct loop *loop)
 {
-    struct span_exporter *e = calloc(1, sizeof(*e));
+    struct span_exporter *e = alloc_zeroed(sizeof(*e));
     char host[HOST_MAX_BYTES] = "";
-    if (!e)
-        abort();
     e->loop = loop;
     e->random = hash_random();
     TAILQ_INIT(&e->queue);

@@ -2,6 +2,7 @@
  * The set of upstreams: what a reload starts, changes and ends, the tool list
  * of each, and the state of each for `toolgate status`. dispatch.c has the calls.
  */
+#include "base/alloc.h"
 #include "upstream/upstream_internal.h"
 
 #include "base/arena.h"
@@ -141,9 +142,7 @@ static bool name_of(uid_t uid, char out[NAMES_MAX_BYTES])
 static struct upstream *make(struct upstreams *set, const struct upstream_spec *spec, struct upstream *before)
 {
     char name[NAMES_MAX_BYTES];
-    struct upstream *u = calloc(1, sizeof(*u));
-    if (!u)
-        abort();
+    struct upstream *u = alloc_zeroed(sizeof(*u));
     u->set = set;
     u->arena = arena_new();
     u->configured = upstream_spec_copy(u->arena, spec, NULL);
@@ -177,9 +176,7 @@ static struct upstream *make(struct upstreams *set, const struct upstream_spec *
 struct upstreams *upstreams_new(struct loop *loop, const char *state, const struct upstreams_hooks *hooks,
                                 void *owner)
 {
-    struct upstreams *set = calloc(1, sizeof(*set));
-    if (!set)
-        abort();
+    struct upstreams *set = alloc_zeroed(sizeof(*set));
     *set = (struct upstreams){.loop = loop, .state = state, .hooks = *hooks, .owner = owner, .log_level = -1};
     return set;
 }

@@ -8,6 +8,7 @@
  */
 #include "upstream/confine/confine.h"
 
+#include "base/alloc.h"
 #include "base/arena.h"
 #include "base/buf.h"
 #include "io/conn.h"
@@ -258,10 +259,8 @@ static const char singleton_key;
 
 static void *make_hidden(struct loop *loop)
 {
-    struct hidden_paths *hidden = calloc(1, sizeof(*hidden));
+    struct hidden_paths *hidden = alloc_zeroed(sizeof(*hidden));
     (void)loop;
-    if (!hidden)
-        abort();
     hidden->arena = arena_new();
     return hidden;
 }

@@ -7,6 +7,7 @@
  *
  *   queued ─▶ running (stdin ─▶, stdout and stderr ◀─) ─▶ exited ─▶ answer
  */
+#include "base/alloc.h"
 #include "base/address_space.h"
 #include "base/arena.h"
 #include "base/buf.h"
@@ -75,9 +76,7 @@ static const char singleton_key;
 
 static void *make_commands(struct loop *loop)
 {
-    struct commands *all = calloc(1, sizeof(*all));
-    if (!all)
-        abort();
+    struct commands *all = alloc_zeroed(sizeof(*all));
     all->loop = loop;
     TAILQ_INIT(&all->queue);
     return all;

@@ -7,6 +7,7 @@
  * A server that rejects it gets the modern request, server/discover. Then its
  * tools are listed (mcp_lists.c).
  */
+#include "base/alloc.h"
 #include "base/arena.h"
 #include "base/hash.h"
 #include "base/log.h"
@@ -427,9 +428,7 @@ void mcp_client_closed(struct mcp_client *client, const char *why, struct str qu
 struct mcp_client *mcp_client_new(struct loop *loop, const struct upstream_spec *spec,
                                   struct upstream *upstream)
 {
-    struct mcp_client *client = calloc(1, sizeof(*client));
-    if (!client)
-        abort();
+    struct mcp_client *client = alloc_zeroed(sizeof(*client));
     client->loop = loop;
     client->spec = spec;
     client->upstream = upstream;

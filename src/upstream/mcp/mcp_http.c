@@ -6,6 +6,7 @@
  * resumed after its last event, with a delay that doubles while no event comes.
  * From 2026-07-28 on there are headers for method and name instead.
  */
+#include "base/alloc.h"
 #include "base/address_space.h"
 #include "base/arena.h"
 #include "base/buf.h"
@@ -223,9 +224,7 @@ static void set_headers(struct exchange *x, const struct mcp_outgoing *outgoing)
 
 static struct exchange *exchange_new(struct mcp_transport *t, const struct mcp_outgoing *outgoing)
 {
-    struct exchange *x = calloc(1, sizeof(*x));
-    if (!x)
-        abort();
+    struct exchange *x = alloc_zeroed(sizeof(*x));
     x->transport = t;
     x->arena = arena_new();
     x->id = outgoing->id;
@@ -750,11 +749,9 @@ static void on_done(void *owner, const struct fetch_end *end)
 static struct mcp_transport *http_open(struct loop *loop, const struct upstream_spec *spec,
                                        struct mcp_client *client)
 {
-    struct mcp_transport *t = calloc(1, sizeof(*t));
+    struct mcp_transport *t = alloc_zeroed(sizeof(*t));
     struct why why = {0};
     struct str url = STR_NONE, ca_file = STR_NONE;
-    if (!t)
-        abort();
     *t = (struct mcp_transport){.loop = loop, .spec = spec, .client = client, .settings = arena_new()};
     TAILQ_INIT(&t->replies);
     enum err err = secrets_expand(t->settings, spec->url, &t->secrets, &url, &why);

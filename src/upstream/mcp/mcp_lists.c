@@ -8,6 +8,7 @@
  * sent again after each restart. Progress and log messages are relayed to the
  * call that they are about, and to no other.
  */
+#include "base/alloc.h"
 #include "base/arena.h"
 #include "base/clock.h"
 #include "base/log.h"
@@ -125,9 +126,7 @@ const char *mcp_client_subscribe(struct mcp_client *client, struct str uri)
     if (!s && client->subscription_count == UPSTREAM_SUBSCRIPTIONS_MAX)
         return "has as many subscriptions as it may have";
     if (!s) {
-        s = calloc(1, sizeof(*s) + uri.len + 1);
-        if (!s)
-            abort();
+        s = alloc_zeroed(sizeof(*s) + uri.len + 1);
         memcpy(s->uri, uri.at, uri.len);
         s->len = uri.len;
         LIST_INSERT_HEAD(&client->subscriptions, s, entry);

@@ -1,6 +1,7 @@
 /*
  * The messages that the client writes, and the requests that await a response.
  */
+#include "base/alloc.h"
 #include "base/arena.h"
 #include "base/clock.h"
 #include "base/trace_context.h"
@@ -32,9 +33,7 @@ struct pending_request *pending_add(struct mcp_client *client)
     struct pending_requests *all = &client->pending;
     if (all->count == MCP_CALLS_MAX)
         return NULL;
-    struct pending_request *pending = calloc(1, sizeof(*pending));
-    if (!pending)
-        abort();
+    struct pending_request *pending = alloc_zeroed(sizeof(*pending));
     all->count++;
     pending->client = client;
     pending->id = ++all->last_id;

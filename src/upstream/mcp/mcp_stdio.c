@@ -5,6 +5,7 @@
  *
  *   open: process ─▶ opened … lines … (stdout ends) ─▶ (process exits) ─▶ rest is read ─▶ closed
  */
+#include "base/alloc.h"
 #include "base/arena.h"
 #include "base/buf.h"
 #include "base/log.h"
@@ -384,9 +385,7 @@ static struct mcp_transport *stdio_open(struct loop *loop, const struct upstream
                                         struct mcp_client *client)
 {
     static const struct spawned_child_callbacks callbacks = {on_spawned, on_spawned_ended};
-    struct mcp_transport *t = calloc(1, sizeof(*t));
-    if (!t)
-        abort();
+    struct mcp_transport *t = alloc_zeroed(sizeof(*t));
     *t = (struct mcp_transport){.loop = loop, .spec = spec, .client = client, .arena = arena_new()};
     timer_set(&t->soon, loop, 0, on_soon, t);
     if (spec->spawner.len) {
