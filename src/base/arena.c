@@ -236,8 +236,5 @@ struct str arena_truncate(struct arena *arena, struct str s, size_t max)
 struct str arena_first_line(struct arena *arena, struct str s, size_t max)
 {
     s = str_trim(s);
-    const char *newline = s.len ? memchr(s.at, '\n', s.len) : NULL;
-    if (newline)
-        s.len = (size_t)(newline - s.at);
-    return arena_truncate(arena, str_trim(s), max);
+    return arena_truncate(arena, str_trim(str_split(&s, '\n')), max);
 }

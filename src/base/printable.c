@@ -138,12 +138,9 @@ void printable_write_json(struct buf *out, struct str json)
 
 void printable_write_lines(struct buf *out, struct str text)
 {
-    const char *end;
-    while (text.len && (end = memchr(text.at, '\n', text.len))) {
-        size_t len = (size_t)(end - text.at);
-        printable_write(out, (struct str){text.at, len});
+    while (str_has(text, '\n')) {
+        printable_write(out, str_split(&text, '\n'));
         buf_byte(out, '\n');
-        text = str_from(text, len + 1);
     }
     printable_write(out, text);
 }

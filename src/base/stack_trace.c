@@ -56,10 +56,8 @@ struct str stack_trace_strip(struct arena *arena, struct str text)
 {
     struct buf out = buf_in(arena);
     bool found = false, in_trace = false, in_go = false;
-    for (size_t from = 0; from < text.len;) {
-        const char *end = memchr(text.at + from, '\n', text.len - from);
-        struct str line = {text.at + from, end ? (size_t)(end - text.at) - from : text.len - from};
-        from += line.len + 1;
+    for (struct str rest = text; rest.len;) {
+        struct str line = str_split(&rest, '\n');
         bool is_header = stack_trace_is_header(line);
         in_go |= is_header && str_starts(str_trim(line), "goroutine "); /* its frames fill the rest */
         in_trace = is_header || (in_trace && is_indented(line));

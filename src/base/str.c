@@ -81,7 +81,7 @@ bool str_contains_word(struct str haystack, struct str word)
 
 bool str_is_glob(struct str pattern)
 {
-    return memchr(pattern.at, '*', pattern.len) || memchr(pattern.at, '?', pattern.len);
+    return str_has(pattern, '*') || str_has(pattern, '?');
 }
 
 /* On a mismatch only the latest star has to match more: no exponential backtracking. */

@@ -112,6 +112,20 @@ static inline struct str str_from(struct str s, size_t from)
     return from >= s.len ? STR_NONE : (struct str){s.at + from, s.len - from};
 }
 
+/* Takes what is before the first `c`, or all of it, from the front of *rest, and drops the `c`. */
+static inline struct str str_split(struct str *rest, char c)
+{
+    const char *end = rest->len ? memchr(rest->at, c, rest->len) : NULL;
+    struct str part = {rest->at, end ? (size_t)(end - rest->at) : rest->len};
+    *rest = str_from(*rest, part.len + 1);
+    return part;
+}
+
+static inline bool str_has(struct str s, char c)
+{
+    return s.len && memchr(s.at, c, s.len);
+}
+
 static inline bool ascii_is_digit(char c)
 {
     return c >= '0' && c <= '9';

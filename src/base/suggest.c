@@ -15,15 +15,10 @@
 #define LIKE_PLURAL       950u /* of 1000: the words differ in a final s */
 #define COVERED_MIN       500u /* of 1000: how much of both names the matching words must be */
 
-struct word {
-    const char *at;
-    size_t len;
-};
-
 /* A name in lower case, cut at separators, and where a capital or a digit begins a word. */
 struct words {
     char text[NAME_MAX_BYTES];
-    struct word at[WORDS_MAX];
+    struct str at[WORDS_MAX];
     size_t count, len;
 };
 
@@ -56,7 +51,7 @@ static void split(struct str name, struct words *out)
             (size_t)((i + 1 < out->count ? out->at[i + 1].at : out->text + out->len) - out->at[i].at);
 }
 
-static size_t common_prefix(struct word a, struct word b)
+static size_t common_prefix(struct str a, struct str b)
 {
     size_t n = 0;
     while (n < a.len && n < b.len && a.at[n] == b.at[n])
@@ -70,7 +65,7 @@ static size_t least(size_t a, size_t b)
 }
 
 /* Letters that must be replaced, left out, added or swapped with their neighbour. */
-static size_t edit_distance(struct word a, struct word b)
+static size_t edit_distance(struct str a, struct str b)
 {
     size_t rows[3][NAME_MAX_BYTES + 1];
     for (size_t j = 0; j <= b.len; j++)
@@ -89,7 +84,7 @@ static size_t edit_distance(struct word a, struct word b)
 }
 
 /* A bit per letter: two names that differ in n slips differ in at most 2n bits. */
-static uint64_t letters_of(struct word word)
+static uint64_t letters_of(struct str word)
 {
     uint64_t letters = 0;
     for (size_t i = 0; i < word.len; i++)
@@ -98,7 +93,7 @@ static uint64_t letters_of(struct word word)
 }
 
 /* Of 1000: 1000 for equal words, 0 for different ones. */
-static unsigned likeness(struct word a, struct word b)
+static unsigned likeness(struct str a, struct str b)
 {
     size_t longer = a.len > b.len ? a.len : b.len, shorter = least(a.len, b.len);
     size_t prefix = common_prefix(a, b);
@@ -126,8 +121,7 @@ static bool has_numbers_of(const struct words *b, const struct words *a)
     for (size_t i = 0; i < a->count; i++) {
         if (!ascii_is_digit(a->at[i].at[0]))
             continue;
-        while (at < b->count &&
-               (a->at[i].len != b->at[at].len || memcmp(a->at[i].at, b->at[at].at, a->at[i].len) != 0))
+        while (at < b->count && !str_eq(a->at[i], b->at[at]))
             at++;
         if (at++ == b->count)
             return false;
@@ -174,7 +168,7 @@ static unsigned score_of(const struct words *a, struct str candidate)
     /* Names with different numbers name different things; one may lack a number that the other has. */
     if (!a->count || !b.count || (!has_numbers_of(&b, a) && !has_numbers_of(a, &b)))
         return 0;
-    struct word whole_a = {a->text, a->len}, whole_b = {b.text, b.len};
+    struct str whole_a = {a->text, a->len}, whole_b = {b.text, b.len};
     unsigned whole = likeness(whole_a, whole_b);            /* `filename` and `file_name` */
     if (whole < LIKE_PLURAL && a->count > 1 && b.count > 1) /* `min_price` is no mistyped `max_price` */
         whole = 0;
@@ -192,6 +186,26 @@ unsigned suggest_score(struct str a, struct str b)
     return score_of(&words, b);
 }
 
+/* Inserts a candidate into the `found` best of at most `max`; equal scores keep their order. Returns how many
+ * there are now. */
+static size_t insert(size_t candidate, unsigned score, size_t found, size_t max, size_t *out,
+                     unsigned *scores)
+{
+    size_t place = found;
+    while (place > 0 && scores[place - 1] < score)
+        place--;
+    if (place == max)
+        return found;
+    found += found < max;
+    for (size_t k = found - 1; k > place; k--) {
+        out[k] = out[k - 1];
+        scores[k] = scores[k - 1];
+    }
+    out[place] = candidate;
+    scores[place] = score;
+    return found;
+}
+
 static size_t rank(struct str word, const struct str *candidates, size_t count, size_t out[SUGGEST_MAX],
                    unsigned scores[SUGGEST_MAX])
 {
@@ -200,18 +214,8 @@ static size_t rank(struct str word, const struct str *candidates, size_t count, 
     split(word, &words);
     for (size_t i = 0; i < count; i++) {
         unsigned score = score_of(&words, candidates[i]);
-        size_t place = found;
-        while (place > 0 && scores[place - 1] < score) /* equal scores keep the candidates' order */
-            place--;
-        if (!score || place == SUGGEST_MAX)
-            continue;
-        found += found < SUGGEST_MAX;
-        for (size_t k = found - 1; k > place; k--) {
-            out[k] = out[k - 1];
-            scores[k] = scores[k - 1];
-        }
-        out[place] = i;
-        scores[place] = score;
+        if (score)
+            found = insert(i, score, found, SUGGEST_MAX, out, scores);
     }
     return found;
 }
@@ -269,22 +273,20 @@ static const char *const synonyms[] = {
     "price quote cost rate",
 };
 
-static bool is_word_of(const char *group, struct word word)
+static bool is_word_of(const char *group, struct str word)
 {
-    for (const char *at = group; *at;) {
-        size_t len = strcspn(at, " ");
-        if (len == word.len && memcmp(at, word.at, len) == 0)
+    struct str rest = str_of(group);
+    while (rest.len)
+        if (str_eq(str_split(&rest, ' '), word))
             return true;
-        at += len + (at[len] == ' ');
-    }
     return false;
 }
 
 /* Its plural, too. */
-static bool is_in_group(const char *group, struct word word)
+static bool is_in_group(const char *group, struct str word)
 {
     bool plural = word.len > 3 && word.at[word.len - 1] == 's';
-    return is_word_of(group, word) || (plural && is_word_of(group, (struct word){word.at, word.len - 1}));
+    return is_word_of(group, word) || (plural && is_word_of(group, (struct str){word.at, word.len - 1}));
 }
 
 /* A name, and the groups of each of its words, a bit each. */
@@ -303,7 +305,7 @@ static void read_meaning(struct str name, struct meaning *out)
     }
 }
 
-static unsigned likeness_or_synonym(struct word a, uint32_t groups, struct word b)
+static unsigned likeness_or_synonym(struct str a, uint32_t groups, struct str b)
 {
     unsigned like = likeness(a, b);
     for (; groups && like < LIKE_SYNONYM; groups &= groups - 1)
@@ -333,7 +335,7 @@ static unsigned coverage(const struct meaning *sent, const struct words *other)
 }
 
 /* Pairs of letters of the shorter name that the other has, of 100: for names that share no word. */
-static unsigned shared_pairs(struct word a, struct word b)
+static unsigned shared_pairs(struct str a, struct str b)
 {
     size_t shared = 0;
     for (size_t i = 0; i + 1 < a.len; i++)
@@ -350,23 +352,12 @@ size_t suggest_meant(struct str word, const struct str *candidates, size_t count
     read_meaning(word, &sent);
     for (size_t i = 0; i < count; i++) {
         split(candidates[i], &other);
-        struct word a = {sent.words.text, sent.words.len}, b = {other.text, other.len};
+        struct str a = {sent.words.text, sent.words.len}, b = {other.text, other.len};
         unsigned slip =
             3 * likeness(a, b); /* the whole name, but for a letter or two: whatever its words are */
         unsigned by_words = coverage(&sent, &other);
         unsigned score = 1 + (slip > by_words ? slip : by_words) + shared_pairs(a, b);
-        size_t place = found;
-        while (place > 0 && scores[place - 1] < score)
-            place--;
-        if (place == SUGGEST_MEANT)
-            continue;
-        found += found < SUGGEST_MEANT;
-        for (size_t k = found - 1; k > place; k--) {
-            out[k] = out[k - 1];
-            scores[k] = scores[k - 1];
-        }
-        out[place] = i;
-        scores[place] = score;
+        found = insert(i, score, found, SUGGEST_MEANT, out, scores);
     }
     return found;
 }
@@ -376,7 +367,7 @@ size_t suggest_meant(struct str word, const struct str *candidates, size_t count
 #define SLIPS_ONE_MIN_BYTES 4u  /* shorter names differ in one letter by intention */
 #define SLIPS_TWO_MIN_BYTES 12u /* from here on two slips are still a misspelling */
 
-static bool has_same_digits(struct word a, struct word b)
+static bool has_same_digits(struct str a, struct str b)
 {
     size_t i = 0, j = 0;
     for (;; i++, j++) {
@@ -395,13 +386,13 @@ struct str suggest_misspelled(struct str word, const struct str *candidates, siz
 {
     struct words name, other;
     split(word, &name);
-    struct word whole = {name.text, name.len};
+    struct str whole = {name.text, name.len};
     uint64_t letters = letters_of(whole);
     size_t most = name.len >= SLIPS_TWO_MIN_BYTES ? 2 : name.len >= SLIPS_ONE_MIN_BYTES ? 1 : 0;
     struct str closest = STR_NONE;
     for (size_t i = 0; i < count && name.len; i++) {
         split(candidates[i], &other);
-        struct word candidate = {other.text, other.len};
+        struct str candidate = {other.text, other.len};
         size_t longer = name.len > other.len ? name.len - other.len : other.len - name.len;
         if (longer > most || (size_t)__builtin_popcountll(letters ^ letters_of(candidate)) > 2 * most ||
             !has_same_digits(whole, candidate))

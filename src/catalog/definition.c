@@ -354,12 +354,8 @@ static void walk(struct walk *w, const struct json *schema)
     /* "#/$defs/key"; names with an escape are not looked up. */
     struct str rest = json_str(json_get_text(schema, "$ref"));
     const struct json *at = str_starts(rest, "#/") ? w->root : NULL;
-    for (rest = str_from(rest, 2); rest.len && at;) {
-        const char *slash = memchr(rest.at, '/', rest.len);
-        size_t len = slash ? (size_t)(slash - rest.at) : rest.len;
-        at = json_get(at, (struct str){rest.at, len});
-        rest = str_from(rest, len + 1);
-    }
+    for (rest = str_from(rest, 2); rest.len && at;)
+        at = json_get(at, str_split(&rest, '/'));
     walk(w, at);
     w->depth--;
 }

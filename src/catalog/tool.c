@@ -36,11 +36,9 @@ static void warn(struct arena *arena, struct tool *tool, struct str text)
 
 struct str tool_upstream(const struct policy *policy, struct str *tool)
 {
-    struct str whole = policy->upstream;
-    const char *slash = whole.len ? memchr(whole.at, '/', whole.len) : NULL;
-    size_t len = slash ? (size_t)(slash - whole.at) : whole.len;
-    *tool = slash ? str_from(whole, len + 1) : policy->name;
-    return (struct str){whole.at, len};
+    struct str rest = policy->upstream, upstream = str_split(&rest, '/');
+    *tool = rest.len ? rest : policy->name;
+    return upstream;
 }
 
 /* The policy decides, else the upstream that offers the tool runs it, else the agent. */

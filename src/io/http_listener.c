@@ -112,22 +112,10 @@ size_t http_head_length(struct str bytes)
 /* The next line without its end. */
 static struct str next_line(struct str *rest)
 {
-    const char *end = memchr(rest->at, '\n', rest->len);
-    size_t len = end ? (size_t)(end - rest->at) : rest->len;
-    struct str line = {rest->at, len};
-    *rest = str_from(*rest, len + 1);
+    struct str line = str_split(rest, '\n');
     if (line.len && line.at[line.len - 1] == '\r')
         line.len--;
     return line;
-}
-
-/* Up to the next space, which is skipped. */
-static struct str next_word(struct str *rest)
-{
-    const char *end = rest->len ? memchr(rest->at, ' ', rest->len) : NULL;
-    struct str word = {rest->at, end ? (size_t)(end - rest->at) : rest->len};
-    *rest = str_from(*rest, word.len + 1);
-    return word;
 }
 
 static bool is_token(struct str s)
@@ -135,13 +123,13 @@ static bool is_token(struct str s)
     bool good = s.len > 0;
     for (size_t i = 0; good && i < s.len; i++)
         good = ascii_is_letter(s.at[i]) || ascii_is_digit(s.at[i]) || strchr("!#$%&'*+-.^_`|~", s.at[i]);
-    return good && !memchr(s.at, '\0', s.len);
+    return good && !str_has(s, '\0');
 }
 
 static unsigned read_request_line(struct str line, struct http_request *out, const char **why)
 {
-    out->method = next_word(&line);
-    struct str target = next_word(&line);
+    out->method = str_split(&line, ' ');
+    struct str target = str_split(&line, ' ');
     *why = "the request line is not METHOD /path HTTP/1.1";
     for (size_t i = 0; i < target.len; i++)
         if (target.at[i] <= ' ' || target.at[i] > '~') /* visible ASCII */
@@ -153,9 +141,8 @@ static unsigned read_request_line(struct str line, struct http_request *out, con
     if (line.at[5] != '1')
         return 505;
     out->minor = (unsigned)(line.at[7] - '0');
-    const char *mark = memchr(target.at, '?', target.len);
-    out->path = (struct str){target.at, mark ? (size_t)(mark - target.at) : target.len};
-    out->query = mark ? str_from(target, out->path.len + 1) : STR_NONE;
+    out->path = str_split(&target, '?');
+    out->query = target;
     return 0;
 }
 
@@ -166,14 +153,13 @@ static bool name_is(struct str name, const char *lower)
 
 static unsigned read_header(struct str line, struct http_request *out, const char **why)
 {
-    const char *colon = memchr(line.at, ':', line.len);
-    struct str name = {line.at, colon ? (size_t)(colon - line.at) : 0};
-    struct str value = str_trim(str_from(line, name.len + 1));
+    bool has_colon = str_has(line, ':');
+    struct str name = str_split(&line, ':'), value = str_trim(line);
     *why = "a header is not \"Name: value\" on one line";
     for (size_t i = 0; i < value.len; i++)
         if (((unsigned char)value.at[i] < ' ' && value.at[i] != '\t') || value.at[i] == 0x7f)
             return 400;
-    if (!is_token(name))
+    if (!has_colon || !is_token(name))
         return 400;
     *why = "a header that decides on the request was sent twice";
     if (name_is(name, "host")) {

@@ -589,6 +589,8 @@ enum err json_parse(struct arena *arena, struct str text, const struct json_limi
 {
     struct json_member first[STACK_FIRST]
         __attribute__((uninitialized)); /* 3 KB, always written before read */
+    struct json_error ignored __attribute__((uninitialized));
+    error = error ? error : &ignored;
     struct parser p = {.arena = arena,
                        .text = text,
                        .limits = {.depth = limits && limits->depth ? limits->depth : JSON_MAX_DEPTH,

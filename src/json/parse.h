@@ -46,7 +46,7 @@ struct json_error {
 };
 
 /* The value refers to `text`, which must live as long as the arena. Returns OK, ERR_PARSE or ERR_LIMIT;
- * `error` (required) is filled on failure. */
+ * `error` is filled on failure; it may be NULL. */
 enum err json_parse(struct arena *arena, struct str text, const struct json_limits *limits, struct json *out,
                     struct json_error *error);
 

@@ -78,8 +78,7 @@ struct str json_recover_id(struct str text)
             /* It is echoed byte for byte, so it must be a valid literal. */
             struct arena *scratch = arena_new();
             struct json value;
-            struct json_error error;
-            bool valid = json_parse(scratch, literal, NULL, &value, &error) == OK;
+            bool valid = json_parse(scratch, literal, NULL, &value, NULL) == OK;
             arena_free(scratch);
             return valid ? literal : STR_NONE;
         }

@@ -448,10 +448,9 @@ static enum json_spelling read_text(struct arena *arena, struct str text, unsign
     memset(&s, 0, offsetof(struct scanner, levels));
     s.text = text;
     s.out = buf_in(arena);
-    struct json_error error;
     switch (scan_text(&s)) {
     case SCAN_DONE:
-        return json_parse(arena, buf_view(&s.out), NULL, out, &error) == OK ? JSON_SPELLED : JSON_NOT_JSON;
+        return json_parse(arena, buf_view(&s.out), NULL, out, NULL) == OK ? JSON_SPELLED : JSON_NOT_JSON;
     case SCAN_CUT:
         describe_cut(&s, arena, cut);
         return JSON_CUT_OFF;

@@ -55,8 +55,7 @@ static struct str file_name_of(const char *file)
 const struct json *recorded_arguments(struct arena *arena, const struct json *value)
 {
     struct json parsed;
-    struct json_error fault;
-    if (!json_is(value, JSON_STRING) || json_parse(arena, json_str(value), NULL, &parsed, &fault) != OK ||
+    if (!json_is(value, JSON_STRING) || json_parse(arena, json_str(value), NULL, &parsed, NULL) != OK ||
         parsed.type != JSON_OBJECT)
         return value;
     return json_keep(arena, parsed);

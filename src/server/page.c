@@ -30,14 +30,9 @@
 static struct str page_query(struct arena *arena, struct str query, const char *name)
 {
     while (query.len) {
-        const char *end = memchr(query.at, '&', query.len);
-        struct str pair = {query.at, end ? (size_t)(end - query.at) : query.len};
-        const char *equals = pair.len ? memchr(pair.at, '=', pair.len) : NULL;
-        size_t key = equals ? (size_t)(equals - pair.at) : pair.len;
-        query = str_from(query, pair.len + 1);
-        if (!str_is((struct str){pair.at, key}, name))
+        struct str text = str_split(&query, '&');
+        if (!str_is(str_split(&text, '='), name))
             continue;
-        struct str text = str_from(pair, key + 1);
         struct buf value = buf_in(arena);
         for (size_t i = 0; i < text.len; i++) {
             bool escaped = text.at[i] == '%' && i + 2 < text.len;
@@ -175,8 +170,10 @@ unsigned page_tools(struct server *server, const struct http_request *request, s
         const struct tool *tool = rows[i].tool;
         bool guarded = tool && (tool->policy || tool->overlay_count);
         json_open(&out, '{');
-        json_field_str(&out, "tool", rows[i].name);
-        json_field_text(&out, "mode", guarded ? status_mode_name(tool->mode) : tool ? "no policy" : "");
+        json_fields(&out, FIELD_STR("tool", rows[i].name),
+                    FIELD_TEXT("mode", guarded ? status_mode_name(tool->mode)
+                                       : tool  ? "no policy"
+                                               : ""));
         if (tool)
             json_field_str(&out, "origin", tool->origin);
         if (rows[i].metrics) {
@@ -250,9 +247,8 @@ static void on_record(void *owner, struct str line)
 void page_apply(struct server *server, bool is_on)
 {
     struct page_decisions *p = server->page_decisions;
-    if (is_on && !p) {
+    if (is_on && !p)
         p = alloc_zeroed(sizeof(*p));
-    }
     if (server->gate.decisions)
         decision_log_set_tap(server->gate.decisions, is_on ? on_record : NULL, p);
     if (!is_on && p) {

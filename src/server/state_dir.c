@@ -157,12 +157,8 @@ struct guarded_tool *guarded_file_read(struct arena *arena, const struct config 
     for (size_t i = 0; i < text.len; i++)
         lines += text.at[i] == '\n';
     struct guarded_tool *list = ARENA_ARRAY(arena, struct guarded_tool, lines + 1);
-    for (const char *end; text.len && (end = memchr(text.at, '\n', text.len));) {
-        struct str line = {text.at, (size_t)(end - text.at)};
-        const char *space = line.len ? memchr(line.at, ' ', line.len) : NULL;
-        struct str policy = {line.at, space ? (size_t)(space - line.at) : 0};
-        struct str upstream = str_from(line, policy.len + 1);
-        text = str_from(text, line.len + 1);
+    while (text.len) {
+        struct str upstream = str_split(&text, '\n'), policy = str_split(&upstream, ' ');
         if (tool_name_fits(policy) && str_is_name(upstream))
             list[(*count)++] = (struct guarded_tool){.policy = policy, .upstream = upstream};
     }

@@ -332,10 +332,9 @@ static void take_response(struct span_exporter *e)
     struct batch *batch = TAILQ_FIRST(&e->queue);
     struct arena *arena = arena_new();
     struct json response = {0};
-    struct json_error fault;
     char why[WHY_MAX_BYTES];
     bool read = e->response.len &&
-                json_parse(arena, arena_dup(arena, buf_view(&e->response)), NULL, &response, &fault) == OK;
+                json_parse(arena, arena_dup(arena, buf_view(&e->response)), NULL, &response, NULL) == OK;
     /* {"partialSuccess":{"rejectedSpans":"2","errorMessage":"…"}}, or of an error {"message":"…"} */
     const struct json *partial = read ? json_get_text(&response, "partialSuccess") : NULL;
     struct str message = json_str(json_get_text(partial, "errorMessage"));

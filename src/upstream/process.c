@@ -45,7 +45,7 @@ enum err environment_build(struct arena *arena, const char *inherited, const str
     for (size_t i = 0; i < pairs->count && !err; i++) {
         struct str value, name = pairs->list[i].name;
         err = secrets_expand(arena, pairs->list[i].value, used, &value, why);
-        if (!err && value.len && memchr(value.at, '\0', value.len))
+        if (!err && str_has(value, '\0'))
             err = err_set(why, ERR_PARSE, "the value holds a NUL byte");
         if (err)
             err_prefix(why, arena_printf(arena, "env." STR_FMT, STR_ARG(str_cut(name, 100))).at);

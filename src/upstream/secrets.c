@@ -41,9 +41,7 @@ static void append_secret(struct expansion *x, struct str value)
 {
     buf_str(&x->out, value);
     while (x->used && value.len) {
-        const char *end = memchr(value.at, '\n', value.len);
-        size_t n = end ? (size_t)(end - value.at) : value.len;
-        struct str line = str_trim((struct str){value.at, n});
+        struct str line = str_trim(str_split(&value, '\n'));
         struct buf json = buf_in(x->arena);
         json_write_string(&json, line);
         struct str escaped = {json.at + 1, json.len - 2};
@@ -52,7 +50,6 @@ static void append_secret(struct expansion *x, struct str value)
             if (!str_eq(escaped, line))
                 remember(x, escaped);
         }
-        value = str_from(value, n + 1);
     }
 }
 

@@ -152,15 +152,6 @@ static void on_deadline(void *owner)
 
 /* ---- the answer: output to value, exit status to outcome, stderr to a quotation ---- */
 
-static bool next_line(struct str *rest, struct str *line)
-{
-    const char *end = rest->len ? memchr(rest->at, '\n', rest->len) : NULL;
-    *line = (struct str){rest->at, end ? (size_t)(end - rest->at) : rest->len};
-    bool more = rest->len > 0;
-    *rest = str_from(*rest, line->len + 1);
-    return more;
-}
-
 /* Valid UTF-8. `terminal`: without control characters and escape sequences, too. */
 static struct str clean(struct arena *arena, struct str text, bool terminal)
 {
@@ -186,11 +177,10 @@ static enum err parse_lines(struct arena *arena, struct str text, struct json *o
 {
     static const struct json_limits limits = {.nodes = EXEC_JSON_NODES};
     struct buf items = buf_in(arena);
-    struct str line;
     size_t count = 0;
-    for (*line_number = 1; next_line(&text, &line); ++*line_number) {
+    for (*line_number = 1; text.len; ++*line_number) {
         struct json value;
-        line = str_trim(line);
+        struct str line = str_trim(str_split(&text, '\n'));
         if (!line.len)
             continue;
         if (json_parse(arena, line, &limits, &value, error) != OK)
@@ -241,12 +231,12 @@ static void take_result(const struct command *c, struct str text)
 struct str exec_result_message(struct arena *arena, struct str errors, bool *traced)
 {
     enum { TEXT, AFTER_HEADER, MESSAGE_FOLLOWS, DONE } state = TEXT;
-    struct str last[EXEC_QUOTE_LINES], message = STR_NONE, before = STR_NONE, line;
+    struct str last[EXEC_QUOTE_LINES], message = STR_NONE, before = STR_NONE;
     struct str rest = clean(arena, errors, true);
     size_t count = 0;
     *traced = false;
-    while (next_line(&rest, &line)) {
-        struct str text = str_trim(line);
+    while (rest.len) {
+        struct str line = str_split(&rest, '\n'), text = str_trim(line);
         bool frame = stack_trace_is_frame(line), header = !frame && stack_trace_is_header(line);
         bool indented = line.len && (line.at[0] == ' ' || line.at[0] == '\t');
         if (!text.len)
@@ -286,7 +276,7 @@ static void quote(struct command *c, int status, struct str out)
     struct upstream_call *call = c->call;
     uint64_t held;
     bool traced, log_trace = rate_limit_allow(&c->all->traces, TRACES_PER_SECOND, &held);
-    struct str line, text = buf_view(&c->error_output);
+    struct str text = buf_view(&c->error_output);
     if (!str_trim(text).len)
         text = out;
     if (text.len > EXEC_STDERR_BYTES)
@@ -297,10 +287,12 @@ static void quote(struct command *c, int status, struct str out)
     for (unsigned lines = 0; from > 0 && lines < EXEC_TRACE_LINES; from--)
         lines += text.at[from - 1] == '\n';
     text = str_from(text, from);
-    while (traced && log_trace && next_line(&text, &line))
+    while (traced && log_trace && text.len) {
+        struct str line = str_split(&text, '\n');
         if (line.len)
             log_event(LOG_WARN, "command_stderr", LOG_STR("tool", call->request->target->tool),
                       LOG_STR("line", line));
+    }
     log_event(LOG_INFO, "command_failed", LOG_STR("tool", call->request->target->tool),
               LOG_TEXT("command", c->name), LOG_STR("status", child_status(call->arena, status)));
 }

@@ -71,7 +71,7 @@ size_t exec_argv_option_values(struct str word)
     for (size_t i = 0; i < sizeof(two_values) / sizeof(two_values[0]); i++)
         if (str_is(word, two_values[i]))
             return 2;
-    return memchr(word.at, '=', word.len) ? 0 : 1;
+    return str_has(word, '=') ? 0 : 1;
 }
 
 /* The argument at "item.id"; NULL: missing, null or an empty list. */
@@ -134,7 +134,7 @@ static bool add_word(struct argv_builder *b, struct str word, const struct json 
             json_write(&out, value);
     }
     struct str text = buf_view(&out);
-    if (text.len && memchr(text.at, '\0', text.len))
+    if (str_has(text, '\0'))
         return fail(b, "nul_byte", path, "holds a NUL byte: remove it");
     if (text.len > EXEC_ARG_MAX_BYTES)
         return fail(b, "argument_too_long", path, "is longer than the 131071 bytes a command can be given");

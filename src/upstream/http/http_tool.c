@@ -504,9 +504,8 @@ static struct str find_message(const struct json *value, unsigned depth)
 struct str http_response_error_message(struct arena *arena, struct str type, struct str body)
 {
     struct json value;
-    struct json_error error;
     struct str found = STR_NONE;
-    if (json_parse(arena, body, NULL, &value, &error) == OK) {
+    if (json_parse(arena, body, NULL, &value, NULL) == OK) {
         found = find_message(&value, 0);
         if (!found.len && (value.type == JSON_OBJECT || value.type == JSON_ARRAY) && value.len)
             found = json_to_str(arena, &value);
@@ -577,8 +576,7 @@ static bool read_value(struct upstream_call *run, const struct http_call *call, 
 static const struct json *pick(const struct json *value, struct str path)
 {
     while (value && path.len) {
-        const char *dot = memchr(path.at, '.', path.len);
-        struct str name = {path.at, dot ? (size_t)(dot - path.at) : path.len};
+        struct str name = str_split(&path, '.');
         size_t at = 0, i = 0;
         while (i < name.len && i < 9 && name.at[i] >= '0' && name.at[i] <= '9')
             at = at * 10 + (size_t)(name.at[i++] - '0');
@@ -586,7 +584,6 @@ static const struct json *pick(const struct json *value, struct str path)
             value = i == name.len && at < value->len ? &value->items[at] : NULL;
         else
             value = json_get(value, name);
-        path = str_from(path, name.len + 1);
     }
     return value;
 }

@@ -47,9 +47,7 @@ struct str sse_last_id(const struct sse *sse)
 /* A line that is not empty. A comment is a field without a name. */
 static void take_field(struct sse *sse, struct str line)
 {
-    const char *colon = memchr(line.at, ':', line.len);
-    struct str name = {line.at, colon ? (size_t)(colon - line.at) : line.len};
-    struct str value = colon ? str_from(line, name.len + 1) : STR_NONE;
+    struct str value = line, name = str_split(&value, ':');
     bool printable = true, digits = value.len > 0;
     uint32_t ms = 0;
     if (str_starts(value, " "))

@@ -62,12 +62,8 @@ void mcp_client_ignore(struct mcp_client *client, const char *why, struct str te
         return;
     struct arena *arena = arena_new();
     text = str_cut(mcp_client_redact(client, arena, str_cut(text, IGNORED_READ_BYTES)), IGNORED_SHOWN_BYTES);
-    if (text.len)
-        log_event(LOG_INFO, "upstream_message_ignored", LOG_STR("upstream", client->spec->name),
-                  LOG_TEXT("why", why), LOG_STR("begins", text), LOG_NUM("not_logged", held));
-    else
-        log_event(LOG_INFO, "upstream_message_ignored", LOG_STR("upstream", client->spec->name),
-                  LOG_TEXT("why", why), LOG_NUM("not_logged", held));
+    log_event(LOG_INFO, "upstream_message_ignored", LOG_STR("upstream", client->spec->name),
+              LOG_TEXT("why", why), LOG_STR("begins", text), LOG_NUM("not_logged", held));
     arena_free(arena);
 }
 
@@ -109,10 +105,9 @@ static void on_handshake(struct pending_request *pending, const struct mcp_messa
 {
     struct mcp_client *client = pending->client;
     struct arena *arena = mcp_client_scratch(client);
-    struct json_error error;
     struct json result;
     pending_remove(pending);
-    bool read = mcp_request_read(arena, message->result, &result, &error);
+    bool read = mcp_request_read(arena, message->result, &result, NULL);
     struct str why = read ? STR_LIT("it answered with a version that has no handshake")
                           : mcp_request_error(client, arena, message);
     struct str version = read ? json_str(json_get_text(&result, "protocolVersion")) : STR_NONE;

@@ -416,9 +416,8 @@ static bool has_lost_session(const struct exchange *x, struct str body)
             return false;
     struct arena *arena = arena_new();
     struct json message;
-    struct json_error fault;
     bool small = body.len && body.len <= SESSION_BODY_MAX_BYTES;
-    bool read = small && json_parse(arena, body, NULL, &message, &fault) == OK;
+    bool read = small && json_parse(arena, body, NULL, &message, NULL) == OK;
     const struct json *error = read ? json_get_text(&message, "error") : NULL;
     bool lost = rejected && says_session_lost(body, true);
     if (json_is(error, JSON_OBJECT) && json_get_text(error, "code")) {

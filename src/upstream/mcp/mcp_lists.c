@@ -498,7 +498,6 @@ void mcp_notification(struct mcp_client *client, uint64_t about, const struct mc
         {"notifications/resources/list_changed", UPSTREAM_RESOURCES},
         {"notifications/resources/list_changed", UPSTREAM_TEMPLATES},
     };
-    struct json_error error;
     struct json params;
     for (size_t i = 0; i < sizeof(changes) / sizeof(*changes); i++)
         if (mcp_message_is(message, changes[i].method))
@@ -510,7 +509,7 @@ void mcp_notification(struct mcp_client *client, uint64_t about, const struct mc
     if (!(progress || log || updated) ||
         (rate && !rate_limit_allow(rate, MCP_RELAYED_PER_S, &client->not_logged)))
         return;
-    if (!mcp_request_read(mcp_client_scratch(client), message->params, &params, &error))
+    if (!mcp_request_read(mcp_client_scratch(client), message->params, &params, NULL))
         mcp_client_ignore(client, "a notification without readable params", message->method);
     else if (progress)
         on_progress(client, &params);

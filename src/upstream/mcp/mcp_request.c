@@ -240,18 +240,19 @@ void mcp_request_abandon(struct pending_request *pending, const char *reason)
 bool mcp_request_read(struct arena *arena, struct str text, struct json *value, struct json_error *error)
 {
     static const struct json_limits limits = {.nodes = RESPONSE_NODES};
+    struct json_error ignored;
+    error = error ? error : &ignored;
     return text.len && (json_parse(arena, text, &limits, value, error) == OK || error->soft);
 }
 
 struct str mcp_request_error(const struct mcp_client *client, struct arena *arena,
                              const struct mcp_message *message)
 {
-    struct json_error parse_error;
     struct json error;
     int64_t code = 0;
     if (!message->error.len)
         return str_of(message->problem ? message->problem : "the response has no result");
-    if (!mcp_request_read(arena, message->error, &error, &parse_error))
+    if (!mcp_request_read(arena, message->error, &error, NULL))
         return STR_LIT("an error that is no valid JSON");
     json_int(json_get_text(&error, "code"), &code);
     struct str text = mcp_client_redact(client, arena, json_str(json_get_text(&error, "message")));
