@@ -251,8 +251,8 @@ static void write_details(const struct view *v, bool guards, struct buf *to)
             continue;
         json_key_str(&out, tool->name);
         json_open(&out, '{');
-        json_field_text(&out, "kind", kinds[tool->target.kind]);
-        json_field_optional_str(&out, "upstream", tool->target.upstream);
+        json_fields(&out, FIELD_TEXT("kind", kinds[tool->target.kind]),
+                    FIELD_OPTIONAL("upstream", tool->target.upstream));
         if (tool->target.kind == TARGET_MCP)
             json_field_optional_str(&out, "tool", tool->target.tool);
         json_close(&out, '}');

@@ -133,18 +133,11 @@ static void put_timelines(struct json_out *out, const struct replay_report *r)
     json_field_open(out, "timelines", '[');
     for (size_t i = 0; i < r->timeline_count; i++) {
         const struct replay_timeline *t = r->timelines[i];
-        json_open(out, '{');
-        json_field_str(out, "session", t->session);
-        json_field_str(out, "agent", t->agent);
-        json_field_text(out, "file", t->file);
-        json_field_int(out, "line", (int64_t)t->line);
-        json_field_int(out, "calls", (int64_t)t->calls);
-        json_field_int(out, "first_ms", t->first_ms);
-        json_field_int(out, "last_ms", t->last_ms);
-        json_field_int(out, "tokens", t->tokens);
-        json_field_str(out, "marks",
-                       (struct str){t->marks, t->calls < REPLAY_MARKS_MAX ? t->calls : REPLAY_MARKS_MAX});
-        json_close(out, '}');
+        struct str marks = {t->marks, t->calls < REPLAY_MARKS_MAX ? t->calls : REPLAY_MARKS_MAX};
+        json_put_object(out, FIELD_STR("session", t->session), FIELD_STR("agent", t->agent),
+                        FIELD_TEXT("file", t->file), FIELD_NUM("line", t->line), FIELD_NUM("calls", t->calls),
+                        FIELD_NUM("first_ms", t->first_ms), FIELD_NUM("last_ms", t->last_ms),
+                        FIELD_NUM("tokens", t->tokens), FIELD_STR("marks", marks));
     }
     json_close(out, ']');
 }
@@ -231,13 +224,9 @@ static void put_examples(struct json_out *out, const struct replay_row *row)
     json_field_open(out, "examples", '[');
     for (size_t i = 0; i < row->example_count; i++) {
         const struct replay_example *e = &row->examples[i];
-        json_open(out, '{');
-        json_field_text(out, "file", e->file);
-        json_field_int(out, "line", (int64_t)e->line);
-        json_field_str(out, "session", e->session);
-        json_field_optional_str(out, "arguments", e->arguments);
-        json_field_optional_str(out, "detail", e->detail);
-        json_close(out, '}');
+        json_put_object(out, FIELD_TEXT("file", e->file), FIELD_NUM("line", e->line),
+                        FIELD_STR("session", e->session), FIELD_OPTIONAL("arguments", e->arguments),
+                        FIELD_OPTIONAL("detail", e->detail));
     }
     json_close(out, ']');
 }
@@ -245,17 +234,14 @@ static void put_examples(struct json_out *out, const struct replay_row *row)
 static void put_row(struct json_out *out, const struct replay_row *row, uint64_t whole)
 {
     json_open(out, '{');
-    json_field_optional_str(out, "tool", row->tool);
-    json_field_optional_str(out, "class", row->class);
-    json_field_optional_str(out, "code", row->code);
-    json_field_optional_str(out, "path", row->path);
-    json_field_int(out, "calls", (int64_t)row->calls);
+    json_fields(out, FIELD_OPTIONAL("tool", row->tool), FIELD_OPTIONAL("class", row->class),
+                FIELD_OPTIONAL("code", row->code), FIELD_OPTIONAL("path", row->path),
+                FIELD_NUM("calls", row->calls));
     json_key(out, "share");
     json_put_double(out, whole ? round((double)row->calls / (double)whole * SHARE_SCALE) / SHARE_SCALE : 0);
     put_verdicts(out, "verdicts", row->verdicts);
-    json_field_int(out, "refused", (int64_t)row->refused);
-    json_field_int(out, "retried", (int64_t)row->retried);
-    json_field_int(out, "recovered", (int64_t)row->recovered);
+    json_fields(out, FIELD_NUM("refused", row->refused), FIELD_NUM("retried", row->retried),
+                FIELD_NUM("recovered", row->recovered));
     put_examples(out, row);
     json_close(out, '}');
 }
@@ -280,28 +266,18 @@ static void put_table(struct json_out *out, const char *key, const struct replay
 static void put_loops(struct json_out *out, const struct replay_report *r)
 {
     json_field_open(out, "loops", '{');
-    json_field_int(out, "sessions", (int64_t)r->loop_sessions);
-    json_field_int(out, "runaways", (int64_t)r->runaways);
-    json_field_int(out, "halted", (int64_t)r->halted);
-    json_field_int(out, "calls_saved", (int64_t)r->loop_calls);
+    json_fields(out, FIELD_NUM("sessions", r->loop_sessions), FIELD_NUM("runaways", r->runaways),
+                FIELD_NUM("halted", r->halted), FIELD_NUM("calls_saved", r->loop_calls));
     json_field_open(out, "list", '[');
     for (size_t i = 0; i < r->loop_count; i++) {
         const struct replay_loop *loop = &r->loops[i];
-        json_open(out, '{');
-        json_field_str(out, "session", loop->session);
-        json_field_str(out, "tool", loop->tool);
-        json_field_str(out, "code", loop->code);
-        json_field_str(out, "arguments", loop->arguments);
-        json_field_int(out, "first_ms", loop->first_ms);
-        json_field_int(out, "last_ms", loop->last_ms);
-        json_field_int(out, "calls", (int64_t)loop->calls);
-        json_field_int(out, "saved", (int64_t)loop->saved);
-        json_field_int(out, "times", (int64_t)loop->times);
-        json_field_int(out, "tokens", loop->tokens);
-        json_field_bool(out, "halted", loop->halted);
-        json_field_text(out, "file", loop->file);
-        json_field_int(out, "line", (int64_t)loop->line);
-        json_close(out, '}');
+        json_put_object(out, FIELD_STR("session", loop->session), FIELD_STR("tool", loop->tool),
+                        FIELD_STR("code", loop->code), FIELD_STR("arguments", loop->arguments),
+                        FIELD_NUM("first_ms", loop->first_ms), FIELD_NUM("last_ms", loop->last_ms),
+                        FIELD_NUM("calls", loop->calls), FIELD_NUM("saved", loop->saved),
+                        FIELD_NUM("times", loop->times), FIELD_NUM("tokens", loop->tokens),
+                        FIELD_BOOL("halted", loop->halted), FIELD_TEXT("file", loop->file),
+                        FIELD_NUM("line", loop->line));
     }
     json_close(out, ']');
     json_close(out, '}');
@@ -310,24 +286,15 @@ static void put_loops(struct json_out *out, const struct replay_report *r)
 static void put_difference(struct json_out *out, const struct replay_row *d)
 {
     json_open(out, '{');
-    json_field_text(out, "change", change_names[d->change]);
-    json_field_str(out, "tool", d->tool);
-    json_field_str(out, "code", d->code);
-    json_field_optional_str(out, "path", d->path);
-    json_field_text(out, "before", verdict_name(d->before));
-    json_field_str(out, "before_class", d->before_class);
-    json_field_text(out, "after", verdict_name(d->after));
-    json_field_str(out, "after_class", d->after_class);
-    json_field_optional_str(out, "reason", d->reason);
-    json_field_int(out, "calls", (int64_t)d->calls);
-    json_field_open(out, "recorded", '{');
-    json_field_int(out, "ran_well", (int64_t)d->ran_well);
-    json_field_int(out, "ran_badly", (int64_t)d->ran_badly);
-    json_field_int(out, "not_run", (int64_t)d->not_run);
-    json_field_int(out, "unknown", (int64_t)d->unknown);
-    json_close(out, '}');
-    json_field_int(out, "retried", (int64_t)d->retried);
-    json_field_int(out, "recovered", (int64_t)d->recovered);
+    json_fields(out, FIELD_TEXT("change", change_names[d->change]), FIELD_STR("tool", d->tool),
+                FIELD_STR("code", d->code), FIELD_OPTIONAL("path", d->path),
+                FIELD_TEXT("before", verdict_name(d->before)), FIELD_STR("before_class", d->before_class),
+                FIELD_TEXT("after", verdict_name(d->after)), FIELD_STR("after_class", d->after_class),
+                FIELD_OPTIONAL("reason", d->reason), FIELD_NUM("calls", d->calls));
+    json_field_object(out, "recorded", FIELD_NUM("ran_well", d->ran_well),
+                      FIELD_NUM("ran_badly", d->ran_badly), FIELD_NUM("not_run", d->not_run),
+                      FIELD_NUM("unknown", d->unknown));
+    json_fields(out, FIELD_NUM("retried", d->retried), FIELD_NUM("recovered", d->recovered));
     put_examples(out, d);
     json_close(out, '}');
 }
@@ -338,9 +305,9 @@ static void put_differences(struct json_out *out, const struct replay_report *r)
     json_field_open(out, "against", '{');
     json_field_text(out, "policies", r->against);
     put_verdicts(out, "verdicts", r->against_verdicts);
-    json_field_int(out, "new_refusals", (int64_t)r->changed[REPLAY_NEW_REFUSAL]);
-    json_field_int(out, "other_verdicts", (int64_t)r->changed[REPLAY_OTHER_VERDICT]);
-    json_field_int(out, "new_passes", (int64_t)r->changed[REPLAY_NEW_PASS]);
+    json_fields(out, FIELD_NUM("new_refusals", r->changed[REPLAY_NEW_REFUSAL]),
+                FIELD_NUM("other_verdicts", r->changed[REPLAY_OTHER_VERDICT]),
+                FIELD_NUM("new_passes", r->changed[REPLAY_NEW_PASS]));
     json_field_open(out, "differences", '[');
     for (size_t i = 0; i < differences->count; i++)
         put_difference(out, differences->rows[i]);
@@ -363,11 +330,9 @@ static void put_skipped(struct json_out *out, const struct replay_report *r, boo
             json_field_text(out, "text", recording_fault_words[fault].text);
         json_field_open(out, "places", '[');
         for (uint64_t i = 0; i < count->count && i < RECORDING_PLACES; i++) {
-            json_open(out, '{');
-            json_field_text(out, "file", count->places[i].file);
-            json_field_int(out, "line", (int64_t)count->places[i].number);
-            json_field_optional_str(out, "why", str_of(count->places[i].why));
-            json_close(out, '}');
+            json_put_object(out, FIELD_TEXT("file", count->places[i].file),
+                            FIELD_NUM("line", count->places[i].number),
+                            FIELD_OPTIONAL("why", str_of(count->places[i].why)));
         }
         json_close(out, ']');
         json_close(out, '}');
@@ -411,11 +376,8 @@ void replay_report_json(const struct replay_report *r, bool for_views, struct bu
     json_field_int(&out, "version", 1);
     put_totals(&out, r);
     json_field_optional_str(&out, "policies", str_of(r->policies));
-    json_field_open(&out, "tokens", '{');
-    json_field_int(&out, "input", r->usage.input);
-    json_field_int(&out, "cached", r->usage.cached);
-    json_field_int(&out, "output", r->usage.output);
-    json_close(&out, '}');
+    json_field_object(&out, "tokens", FIELD_NUM("input", r->usage.input),
+                      FIELD_NUM("cached", r->usage.cached), FIELD_NUM("output", r->usage.output));
     put_verdicts(&out, "verdicts", r->verdicts);
     if (r->against)
         put_differences(&out, r);

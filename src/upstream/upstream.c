@@ -403,9 +403,9 @@ static void put_upstream(struct json_out *out, const struct upstream *u)
     if (u->mcp)
         mcp_client_view(u->mcp, &status);
     json_open(out, '{');
-    json_field_optional_str(out, "name", u->spec->name);
-    json_field_optional_str(out, "kind", str_of(kinds[u->spec->kind]));
-    json_field_optional_str(out, "state", str_of(status.name));
+    json_fields(out, FIELD_OPTIONAL("name", u->spec->name),
+                FIELD_OPTIONAL("kind", str_of(kinds[u->spec->kind])),
+                FIELD_OPTIONAL("state", str_of(status.name)));
     if (u->mcp)
         json_field_int(out, "tools", tools ? tool_list_array(tools)->len : 0);
     if (u->spec->sandbox.on) {
@@ -425,28 +425,24 @@ static void put_upstream(struct json_out *out, const struct upstream *u)
         json_field_int(out, "uid", (int64_t)u->uid);
     if (u->spec->spawner.len)
         json_field_bool(out, "spawned", true); /* its sandbox and user are the spawner's to know */
-    json_field_int(out, "calls", (int64_t)u->calls);
-    json_field_int(out, "in_flight", u->in_flight);
-    json_field_int(out, "queued", u->queued + status.queued);
-    json_field_int(out, "failures", (int64_t)u->failures);
-    json_field_optional_str(out, "breaker", str_of(breaker_states[u->breaker.state]));
+    json_fields(out, FIELD_NUM("calls", u->calls), FIELD_NUM("in_flight", u->in_flight),
+                FIELD_NUM("queued", u->queued + status.queued), FIELD_NUM("failures", u->failures),
+                FIELD_OPTIONAL("breaker", str_of(breaker_states[u->breaker.state])));
     if (u->breaker.state != BREAKER_CLOSED)
         json_field_int(out, "breaker_after_s", breaker_after_s(&u->breaker, upstream_now_ms()));
-    json_field_optional_str(out, "last_stderr", status.last_stderr);
-    json_field_optional_str(out, "last_error", status.error.len ? status.error : str_of(u->last_error));
+    json_fields(out, FIELD_OPTIONAL("last_stderr", status.last_stderr),
+                FIELD_OPTIONAL("last_error", status.error.len ? status.error : str_of(u->last_error)));
     if (!status.error.len && u->error_ms)
         json_field_int(out, "last_error_s_ago", (upstream_now_ms() - u->error_ms) / 1000);
     if (u->mcp) {
         if (status.pid)
             json_field_int(out, "pid", status.pid);
-        json_field_int(out, "starts", (int64_t)status.starts);
-        json_field_int(out, "failed_in_a_row", status.failures);
+        json_fields(out, FIELD_NUM("starts", status.starts), FIELD_NUM("failed_in_a_row", status.failures));
         if (status.next_ms >= 0)
             json_field_int(out, "next_try_ms", status.next_ms);
         if (status.ignored)
             json_field_int(out, "ignored_messages", (int64_t)status.ignored);
-        json_field_optional_str(out, "protocol", status.version);
-        json_field_optional_str(out, "server", status.server);
+        json_fields(out, FIELD_OPTIONAL("protocol", status.version), FIELD_OPTIONAL("server", status.server));
     }
     json_close(out, '}');
     tool_list_unref(tools);
