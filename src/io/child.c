@@ -71,10 +71,6 @@ static size_t child_count;
 #define CHILD_MAX     4096u /* children at once */
 #define GUARD_POLL_MS 5
 
-struct guard_message {
-    pid_t group; /* negative: the group is empty */
-};
-
 static struct {
     pid_t pid; /* 0: none */
     int socket;
@@ -102,8 +98,8 @@ static void guard_signal(int number)
 static _Noreturn void run_guard(int socket)
 {
     static const int ignored[] = {SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGPIPE, SIGALRM};
-    struct guard_message message;
     struct child *c;
+    pid_t group; /* a message; negative: the group is empty */
     ssize_t n;
     sigset_t none;
     setsid();
@@ -122,12 +118,12 @@ static _Noreturn void run_guard(int socket)
     if (chdir("/") == 0) /* so that it keeps no file system mounted; a failure does not matter */
         errno = 0;
     /* Until the daemon's end of the socket is closed. */
-    while ((n = recv(3, &message, sizeof(message), 0)) > 0 || (n < 0 && errno == EINTR)) {
-        if (n != (ssize_t)sizeof(message))
+    while ((n = recv(3, &group, sizeof(group), 0)) > 0 || (n < 0 && errno == EINTR)) {
+        if (n != (ssize_t)sizeof(group))
             continue;
-        guard_drop(message.group > 0 ? message.group : -message.group);
-        if (message.group > 0 && guard.count < CHILD_MAX)
-            guard.groups[guard.count++] = message.group;
+        guard_drop(group > 0 ? group : -group);
+        if (group > 0 && guard.count < CHILD_MAX)
+            guard.groups[guard.count++] = group;
     }
     int64_t until = clock_mono_us() + (int64_t)CHILD_TERM_MS * 1000;
     guard_signal(SIGTERM);
@@ -148,7 +144,7 @@ static bool guard_is_running(void)
     return false;
 }
 
-/* Returns the socket to which a new process writes its guard_message. Starts the guard, also again if
+/* Returns the socket to which a new process writes its number. Starts the guard, also again if
  * somebody ended it. ERR_LIMIT: there are CHILD_MAX children. */
 static enum err guard_ensure(int *out, struct why *why)
 {
@@ -182,7 +178,7 @@ static enum err guard_ensure(int *out, struct why *why)
 
 static void guard_remove(pid_t group)
 {
-    struct guard_message message = {-group};
+    pid_t message = -group;
     if (guard.pid)
         send(guard.socket, &message, sizeof(message), MSG_DONTWAIT | MSG_NOSIGNAL);
 }
@@ -257,7 +253,7 @@ IN_NEW_PROCESS static int set_limits(const struct child_limits *limits)
 /* A session without a terminal, so that no program can ask there for a password; ends with the daemon. */
 IN_NEW_PROCESS static void bind_to_daemon(const struct spawn_state *state)
 {
-    struct guard_message message = {getpid()};
+    pid_t message = getpid();
     setsid();
     prctl(PR_SET_PDEATHSIG, SIGTERM);
     if (getppid() != state->parent)
