@@ -373,14 +373,6 @@ static struct tool *import_by_name(struct generation_build *b, const struct upst
     return NULL;
 }
 
-static bool is_excluded(const struct upstream_spec *spec, struct str name)
-{
-    for (size_t i = 0; i < spec->excluded.count; i++)
-        if (str_glob(spec->excluded.list[i], name))
-            return true;
-    return false;
-}
-
 static struct tool *import_tool(struct generation_build *b, const struct upstream_spec *spec,
                                 const struct json *definition)
 {
@@ -394,7 +386,7 @@ static struct tool *import_tool(struct generation_build *b, const struct upstrea
         leave_out(b, spec, name, "it is offered more than once");
     else if (str_is(json_str(task), "required"))
         leave_out(b, spec, name, "it only runs as a task, which toolgate does not support");
-    else if (is_excluded(spec, name))
+    else if (spec->excluded.given && name_globs_fit(&spec->excluded, name))
         tool = NULL; /* as the file of its server says */
     else if (policy &&
              map_get(b->g->by_name, policy->name)) /* a tools file, which the operator prefers, has it */
@@ -448,9 +440,8 @@ bool import_held(struct generation_build *b)
     /* As it was accepted, under its present name; without that, any object is accepted: nothing of a new text
      * is used. */
     struct json *old = ARENA_NEW(b->g->arena, struct json);
-    struct json_error error;
-    if (!entry->was_text.len || json_parse(b->g->arena, entry->was_text, NULL, old, &error) != OK)
-        json_parse(b->g->arena, STR_LIT("{\"inputSchema\":{\"type\":\"object\"}}"), NULL, old, &error);
+    if (!entry->was_text.len || json_parse(b->g->arena, entry->was_text, NULL, old, NULL) != OK)
+        json_parse(b->g->arena, STR_LIT("{\"inputSchema\":{\"type\":\"object\"}}"), NULL, old, NULL);
     *old = json_with(b->g->arena, old, STR_LIT("name"), json_string(entry->tool));
     struct tool *tool = import_tool(b, spec, old);
     if (!tool)

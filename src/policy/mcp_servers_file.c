@@ -43,6 +43,7 @@ static void read_excluded(const struct key_value *value)
 {
     struct name_globs *excluded = key_target(value), before = *excluded;
     config_upstream_strings(value); /* sets the first two members, which are those of struct strings */
+    excluded->given = true;
     if (!before.count)
         return;
     struct str *all = ARENA_ARRAY(value->reader->arena, struct str, before.count + excluded->count);

@@ -78,9 +78,7 @@ static bool may(const struct config *config, const struct peer *peer, size_t mem
     for (size_t at = 0; !granted && (rule = next_rule(config, peer, &at));) {
         const struct name_globs *globs = (const struct name_globs *)((const char *)rule + member);
         /* A rule that names tools and says nothing of prompts or resources was written for tools alone. */
-        granted = !globs->given && !rule->tools.given;
-        for (size_t n = 0; n < globs->count && !granted; n++)
-            granted = str_glob(globs->list[n], name);
+        granted = globs->given ? name_globs_fit(globs, name) : !rule->tools.given;
     }
     return granted;
 }

@@ -103,14 +103,6 @@ static struct str pinned_as(struct arena *arena, const struct upstream_spec *spe
     return arena_printf(arena, STR_FMT ":%s", STR_ARG(spec->name), kinds[kind].in_status);
 }
 
-static bool fits_any(const struct name_globs *globs, struct str name)
-{
-    for (size_t i = 0; i < globs->count; i++)
-        if (str_glob(globs->list[i], name))
-            return true;
-    return !globs->given;
-}
-
 /* "/../" in any spelling: the server may read another file than the one that the glob has seen. A control
  * character counts as one, since parsers of URLs drop tabs and line ends: ".\t." is ".." for them; and they
  * trim spaces. "%252e" is a dot for a server that decodes twice. */
@@ -149,7 +141,7 @@ bool served_may_read(const struct config *config, const struct peer *peer, const
     bool globs = spec->resources.given || peer_has_resource_globs(config, peer);
     if (globs && has_dot_segments(uri))
         return false;
-    return peer_sees_upstream(config, peer, spec->name) && fits_any(&spec->resources, uri) &&
+    return peer_sees_upstream(config, peer, spec->name) && name_globs_fit(&spec->resources, uri) &&
            peer_may_read(config, peer, uri);
 }
 
@@ -164,7 +156,7 @@ bool served_may_read_all(const struct config *config, const struct peer *peer,
     memcpy(any, template.at, len);
     memset(any + len, '\1', sizeof(any) - len);
     struct str begin = {any, len}, all = {any, sizeof(any)};
-    return fits_any(&spec->resources, begin) && fits_any(&spec->resources, all) &&
+    return name_globs_fit(&spec->resources, begin) && name_globs_fit(&spec->resources, all) &&
            peer_may_read(config, peer, begin) && peer_may_read(config, peer, all);
 }
 
@@ -208,7 +200,7 @@ static void count_name(struct building *b, const struct upstream_spec *spec, enu
                        const struct json *definition)
 {
     struct str name = json_str(json_get_text(definition, "name"));
-    if (spec->prefix == UPSTREAM_PREFIX_ALWAYS || !name.len || !fits_any(&spec->prompts, name) ||
+    if (spec->prefix == UPSTREAM_PREFIX_ALWAYS || !name.len || !name_globs_fit(&spec->prompts, name) ||
         fault_of(b, spec, kind, name))
         return;
     struct name_use *use = map_get(b->uses, name);
@@ -239,9 +231,9 @@ static void add(struct arena *arena, struct list *list, const struct served_item
 static bool is_selected(const struct upstream_spec *spec, enum served_kind kind, struct str name)
 {
     return kind == SERVED_TEMPLATES      ? !spec->resources.given || spec->resources.count
-           : kind == SERVED_PROMPTS      ? fits_any(&spec->prompts, name)
+           : kind == SERVED_PROMPTS      ? name_globs_fit(&spec->prompts, name)
            : kind == SERVED_INSTRUCTIONS ? spec->instructions
-                                         : fits_any(&spec->resources, name);
+                                         : name_globs_fit(&spec->resources, name);
 }
 
 /* Resources that come and go all the time are pinned only where that holds them. */
@@ -495,11 +487,8 @@ void served_write_instructions(struct request *r, struct buf *out)
         buf_printf(out, "%sThe server '" STR_FMT "' says of its own tools, prompts and resources:",
                    out->len ? "\n\n" : "", STR_ARG(item->upstream));
         while (rest.len) {
-            const char *end = memchr(rest.at, '\n', rest.len);
-            size_t len = end ? (size_t)(end - rest.at) : rest.len;
-            struct str line = printable_line(r->arena, (struct str){rest.at, len});
+            struct str line = printable_line(r->arena, str_split(&rest, '\n'));
             buf_printf(out, "\n> " STR_FMT, STR_ARG(line));
-            rest = str_from(rest, len + (end != NULL));
         }
         buf_text(out, is_cut ? "\n[the rest is too long and left out]" : "");
     }

@@ -96,6 +96,14 @@ static struct name_values copy_pairs(struct arena *arena, struct name_values fro
     return (struct name_values){list, from.count};
 }
 
+bool name_globs_fit(const struct name_globs *globs, struct str name)
+{
+    for (size_t i = 0; i < globs->count; i++)
+        if (str_glob(globs->list[i], name))
+            return true;
+    return !globs->given;
+}
+
 struct name_values name_values_copy(struct arena *arena, struct name_values from)
 {
     return copy_pairs(arena, from, NULL);

@@ -37,6 +37,7 @@ struct name_globs { /* which names are meant, with '*' */
     size_t count;
     bool given; /* false: all of them; true without any: none */
 };
+bool name_globs_fit(const struct name_globs *globs, struct str name);
 
 struct name_values name_values_copy(struct arena *arena, struct name_values from);
 
