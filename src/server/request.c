@@ -249,6 +249,11 @@ void request_answer(void *owner)
         request_done(r);
 }
 
+void request_cancel_ledger(struct request *request)
+{
+    ledger_cancel(request->client->server->gate.ledger, request);
+}
+
 void request_cancel(struct request *request)
 {
     request->cancel(request);
@@ -473,12 +478,10 @@ enum err param_context(struct request *request, const struct json **out)
 
 int param_log_level(struct str name)
 {
-    static const char *const levels[] = {"debug", "info",     "notice", "warning",
-                                         "error", "critical", "alert",  "emergency"};
-    for (size_t i = 0; i < sizeof(levels) / sizeof(levels[0]); i++)
-        if (str_is(name, levels[i]))
-            return (int)i;
-    return -1;
+    int level = MCP_LOG_LEVEL_NONE;
+    while (--level >= 0 && !str_is(name, mcp_log_level_name(level)))
+        continue;
+    return level;
 }
 
 enum err param_require_operator(struct request *request, const char *what)

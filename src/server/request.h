@@ -73,6 +73,7 @@ static inline enum request_status request_wait(struct request *request, bool is_
 
 /* Stops a pending request without a reply, and frees it. */
 void request_cancel(struct request *request);
+void request_cancel_ledger(struct request *request); /* the `cancel` of one that the ledger answers */
 
 /* The pending request with this id, or NULL. */
 struct request *request_find(struct client *client, const struct json *id);

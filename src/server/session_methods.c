@@ -19,18 +19,13 @@ struct ledger_work {
     struct str reset_tool;
 };
 
-static void cancel(struct request *r)
-{
-    ledger_cancel(r->client->server->gate.ledger, r);
-}
-
 static struct ledger_work *begin(struct request *r, struct str session, const struct peer *peer)
 {
     struct ledger_work *work = ARENA_NEW(r->arena, struct ledger_work);
     work->session =
         call_session_key(r->arena, server_config(r->client->server), peer, session, str_of(r->client->name));
     r->work = work;
-    r->cancel = cancel;
+    r->cancel = request_cancel_ledger;
     return work;
 }
 

@@ -74,11 +74,6 @@ static enum request_status reply_list(struct request *r)
     return reply_close(r);
 }
 
-static void cancel(struct request *r)
-{
-    ledger_cancel(r->client->server->gate.ledger, r);
-}
-
 /* The list depends on the session's goal and on whether it is stuck: both are read from the ledger first,
  * unless no policy uses them. */
 static enum request_status begin_list(struct request *r, struct tools_list *list)
@@ -100,7 +95,7 @@ static enum request_status begin_list(struct request *r, struct tools_list *list
         client->wants_list_changed = true;
     r->work = list;
     r->answer = reply_list;
-    r->cancel = cancel;
+    r->cancel = request_cancel_ledger;
     if (!catalog_has_hooks(gate->generation))
         return reply_list(r);
     list->wanted.step = param_label(r->meta, GATE_STEP_KEY);
@@ -295,8 +290,7 @@ enum request_status tool_methods_schemas(struct request *r)
                            STR_ARG(str_cut(buf_view(&names), 1000)), STR_ARG(str_cut(name, 64)));
     if (!found->schema) {
         struct json *schema = ARENA_NEW(r->arena, struct json);
-        struct json_error fault;
-        json_parse(r->arena, own[found - all].text(), NULL, schema, &fault);
+        json_parse(r->arena, own[found - all].text(), NULL, schema, NULL);
         found->schema = schema;
     }
     struct json_out *out = reply_open(r);

@@ -86,6 +86,8 @@ uint32_t upstreams_subscriptions(const struct upstreams *upstreams, struct str n
 const char *upstreams_subscribe(struct upstreams *upstreams, struct str name, struct str uri);
 void upstreams_unsubscribe(struct upstreams *upstreams, struct str name, struct str uri);
 
+const char *mcp_log_level_name(int level); /* 0: debug … 7: emergency */
+
 /* The lowest level of log messages that a client wants (0 debug … 7 emergency), which servers are asked for.
  */
 void upstreams_set_log_level(struct upstreams *upstreams, int level);

@@ -182,7 +182,6 @@ void mcp_list_replace(struct mcp_list *list, const struct json *items); /* and r
 void mcp_lists_lost(
     struct mcp_client *client); /* the server is down: nothing is being fetched or subscribed */
 void mcp_lists_free(struct mcp_client *client);
-const char *mcp_log_level_name(int level);
 void mcp_notification(struct mcp_client *client, uint64_t about, const struct mcp_message *message);
 
 /* mcp_call.c: the ends of a call without a result; each removes the request and calls the call's `finish`. */
