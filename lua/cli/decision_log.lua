@@ -90,7 +90,7 @@ function decision_log.find(given, written_only)
   check_readable(path, written_only)
   for i = written_only and 0 or ROTATED_MAX, 1, -1 do -- an operator may have taken one of them away
     local rotated = ("%s.%d"):format(path, i)
-    if cli.kind(rotated) then files[#files + 1] = rotated end
+    if cli.stat(rotated) then files[#files + 1] = rotated end
   end
   files[#files + 1] = path
   if cli.stderr_is_terminal() then io.stderr:write("reading ", table.concat(files, ", "), "\n") end
@@ -125,7 +125,7 @@ function decision_log.open(files)
   local input = setmetatable({ paths = {}, names = {}, copies = {}, cut_short = false }, Input)
   for i, name in ipairs(files) do
     input.paths[i] = name
-    if name == "-" or cli.kind(name) == "pipe" then
+    if name == "-" or (cli.stat(name) or {}).kind == "pipe" then
       local shown = name == "-" and "stdin" or name
       input.copies[i] = copy_of(name, shown)
       input.paths[i] = "/proc/self/fd/" .. cli.descriptor(input.copies[i])

@@ -94,12 +94,12 @@ local function follow(input, o, matches, since)
 end
 
 local function check_follow(o)
-  local kind = o[1] and cli.kind(o[1])
+  local file = o[1] and cli.stat(o[1])
   if o.review then fail "--follow and --review exclude each other: leave one of them out" end
   if o[2] then
     fail "--follow reads one file: name the one that is written; its rotated files are found by themselves"
   end
-  if o[1] == "-" or kind and kind ~= "file" then
+  if o[1] == "-" or file and file.kind ~= "file" then
     fail "--follow needs a file, not a pipe or a folder: name the decision log"
   end
 end

@@ -274,7 +274,7 @@ end
 
 -- The command has the options that were given, so that the assistant's hooks do what was asked for here.
 local function install(given)
-  local line = { word(hook.program()), "hook" }
+  local line = { word(cli.read_link "/proc/self/exe" or "toolgate"), "hook" }
   if given["no-start"] then line[3] = "--no-start" end
   for _, name in ipairs { "socket", "on-unavailable", "on-unknown", "client" } do
     if given[name] then line[#line + 1] = ("--%s %s"):format(name, word(given[name])) end

@@ -87,7 +87,6 @@ int command_main(const struct command_table *table, int argc, char **argv)
         if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", modes[fd]) != fd)
             abort();
     program = table;
-    term_program(table->program);
     int status = run_arguments(table, argc, argv);
     /* A full disk behind `toolgate … > file` must not look like success. */
     if (fflush(stdout) == 0 && !ferror(stdout))

@@ -340,12 +340,11 @@ void bridge_daemon_line(struct bridge *bridge, struct str line)
 {
     struct arena *arena = arena_new();
     struct json message = {0}, recovered;
-    struct json_error fault;
-    bool parsed = line.len <= PARSED_MAX_BYTES && (json_parse(arena, line, NULL, &message, &fault) == OK);
+    bool parsed = line.len <= PARSED_MAX_BYTES && json_parse(arena, line, NULL, &message, NULL) == OK;
     const struct json *id = parsed ? json_get_text(&message, "id") : NULL;
     if (!parsed) {
         struct str literal = json_recover_id(line);
-        if (literal.len && json_parse(arena, literal, NULL, &recovered, &fault) == OK)
+        if (literal.len && json_parse(arena, literal, NULL, &recovered, NULL) == OK)
             id = &recovered;
     }
     bool has_method = parsed && json_get_text(&message, "method");
@@ -538,9 +537,8 @@ static void take_other(struct bridge *bridge, struct str line)
 {
     struct arena *arena = arena_new();
     struct json id;
-    struct json_error fault;
     struct str literal = json_recover_id(line);
-    bool has = literal.len && json_parse(arena, literal, NULL, &id, &fault) == OK;
+    bool has = literal.len && json_parse(arena, literal, NULL, &id, NULL) == OK;
     pass(bridge, line, has ? &id : NULL);
     arena_free(arena);
 }

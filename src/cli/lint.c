@@ -81,7 +81,7 @@ static void add_message(lua_State *L, const char *code, struct str text, bool wa
     struct str file = colon ? (struct str){text.at, (size_t)(colon - text.at)} : STR_NONE;
     size_t end = file.len, scale = 1;
     int line = 0;
-    if (colon && memchr(file.at, ' ', file.len))
+    if (str_has(file, ' '))
         file = STR_NONE;
     else if (colon)
         text = str_from(text, file.len + 2);
@@ -207,14 +207,13 @@ static struct json definitions(struct arena *arena, struct generation *generatio
     static const struct json_limits limits = {.nodes = LINT_SHOWN_MAX_NODES};
     struct buf text = buf_in(arena);
     struct json list;
-    struct json_error fault;
     struct peer peer;
     peer_init(&peer, getuid(), getgid(), getpid());
     request.peer = &peer;
     enum log_level level = log_quiet();
     catalog_write(arena, generation, &request, &text);
     log_level_set(level);
-    return json_parse(arena, buf_view(&text), &limits, &list, &fault) == OK ? list : json_array(NULL, 0);
+    return json_parse(arena, buf_view(&text), &limits, &list, NULL) == OK ? list : json_array(NULL, 0);
 }
 
 static void check_tool(struct lint_context c, const struct tool *tool, const struct json *shown,
@@ -289,12 +288,8 @@ static int run(lua_State *L)
     generation_report_init(&report, arena);
     struct generation *generation = lua_cli_build(&sources, NULL, &report, &folder);
     for (size_t i = 0; !alone && i < report.error_count; i++)
-        for (struct str rest = report.errors[i]; rest.len;) { /* one string may have several lines */
-            const char *end = memchr(rest.at, '\n', rest.len);
-            size_t len = end ? (size_t)(end - rest.at) : rest.len;
-            add_message(L, "load", (struct str){rest.at, len}, false, NULL);
-            rest = str_from(rest, len + 1);
-        }
+        for (struct str rest = report.errors[i]; rest.len;) /* one string may have several lines */
+            add_message(L, "load", str_split(&rest, '\n'), false, NULL);
     /* Neither well nor odd: there is nothing to check, and the only warning says so. */
     bool nothing = !alone && generation && generation_serves_nothing(generation, arena).len;
     for (size_t i = 0; !alone && i < report.warning_count; i++)
@@ -329,7 +324,5 @@ static int hides(lua_State *L)
 int lua_lint(lua_State *L)
 {
     static const luaL_Reg functions[] = {{"run", run}, {"order", order}, {"hides", hides}, {0}};
-    lua_newtable(L);
-    luaL_register(L, NULL, functions);
-    return 1;
+    return lua_cli_push_functions(L, functions);
 }

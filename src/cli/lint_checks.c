@@ -143,14 +143,11 @@ static void check_todo(struct lint_context *c)
 {
     int line = 1;
     for (struct str rest = c->source; rest.len; line++) {
-        const char *end = memchr(rest.at, '\n', rest.len);
-        size_t len = end ? (size_t)(end - rest.at) : rest.len;
-        const char *at = memmem(rest.at, len, "TODO:", 5);
-        if (at && (at == rest.at || !isalnum((unsigned char)at[-1])))
-            lint_report(
-                c, line, "left to do: " STR_FMT,
-                STR_ARG(str_cut(str_trim((struct str){at + 5, len - (size_t)(at + 5 - rest.at)}), 120)));
-        rest = str_from(rest, len + (end ? 1 : 0));
+        struct str text = str_split(&rest, '\n');
+        const char *at = text.len ? memmem(text.at, text.len, "TODO:", 5) : NULL;
+        if (at && (at == text.at || !isalnum((unsigned char)at[-1])))
+            lint_report(c, line, "left to do: " STR_FMT,
+                        STR_ARG(str_cut(str_trim(str_from(text, (size_t)(at + 5 - text.at))), 120)));
     }
 }
 
@@ -296,7 +293,7 @@ static void check_paths(struct lint_context *c, const char *parent, const char *
                         size_t count)
 {
     for (size_t i = 0; i < count; i++)
-        if (memchr(list[i].at, '.', list[i].len) || memchr(list[i].at, '[', list[i].len))
+        if (str_has(list[i], '.') || str_has(list[i], '['))
             check_path(c, c->tool->output, parent, field, list[i], "output schema");
 }
 

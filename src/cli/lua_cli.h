@@ -48,6 +48,11 @@ int lua_cli_end(lua_State *L);
 
 /* Pushes nil, and why; returns 2. */
 int lua_cli_fail(lua_State *L, const char *why);
+/* The result of a function that asks the system: true; or nil, what errno says, and "exists" or "missing" if
+ * that is it. */
+int lua_cli_done(lua_State *L, bool done);
+/* Pushes a table of these functions; returns 1. */
+int lua_cli_push_functions(lua_State *L, const luaL_Reg *functions);
 
 /* The string at `at`, borrowed from Lua. */
 struct str lua_cli_str(lua_State *L, int at);

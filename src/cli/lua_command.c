@@ -45,6 +45,24 @@ int lua_cli_fail(lua_State *L, const char *why)
     return 2;
 }
 
+int lua_cli_done(lua_State *L, bool done)
+{
+    int error = errno;
+    lua_pushboolean(L, true);
+    if (done)
+        return 1;
+    lua_cli_fail(L, strerror(error));
+    lua_pushstring(L, error == EEXIST ? "exists" : error == ENOENT ? "missing" : NULL);
+    return 3;
+}
+
+int lua_cli_push_functions(lua_State *L, const luaL_Reg *functions)
+{
+    lua_newtable(L);
+    luaL_register(L, NULL, functions);
+    return 1;
+}
+
 struct str lua_cli_str(lua_State *L, int at)
 {
     struct str text;
@@ -456,7 +474,7 @@ static int read_stdin(lua_State *L)
     struct arena *arena = arena_new();
     struct str text = STR_NONE;
     bool good = lua_cli_read_stdin(arena, &text);
-    lua_pushlstring(L, text.len ? text.at : "", text.len);
+    lua_cli_push_str(L, text);
     arena_free(arena);
     return good ? 1 : lua_cli_end(L);
 }
@@ -499,8 +517,7 @@ static int fields(lua_State *L)
             lua_cli_set(L, "form", field_form(arena, field));
             lua_cli_set(L, "type", field_type(arena, field));
             lua_cli_set(L, "sentence", field->sentence);
-            lua_pushboolean(L, field->required);
-            lua_setfield(L, -2, "required");
+            lua_cli_set_bool(L, "required", field->required);
             lua_rawseti(L, -2, (int)at);
         }
         lua_setfield(L, -2, "fields");
@@ -544,8 +561,7 @@ struct str lua_command_summary(const char *name)
     if (!at)
         return STR_NONE;
     text = str_from(text, (size_t)(at - text.at) + sizeof(mark) - 1);
-    const char *end = text.len ? memchr(text.at, '"', text.len) : NULL;
-    return end ? (struct str){text.at, (size_t)(end - text.at)} : STR_NONE;
+    return str_split(&text, '"');
 }
 
 /* require "NAME": lua/cli/NAME.lua, once; or "FOLDER/NAME". */
@@ -621,7 +637,7 @@ static void set_up(lua_State *L)
     lua_setfield(L, -2, "__index");
     lua_setmetatable(L, -2);
     lua_json_constants(L);
-    lua_cli_set(L, "program", term_program_name());
+    lua_cli_set(L, "program", command_table()->program);
     lua_cli_set(L, "version", TOOLGATE_VERSION);
     lua_cli_set_bool(L, "is_terminal", isatty(STDOUT_FILENO));
     for (size_t i = 0; i < sizeof(colours) / sizeof(colours[0]); i++)

@@ -20,11 +20,6 @@
 #define CHILD_LOST_ERROR 127
 #define VERSION_BYTES    96u
 
-static int fail(lua_State *L)
-{
-    return lua_cli_fail(L, strerror(errno));
-}
-
 /* cli.lock(path, ms): true: this process has the file's lock until it ends; false: another has it, also after
  * this time; nil and why: there is no such file to lock. */
 static int lock(lua_State *L)
@@ -32,7 +27,7 @@ static int lock(lua_State *L)
     int64_t until_us = clock_mono_us() + (int64_t)luaL_optinteger(L, 2, 0) * 1000;
     int fd = open(luaL_checkstring(L, 1), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
     if (fd < 0)
-        return fail(L);
+        return lua_cli_done(L, false);
     while (flock(fd, LOCK_EX | LOCK_NB) != 0) {
         if (errno == EWOULDBLOCK && clock_mono_us() < until_us) {
             poll(NULL, 0, LOCK_POLL_MS);
@@ -42,8 +37,7 @@ static int lock(lua_State *L)
         lua_pushboolean(L, false);
         return 1;
     }
-    lua_pushboolean(L, true);
-    return 1;
+    return lua_cli_done(L, true);
 }
 
 /* In the child: nothing of this process but its environment. Of the descriptors, /dev/null and the log. */
@@ -81,7 +75,7 @@ static int spawn(lua_State *L)
     if (pid == 0)
         become(words, path);
     if (pid < 0)
-        return fail(L);
+        return lua_cli_done(L, false);
     lua_pushinteger(L, pid);
     return 1;
 }
@@ -98,10 +92,7 @@ static int terminate(lua_State *L)
 {
     lua_Integer pid = luaL_checkinteger(L, 1);
     luaL_argcheck(L, pid > 1, 1, "no process of ours");
-    if (kill((pid_t)pid, SIGTERM) != 0)
-        return fail(L);
-    lua_pushboolean(L, true);
-    return 1;
+    return lua_cli_done(L, kill((pid_t)pid, SIGTERM) == 0);
 }
 
 static void write_version(char *out, const struct stat *st)
@@ -179,8 +170,7 @@ static int replace_file(lua_State *L)
         lua_pushstring(L, changed ? "changed" : NULL);
         return 3;
     }
-    lua_pushboolean(L, true);
-    return 1;
+    return lua_cli_done(L, true);
 }
 
 const luaL_Reg lua_daemon_functions[] = {

@@ -107,10 +107,7 @@ static int say(lua_State *L)
     bool said = !answer.len || fwrite(answer.at, 1, answer.len, stdout) == answer.len;
     said = fflush(stdout) == 0 && said;
     setitimer(ITIMER_REAL, &(struct itimerval){0}, NULL);
-    if (!said)
-        return lua_cli_fail(L, strerror(errno));
-    lua_pushboolean(L, true);
-    return 1;
+    return lua_cli_done(L, said);
 }
 
 /* ---- notes from one hook to the next, which is another process ----
@@ -164,10 +161,8 @@ static int keep(lua_State *L)
     int error = errno;
     if (fd >= 0)
         close(fd);
-    if (!kept)
-        return lua_cli_fail(L, strerror(error));
-    lua_pushboolean(L, true);
-    return 1;
+    errno = error;
+    return lua_cli_done(L, kept);
 }
 
 /* kept(key, takes): the note; "": none exists. `takes`: it is forgotten. */
@@ -296,24 +291,20 @@ static int misspells(lua_State *L)
     return 1;
 }
 
-/* program(): the path of this one. */
-static int program(lua_State *L)
-{
-    char path[PATH_MAX];
-    ssize_t n = readlink("/proc/self/exe", path, sizeof(path) - 1);
-    lua_pushlstring(L, n > 0 ? path : "toolgate", n > 0 ? (size_t)n : strlen("toolgate"));
-    return 1;
-}
-
 int lua_hook(lua_State *L)
 {
     static const luaL_Reg functions[] = {
-        {"begin", begin},         {"late", late},       {"say", say},
-        {"keep", keep},           {"kept", kept},       {"sweep", sweep},
-        {"random", random_name},  {"event", event},     {"unread", unread},
-        {"misspells", misspells}, {"program", program}, {0},
+        {"begin", begin},
+        {"late", late},
+        {"say", say},
+        {"keep", keep},
+        {"kept", kept},
+        {"sweep", sweep},
+        {"random", random_name},
+        {"event", event},
+        {"unread", unread},
+        {"misspells", misspells},
+        {0},
     };
-    lua_newtable(L);
-    luaL_register(L, NULL, functions);
-    return 1;
+    return lua_cli_push_functions(L, functions);
 }

@@ -24,33 +24,23 @@
 
 #define CONNECT_MS 2000
 
-static int fail(lua_State *L)
-{
-    int error = errno;
-    lua_cli_fail(L, strerror(error));
-    lua_pushstring(L, error == EEXIST ? "exists" : error == ENOENT ? "missing" : NULL);
-    return 3;
-}
-
-static int good(lua_State *L)
-{
-    lua_pushboolean(L, true);
-    return 1;
-}
-
 /* ---- files and folders --------------------------------------------------------------- */
 
-/* cli.stat(path, of_link): { kind = "file", "folder" or "other", mode (07777), uid, gid, file =
+/* cli.stat(path, of_link): { kind = "file", "folder", "pipe" or "other", mode (07777), uid, gid, file =
  * "device:inode", socket = true, size, at = milliseconds }. */
 static int stat_path(lua_State *L)
 {
     struct stat st;
     if ((lua_toboolean(L, 2) ? lstat : stat)(luaL_checkstring(L, 1), &st) != 0)
-        return fail(L);
+        return lua_cli_done(L, false);
     char file[48];
     snprintf(file, sizeof(file), "%llx:%llx", (unsigned long long)st.st_dev, (unsigned long long)st.st_ino);
     lua_newtable(L);
-    lua_cli_set(L, "kind", S_ISREG(st.st_mode) ? "file" : S_ISDIR(st.st_mode) ? "folder" : "other");
+    lua_cli_set(L, "kind",
+                S_ISREG(st.st_mode)    ? "file"
+                : S_ISDIR(st.st_mode)  ? "folder"
+                : S_ISFIFO(st.st_mode) ? "pipe"
+                                       : "other");
     lua_cli_set_number(L, "size", (double)st.st_size);
     lua_cli_set_number(L, "at", (double)st.st_mtim.tv_sec * 1000);
     lua_cli_set_number(L, "mode", st.st_mode & 07777);
@@ -67,7 +57,7 @@ static int access_path(lua_State *L)
     const char *letters = luaL_checkstring(L, 2);
     int mode = (strchr(letters, 'r') ? R_OK : 0) | (strchr(letters, 'w') ? W_OK : 0) |
                (strchr(letters, 'x') ? X_OK : 0);
-    return access(luaL_checkstring(L, 1), mode ? mode : F_OK) == 0 ? good(L) : fail(L);
+    return lua_cli_done(L, access(luaL_checkstring(L, 1), mode ? mode : F_OK) == 0);
 }
 
 /* cli.list_folder(path): the names in it; empty if it cannot be read. */
@@ -88,9 +78,8 @@ static int list_folder(lua_State *L)
 /* cli.make_folder(path, mode): true, also if it is there. */
 static int make_folder(lua_State *L)
 {
-    return mkdir(luaL_checkstring(L, 1), (mode_t)luaL_optinteger(L, 2, 0755)) == 0 || errno == EEXIST
-               ? good(L)
-               : fail(L);
+    return lua_cli_done(L, mkdir(luaL_checkstring(L, 1), (mode_t)luaL_optinteger(L, 2, 0755)) == 0 ||
+                               errno == EEXIST);
 }
 
 /* cli.write_file(path, text, over): a file that exists is only overwritten if `over`. */
@@ -102,7 +91,7 @@ static int write_file(lua_State *L)
     bool written = fd >= 0 && write(fd, text.at, text.len) == (ssize_t)text.len;
     if (fd >= 0 && close(fd) != 0)
         written = false;
-    return written ? good(L) : fail(L);
+    return lua_cli_done(L, written);
 }
 
 /* cli.memory_file(text): the path of a file with this text, which ends with this process. */
@@ -111,7 +100,7 @@ static int memory_file(lua_State *L)
     struct str text = lua_cli_str(L, 1);
     int fd = memfd_create("definitions", MFD_CLOEXEC);
     if (fd < 0 || write(fd, text.at, text.len) != (ssize_t)text.len)
-        return fail(L);
+        return lua_cli_done(L, false);
     lua_pushfstring(L, "/proc/self/fd/%d", fd);
     return 1;
 }
@@ -121,7 +110,7 @@ static int real_path(lua_State *L)
 {
     char real[PATH_MAX];
     if (!realpath(luaL_checkstring(L, 1), real))
-        return fail(L);
+        return lua_cli_done(L, false);
     lua_pushstring(L, real);
     return 1;
 }
@@ -132,7 +121,7 @@ static int read_link(lua_State *L)
     char path[PATH_MAX];
     ssize_t len = readlink(luaL_checkstring(L, 1), path, sizeof(path));
     if (len < 0)
-        return fail(L);
+        return lua_cli_done(L, false);
     lua_pushlstring(L, path, (size_t)len);
     return 1;
 }
@@ -142,7 +131,7 @@ static int disk_free(lua_State *L)
 {
     struct statvfs disk;
     if (statvfs(luaL_checkstring(L, 1), &disk) != 0)
-        return fail(L);
+        return lua_cli_done(L, false);
     lua_pushnumber(L, (lua_Number)disk.f_bavail * (lua_Number)disk.f_frsize);
     return 1;
 }
@@ -240,7 +229,7 @@ static int sandboxes(lua_State *L)
 static int libcurl(lua_State *L)
 {
     struct why why;
-    return fetch_check_library(&why) == OK ? good(L) : lua_cli_fail(L, why.text);
+    return fetch_check_library(&why) == OK ? lua_cli_done(L, true) : lua_cli_fail(L, why.text);
 }
 
 const luaL_Reg lua_host_functions[] = {

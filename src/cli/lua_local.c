@@ -191,15 +191,6 @@ static int local_tools(lua_State *L)
     return good ? 3 : lua_cli_end(L);
 }
 
-/* The field of the table at 2; NULL: it is not there. The table keeps it. */
-static const char *call_field(lua_State *L, const char *name)
-{
-    lua_getfield(L, 2, name);
-    const char *text = lua_tostring(L, -1);
-    lua_pop(L, 1);
-    return text;
-}
-
 /* cli.local_check(options, call): the answer of toolgate/check, its parts, and the whole as JSON. The call:
  * { name, arguments, context, goal, turn, trace }, of which arguments and context are JSON. */
 static int local_check(lua_State *L)
@@ -207,27 +198,27 @@ static int local_check(lua_State *L)
     struct peer peer;
     struct gate gate = {.generation = load(L, &peer)};
     struct json arguments, context;
-    struct json_error fault;
     gate.ledger = ledger_new_local(&(struct ledger_options){0});
     struct arena *arena = arena_new();
-    const char *said = call_field(L, "context");
-    json_parse(arena, str_of(call_field(L, "arguments")), NULL, &arguments, &fault);
+    lua_settop(L, 2);
+    lua_insert(L, 1); /* the options below are those of the call */
+    const char *said = lua_cli_option(L, "context");
+    json_parse(arena, str_of(lua_cli_option(L, "arguments")), NULL, &arguments, NULL);
     if (said)
-        json_parse(arena, str_of(said), NULL, &context, &fault);
-    lua_getfield(L, 2, "turn");
-    lua_getfield(L, 2, "trace");
+        json_parse(arena, str_of(said), NULL, &context, NULL);
+    lua_getfield(L, 1, "turn");
     struct call_request request = {
         .mode = CALL_CHECK,
-        .tool = str_of(call_field(L, "name")),
+        .tool = str_of(lua_cli_option(L, "name")),
         .arguments = &arguments,
         .session = STR_LIT("check"),
         .connection = STR_LIT("check"),
-        .turn = (unsigned)lua_tointeger(L, -2),
-        .goal = str_of(call_field(L, "goal")),
+        .turn = (unsigned)lua_tointeger(L, -1),
+        .goal = str_of(lua_cli_option(L, "goal")),
         .context = said ? &context : NULL,
         .peer = &peer,
         .dry_run = true,
-        .trace = lua_toboolean(L, -1),
+        .trace = lua_cli_flag(L, "trace"),
     };
     struct call *call = call_new(&gate, arena, &request);
     struct buf text = buf_in(arena);

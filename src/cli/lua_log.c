@@ -14,7 +14,6 @@
 
 #include <lualib.h>
 #include <stdio.h>
-#include <sys/stat.h>
 
 #define LOG "toolgate.log"
 
@@ -180,8 +179,7 @@ static int log_is_masked(lua_State *L)
 /* log:text(): the line, as it was written. */
 static int log_text(lua_State *L)
 {
-    struct str text = check_log(L)->line.text;
-    lua_pushlstring(L, text.at, text.len);
+    lua_cli_push_str(L, check_log(L)->line.text);
     return 1;
 }
 
@@ -217,15 +215,13 @@ static int log_faults(lua_State *L)
             continue;
         lua_newtable(L);
         lua_cli_set(L, "text", recording_fault_words[fault].text);
-        lua_pushnumber(L, (lua_Number)count->count);
-        lua_setfield(L, -2, "count");
+        lua_cli_set_number(L, "count", (double)count->count);
         lua_newtable(L);
         for (size_t i = 0; i < RECORDING_PLACES && i < count->count; i++) {
             lua_newtable(L);
             lua_cli_set(L, "file", count->places[i].file);
             lua_cli_set(L, "why", count->places[i].why);
-            lua_pushnumber(L, (lua_Number)count->places[i].number);
-            lua_setfield(L, -2, "number");
+            lua_cli_set_number(L, "number", (double)count->places[i].number);
             lua_rawseti(L, -2, (int)i + 1);
         }
         lua_setfield(L, -2, "places");
@@ -294,25 +290,10 @@ static int open_log(lua_State *L)
     lua_setfenv(L, -2);
     if (recording_open(files, count, &options, &log->recording, &why) == OK)
         return 1;
-    lua_pushnil(L);
-    lua_pushstring(L, why.text);
-    return 2;
+    return lua_cli_fail(L, why.text);
 }
 
 /* ---- its files ----------------------------------------------------------------------- */
-
-/* cli.kind(path): "file", "pipe", "folder" or "other"; nil: none exists. */
-static int kind(lua_State *L)
-{
-    struct stat st;
-    if (stat(luaL_checkstring(L, 1), &st) != 0)
-        return 0;
-    lua_pushstring(L, S_ISREG(st.st_mode)    ? "file"
-                      : S_ISFIFO(st.st_mode) ? "pipe"
-                      : S_ISDIR(st.st_mode)  ? "folder"
-                                             : "other");
-    return 1;
-}
 
 /* cli.descriptor(file): of a file that Lua has opened. */
 static int descriptor(lua_State *L)
@@ -369,6 +350,11 @@ static int verdicts(lua_State *L)
 }
 
 const luaL_Reg lua_log_functions[] = {
-    {"log", open_log}, {"kind", kind},     {"descriptor", descriptor}, {"default_log", default_log},
-    {"glob", glob},    {"moment", moment}, {"verdicts", verdicts},     {0},
+    {"log", open_log},
+    {"descriptor", descriptor},
+    {"default_log", default_log},
+    {"glob", glob},
+    {"moment", moment},
+    {"verdicts", verdicts},
+    {0},
 };

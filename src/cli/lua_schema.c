@@ -133,9 +133,8 @@ static int sample(lua_State *L)
 {
     struct arena *arena = arena_new();
     struct json source, found;
-    struct json_error fault;
     struct schema *schema;
-    if (json_parse(arena, lua_cli_str(L, 1), &many_values, &source, &fault) != OK ||
+    if (json_parse(arena, lua_cli_str(L, 1), &many_values, &source, NULL) != OK ||
         schema_compile(arena, &source, NULL, &schema, NULL, NULL) != OK ||
         !schema_sample(arena, schema, SAMPLE_REQUIRED, &found) || found.type != JSON_OBJECT ||
         schema_validate(schema, &found) != SCHEMA_VALID) {

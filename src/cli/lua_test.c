@@ -279,7 +279,5 @@ int lua_test(lua_State *L)
     static const luaL_Reg functions[] = {
         {"begin", begin},          {"run", run}, {"cover", cover}, {"coverage", coverage}, {"watch", watch},
         {"wait", wait_for_change}, {0}};
-    lua_newtable(L);
-    luaL_register(L, NULL, functions);
-    return 1;
+    return lua_cli_push_functions(L, functions);
 }

@@ -172,14 +172,6 @@ static uint32_t number_field(lua_State *L, const char *name)
     return number > 0 && number < UINT32_MAX ? (uint32_t)number : 0;
 }
 
-static bool flag_field(lua_State *L, const char *name)
-{
-    lua_getfield(L, 1, name);
-    bool set = lua_toboolean(L, -1);
-    lua_pop(L, 1);
-    return set;
-}
-
 /* What the conversation at 1 says of each of its calls. `id` at 2. */
 static struct recorded_call call_of(lua_State *L, enum recorded_kind kind)
 {
@@ -190,8 +182,8 @@ static struct recorded_call call_of(lua_State *L, enum recorded_kind kind)
     call.session = text_field(L, "session");
     call.agent = text_field(L, "agent");
     call.turn = number_field(L, "turn");
-    call.by_person = flag_field(L, "by_person");
-    call.perhaps = flag_field(L, "perhaps");
+    call.by_person = lua_cli_flag(L, "by_person");
+    call.perhaps = lua_cli_flag(L, "perhaps");
     call.step = text_field(L, "step");
     if (number_field(L, "messages"))
         call.step = arena_printf(arena, "message %u", number_field(L, "messages"));
@@ -298,9 +290,7 @@ int lua_transcript_functions(lua_State *L)
     lua_setfield(L, -2, "__index");
     lua_pushcfunction(L, length_of_value);
     lua_setfield(L, -2, "__len");
-    lua_newtable(L);
-    luaL_register(L, NULL, functions);
-    return 1;
+    return lua_cli_push_functions(L, functions);
 }
 
 /* The reader, a function of (value, file, number, part), is in the field `reader` of the options at 1. */

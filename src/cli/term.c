@@ -3,23 +3,12 @@
 
 #include "base/buf.h"
 #include "base/printable.h"
+#include "cli/command.h"
 
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
-
-static const char *program = "toolgate";
-
-void term_program(const char *name)
-{
-    program = name;
-}
-
-const char *term_program_name(void)
-{
-    return program;
-}
 
 void term_print_lines(FILE *out, struct str text)
 {
@@ -36,7 +25,7 @@ void term_error(const char *command, const char *format, ...)
     va_start(args, format);
     int len = vasprintf(&text, format, args);
     va_end(args);
-    fprintf(stderr, "%s%s%s: ", program, command ? " " : "", command ? command : "");
+    fprintf(stderr, "%s%s%s: ", command_table()->program, command ? " " : "", command ? command : "");
     term_print_lines(stderr, len < 0 ? str_of(format) : (struct str){text, (size_t)len});
     fputc('\n', stderr);
     free(text);

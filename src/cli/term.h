@@ -4,12 +4,7 @@
 
 #include "base/str.h"
 
-#include <stdint.h>
 #include <stdio.h>
-
-/* The program's name in errors and --help; "toolgate" unless set. Not copied. */
-void term_program(const char *name);
-const char *term_program_name(void);
 
 /* Prints "toolgate COMMAND: …\n" to stderr; `command` NULL: without a command. */
 void term_error(const char *command, const char *format, ...) __attribute__((format(printf, 2, 3)));

@@ -28,7 +28,7 @@ static void print_option(const struct cli_option *option)
 static void print_help(const struct command *command, const struct cli_help *help,
                        const struct cli_option *options)
 {
-    printf("usage: %s %s %s%s[options]\n\n%s\n\noptions:\n", term_program_name(), command->name,
+    printf("usage: %s %s %s%s[options]\n\n%s\n\noptions:\n", command_table()->program, command->name,
            help->operand ? help->operand : "", help->operand ? " " : "", help->about);
     for (; options->name; options++)
         if (options->words)
@@ -117,8 +117,8 @@ static void unknown_option(const struct command *command, const struct cli_optio
     if (near.len)
         term_error(command->name, "unknown option '%s' (did you mean '--" STR_FMT "'?)", word, STR_ARG(near));
     else
-        term_error(command->name, "unknown option '%s'; `%s %s --help` lists them", word, term_program_name(),
-                   command->name);
+        term_error(command->name, "unknown option '%s'; `%s %s --help` lists them", word,
+                   command_table()->program, command->name);
 }
 
 static void report_bad_option(const struct command *command, const struct cli_option *options, int c,
