@@ -4,15 +4,7 @@
 #ifndef TOOLGATE_UNIT_GOLDEN_H
 #define TOOLGATE_UNIT_GOLDEN_H
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
+#include "unit.h"
 
 /* The text with every `from` replaced by `to`; to be freed. */
 __attribute__((unused)) static char *golden_replace(const char *text, const char *from, const char *to)

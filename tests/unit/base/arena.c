@@ -1,15 +1,9 @@
 /* Arenas: alignment, zeroing, reuse of blocks. */
+#include "unit.h"
 #include "base/arena.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
-static void allocations_are_aligned_and_apart(void **state)
+TEST(allocations_are_aligned_and_apart)
 {
-    (void)state;
     struct arena *arena = arena_new();
     char *before = arena_alloc(arena, 0);
     for (size_t size = 0; size < 3000; size += 7) {
@@ -22,9 +16,8 @@ static void allocations_are_aligned_and_apart(void **state)
     arena_free(arena);
 }
 
-static void zalloc_is_zero_even_in_used_blocks(void **state)
+TEST(zalloc_is_zero_even_in_used_blocks)
 {
-    (void)state;
     struct arena *arena = arena_new();
     memset(arena_alloc(arena, 8000), 0xFF, 8000);
     arena_free(arena);
@@ -35,9 +28,8 @@ static void zalloc_is_zero_even_in_used_blocks(void **state)
     arena_free(arena);
 }
 
-static void first_blocks_are_kept_for_the_next_call(void **state)
+TEST(first_blocks_are_kept_for_the_next_call)
 {
-    (void)state;
     arena_free(arena_new());
     size_t before = arena_malloc_count(), held = arena_live_bytes();
     for (int i = 0; i < 1000; i++) {
@@ -49,9 +41,8 @@ static void first_blocks_are_kept_for_the_next_call(void **state)
     assert_int_equal(arena_live_bytes(), held);
 }
 
-static void large_blocks_are_given_back(void **state)
+TEST(large_blocks_are_given_back)
 {
-    (void)state;
     size_t held = arena_live_bytes();
     struct arena *arena = arena_new();
     char *p = arena_alloc(arena, 10 << 20);
@@ -62,9 +53,8 @@ static void large_blocks_are_given_back(void **state)
     assert_int_equal(arena_live_bytes(), held);
 }
 
-static void blocks_grow_with_the_arena(void **state)
+TEST(blocks_grow_with_the_arena)
 {
-    (void)state;
     struct arena *arena = arena_new();
     size_t before = arena_malloc_count();
     for (int i = 0; i < 100000; i++)
@@ -73,9 +63,8 @@ static void blocks_grow_with_the_arena(void **state)
     arena_free(arena);
 }
 
-static void copies_end_with_a_nul(void **state)
+TEST(copies_end_with_a_nul)
 {
-    (void)state;
     struct arena *arena = arena_new();
     struct str copy = arena_dup(arena, (struct str){"abcdef", 3});
     assert_string_equal(copy.at, "abc");
@@ -88,9 +77,8 @@ static void copies_end_with_a_nul(void **state)
     arena_free(NULL);
 }
 
-static void truncated_strings_end_with_an_ellipsis(void **state)
+TEST(truncated_strings_end_with_an_ellipsis)
 {
-    (void)state;
     struct arena *arena = arena_new();
     assert_true(str_is(arena_truncate(arena, STR_LIT("twelve bytes"), 12), "twelve bytes"));
     assert_true(str_is(arena_truncate(arena, STR_LIT("thirteen byte"), 12), "thirteen …"));
@@ -101,18 +89,4 @@ static void truncated_strings_end_with_an_ellipsis(void **state)
     assert_true(str_is(arena_first_line(arena, STR_LIT("a long title\nmore"), 9), "a long…"));
     assert_true(str_is(arena_first_line(arena, STR_NONE, 9), ""));
     arena_free(arena);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(allocations_are_aligned_and_apart),
-        cmocka_unit_test(zalloc_is_zero_even_in_used_blocks),
-        cmocka_unit_test(first_blocks_are_kept_for_the_next_call),
-        cmocka_unit_test(large_blocks_are_given_back),
-        cmocka_unit_test(blocks_grow_with_the_arena),
-        cmocka_unit_test(copies_end_with_a_nul),
-        cmocka_unit_test(truncated_strings_end_with_an_ellipsis),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,24 +1,16 @@
 /* Which texts are dates, and offsets of local times by the tz database: the edges of summer time, and every
  * zone below against libc. */
+#include "unit.h"
 #include "base/date.h"
 
-#include "base/arena.h"
+#include "arena_case.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <time.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #define UTC_2026_03_29 1774742400
 #define UTC_2026_10_25 1792886400
 #define HOUR_S         3600
-
-static struct arena *arena;
 
 static const struct time_zone *load(const char *name)
 {
@@ -29,9 +21,8 @@ static const struct time_zone *load(const char *name)
     return zone;
 }
 
-static void summer_time_begins_and_ends(void **state)
+TEST(summer_time_begins_and_ends)
 {
-    (void)state;
     const struct time_zone *berlin = load("Europe/Berlin");
     int32_t offsets[2];
     assert_int_equal(time_zone_offsets(berlin, UTC_2026_03_29 + 2 * HOUR_S - 1, offsets), 1);
@@ -50,7 +41,7 @@ static void summer_time_begins_and_ends(void **state)
 }
 
 /* The moments of more than a century, in steps that meet every hour of the day. */
-static void agrees_with_libc(void **state)
+TEST(agrees_with_libc)
 {
     static const char *const zones[] = {"Europe/Berlin",
                                         "Europe/Dublin",
@@ -67,7 +58,6 @@ static void agrees_with_libc(void **state)
                                         "Pacific/Apia",
                                         "UTC",
                                         "America/Argentina/Buenos_Aires"};
-    (void)state;
     for (size_t i = 0; i < sizeof(zones) / sizeof(*zones); i++) {
         const struct time_zone *zone = load(zones[i]);
         setenv("TZ", zones[i], 1);
@@ -87,11 +77,10 @@ static void agrees_with_libc(void **state)
     tzset();
 }
 
-static void only_zones_are_loaded(void **state)
+TEST(only_zones_are_loaded)
 {
     static const char *const names[] = {
         "", "Europe/Berlim", "Europe", "/etc/localtime", "../zoneinfo/UTC", "UTC ", "zone.tab", "tzdata.zi"};
-    (void)state;
     for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
         const struct time_zone *zone;
         struct why why = {""};
@@ -101,10 +90,9 @@ static void only_zones_are_loaded(void **state)
 }
 
 /* Whatever a damaged file says, it is refused or read within its bounds. */
-static void a_file_that_was_cut_off_is_harmless(void **state)
+TEST(a_file_that_was_cut_off_is_harmless)
 {
     char folder[] = "/tmp/toolgate-zones-XXXXXX", bytes[4096];
-    (void)state;
     FILE *whole = fopen("/usr/share/zoneinfo/Europe/Berlin", "r");
     assert_non_null(whole);
     size_t n = fread(bytes, 1, sizeof(bytes), whole);
@@ -129,9 +117,8 @@ static void a_file_that_was_cut_off_is_harmless(void **state)
     rmdir(folder);
 }
 
-static void a_day_begins_at_midnight_utc(void **state)
+TEST(a_day_begins_at_midnight_utc)
 {
-    (void)state;
     static const struct {
         const char *text;
         int64_t seconds;
@@ -149,9 +136,8 @@ static void a_day_begins_at_midnight_utc(void **state)
     unsetenv("TZ");
 }
 
-static void other_texts_are_no_dates(void **state)
+TEST(other_texts_are_no_dates)
 {
-    (void)state;
     static const char *const texts[] = {"",           "2026-13-01", "2026-00-01", "2026-02-29",
                                         "2026-12-00", "2026-12-32", "2026-12-1",  "2026-12-01T00:00:00Z",
                                         "2026/12/01", "26-12-01",   "tomorrow",   " 2026-12-01",
@@ -160,17 +146,4 @@ static void other_texts_are_no_dates(void **state)
         int64_t seconds;
         assert_false(date_read(str_of(texts[i]), &seconds));
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_day_begins_at_midnight_utc), cmocka_unit_test(other_texts_are_no_dates),
-        cmocka_unit_test(summer_time_begins_and_ends),  cmocka_unit_test(agrees_with_libc),
-        cmocka_unit_test(only_zones_are_loaded),        cmocka_unit_test(a_file_that_was_cut_off_is_harmless),
-    };
-    arena = arena_new();
-    int failed = cmocka_run_group_tests_name("base date", tests, NULL, NULL);
-    arena_free(arena);
-    return failed;
 }

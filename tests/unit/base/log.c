@@ -1,15 +1,9 @@
 /* Error messages, and log lines that no value can forge. */
+#include "unit.h"
 #include "base/err.h"
 #include "base/log.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 static char path[] = "/tmp/toolgate-log-XXXXXX";
 static char lines[8192];
@@ -28,6 +22,8 @@ static int drop_file(void **state)
     return unlink(path);
 }
 
+GROUP(make_file, drop_file)
+
 static void open_log(enum log_level level, enum log_format format)
 {
     assert_int_equal(truncate(path, 0), 0);
@@ -43,9 +39,8 @@ static const char *logged(void)
     return lines;
 }
 
-static void codes_have_names(void **state)
+TEST(codes_have_names)
 {
-    (void)state;
     assert_string_equal(err_name(OK), "ok");
     assert_string_equal(err_name(ERR_CONFIG), "config_error");
     assert_string_equal(err_name(ERR_UNAVAILABLE), "unavailable");
@@ -53,9 +48,8 @@ static void codes_have_names(void **state)
     assert_string_equal(err_name((enum err)5), "unknown_error");
 }
 
-static void failures_carry_a_sentence(void **state)
+TEST(failures_carry_a_sentence)
 {
-    (void)state;
     struct why why;
     assert_int_equal(err_set(&why, ERR_PARSE, "line %d: %s", 3, "odd"), ERR_PARSE);
     err_prefix(&why, "policy.lua");
@@ -64,9 +58,8 @@ static void failures_carry_a_sentence(void **state)
     err_prefix(NULL, "nobody asks");
 }
 
-static void long_sentences_are_cut(void **state)
+TEST(long_sentences_are_cut)
 {
-    (void)state;
     struct why why;
     char text[ERR_MESSAGE_MAX_BYTES * 2];
     memset(text, 'x', sizeof(text) - 1);
@@ -77,9 +70,8 @@ static void long_sentences_are_cut(void **state)
     assert_true(strlen(why.text) < ERR_MESSAGE_MAX_BYTES);
 }
 
-static void events_are_lines(void **state)
+TEST(events_are_lines)
 {
-    (void)state;
     open_log(LOG_INFO, LOG_FORMAT_TEXT);
     log_event(LOG_INFO, "call", LOG_TEXT("tool", "get_events"), LOG_NUM("us", -12), LOG_TEXT("none", ""));
     log_event(LOG_DEBUG, "hidden");
@@ -89,9 +81,8 @@ static void events_are_lines(void **state)
     assert_null(strstr(lines, "hidden"));
 }
 
-static void values_cannot_forge_lines(void **state)
+TEST(values_cannot_forge_lines)
 {
-    (void)state;
     open_log(LOG_INFO, LOG_FORMAT_TEXT);
     log_event(LOG_INFO, "call", LOG_TEXT("name", "a\nb c=\"d\"\\\x01"));
     assert_non_null(strstr(logged(), "call name=\"a\\u000ab c=\\\"d\\\"\\\\\\u0001\"\n"));
@@ -101,9 +92,8 @@ static void values_cannot_forge_lines(void **state)
         strstr(logged(), "\"level\":\"error\",\"event\":\"call\",\"name\":\"a\\u000a\\\"b\",\"n\":5}\n"));
 }
 
-static void long_values_are_cut(void **state)
+TEST(long_values_are_cut)
 {
-    (void)state;
     char text[3 * LOG_VALUE_MAX_BYTES];
     memset(text, 'x', sizeof(text) - 1);
     text[sizeof(text) - 1] = '\0';
@@ -112,24 +102,9 @@ static void long_values_are_cut(void **state)
     assert_true(strlen(logged()) < LOG_VALUE_MAX_BYTES + 100);
 }
 
-static void a_missing_folder_is_an_error(void **state)
+TEST(a_missing_folder_is_an_error)
 {
-    (void)state;
     struct why why;
     assert_int_equal(log_open(LOG_INFO, LOG_FORMAT_TEXT, "/no/such/folder/log", &why), ERR_IO);
     assert_non_null(strstr(why.text, "/no/such/folder/log: No such file"));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(codes_have_names),
-        cmocka_unit_test(failures_carry_a_sentence),
-        cmocka_unit_test(long_sentences_are_cut),
-        cmocka_unit_test(events_are_lines),
-        cmocka_unit_test(values_cannot_forge_lines),
-        cmocka_unit_test(long_values_are_cut),
-        cmocka_unit_test(a_missing_folder_is_an_error),
-    };
-    return cmocka_run_group_tests(tests, make_file, drop_file);
 }

@@ -1,13 +1,7 @@
 /* What a terminal, a log and a line of feedback never get raw. */
+#include "unit.h"
 #include "base/arena.h"
 #include "base/printable.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 
 static void expect(const char *given, const char *expected)
 {
@@ -18,16 +12,14 @@ static void expect(const char *given, const char *expected)
     buf_clear(&out);
 }
 
-static void plain_text_and_emoji_stay(void **state)
+TEST(plain_text_and_emoji_stay)
 {
-    (void)state;
     expect("Zürich, 東京, \U0001F468\u200D\U0001F469", "Zürich, 東京, \U0001F468\u200D\U0001F469");
     expect("", "");
 }
 
-static void escapes_are_shown(void **state)
+TEST(escapes_are_shown)
 {
-    (void)state;
     expect("a\033[2Jb", "a\\x1b[2Jb");
     expect("a\rb\177", "a\\x0db\\x7f");
     expect("\xc2\x9b"
@@ -36,27 +28,24 @@ static void escapes_are_shown(void **state)
     expect("one\ntwo\tthree", "one two three");
 }
 
-static void hidden_and_reordering_characters_are_shown(void **state)
+TEST(hidden_and_reordering_characters_are_shown)
 {
-    (void)state;
     expect("\u202egpj.exe", "\\u{202e}gpj.exe");
     expect("\u2066x\u2069\u061c", "\\u{2066}x\\u{2069}\\u{61c}");
     expect("a\U000E0041\U000E01EF", "a\\u{e0041}\\u{e01ef}");
     expect("\ufeff\u200b\u2028", "\\u{feff}\\u{200b}\\u{2028}");
 }
 
-static void bytes_that_are_no_utf8_are_shown(void **state)
+TEST(bytes_that_are_no_utf8_are_shown)
 {
-    (void)state;
     expect("a\xff\xc2", "a\\xff\\xc2");
     expect("\x9b"
            "31m",
            "\\x9b31m");
 }
 
-static void a_joiner_stays_where_a_script_needs_it(void **state)
+TEST(a_joiner_stays_where_a_script_needs_it)
 {
-    (void)state;
     expect("می\u200cخواهم, क्\u200dष, ❤\ufe0f\u200d\U0001F525",
            "می\u200cخواهم, क्\u200dष, ❤\ufe0f\u200d\U0001F525");
     expect("pass\u200dword", "pass\\u{200d}word");
@@ -65,18 +54,16 @@ static void a_joiner_stays_where_a_script_needs_it(void **state)
     expect("\u2009\u200a", "\u2009\u200a"); /* spaces are no line ends, although their low bytes are */
 }
 
-static void json_text_stays_json(void **state)
+TEST(json_text_stays_json)
 {
-    (void)state;
     struct buf out = {0};
     printable_write_json(&out, str_of("{\"a\":\n\"\u202e\U000E0041\xc2\x85\"}"));
     assert_true(str_is(buf_view(&out), "{\"a\": \"\\u202e\\udb40\\udc41\\u0085\"}"));
     buf_clear(&out);
 }
 
-static void hidden_characters_are_counted_and_removed(void **state)
+TEST(hidden_characters_are_counted_and_removed)
 {
-    (void)state;
     struct buf out = {0};
     struct str text = str_of("one\n\ttwo\u200b\U000E0041\r\n👩\u200d💻\xff");
     assert_int_equal(printable_count_hidden(text), 2);
@@ -85,9 +72,8 @@ static void hidden_characters_are_counted_and_removed(void **state)
     buf_clear(&out);
 }
 
-static void a_plain_text_is_not_copied(void **state)
+TEST(a_plain_text_is_not_copied)
 {
-    (void)state;
     struct arena *arena = arena_new();
     struct str plain = str_of("plain – 東京"), not_plain = str_of("a\nb");
     assert_ptr_equal(printable_line(arena, plain).at, plain.at);
@@ -108,9 +94,8 @@ static void expect_visible(const char *given, const char *expected, const char *
     buf_clear(&out);
 }
 
-static void data_loses_only_what_is_invisible(void **state)
+TEST(data_loses_only_what_is_invisible)
 {
-    (void)state;
     expect_visible("a\u200bb\ufeff", "ab", "zero_width");
     expect_visible("\u202egpj\u2069", "gpj", "bidirectional");
     expect_visible("x\U000E0041\U000E0042", "x", "tags");
@@ -124,28 +109,10 @@ static void data_loses_only_what_is_invisible(void **state)
     expect_visible("🏴\U000E0067 no flag", "🏴 no flag", "tags");
 }
 
-static void a_cut_never_splits_a_character(void **state)
+TEST(a_cut_never_splits_a_character)
 {
-    (void)state;
     struct buf out = {0};
     printable_write_cut(&out, str_of("aü東"), 4);
     assert_true(str_is(buf_view(&out), "aü…"));
     buf_clear(&out);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(plain_text_and_emoji_stay),
-        cmocka_unit_test(escapes_are_shown),
-        cmocka_unit_test(hidden_and_reordering_characters_are_shown),
-        cmocka_unit_test(bytes_that_are_no_utf8_are_shown),
-        cmocka_unit_test(a_joiner_stays_where_a_script_needs_it),
-        cmocka_unit_test(json_text_stays_json),
-        cmocka_unit_test(hidden_characters_are_counted_and_removed),
-        cmocka_unit_test(a_plain_text_is_not_copied),
-        cmocka_unit_test(data_loses_only_what_is_invisible),
-        cmocka_unit_test(a_cut_never_splits_a_character),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,13 +1,6 @@
 /* The digests of FIPS 180-4's examples, and of lengths around the ends of a block. */
+#include "unit.h"
 #include "base/hash.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 static void is_digest(struct str text, const char *hex)
 {
@@ -19,16 +12,15 @@ static void is_digest(struct str text, const char *hex)
     assert_string_equal(got, hex);
 }
 
-static void has_the_digests_of_the_standard(void **state)
+TEST(has_the_digests_of_the_standard)
 {
-    (void)state;
     is_digest(STR_LIT(""), "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
     is_digest(STR_LIT("abc"), "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
     is_digest(STR_LIT("abcdbcdecdefdefgefghfghighijhijkijkljklmklmnlmnomnopnopq"),
               "248d6a61d20638b8e5c026930c3e6039a33ce45964ff2167f6ecedd419db06c1");
 }
 
-static void pads_every_length(void **state)
+TEST(pads_every_length)
 {
     static const struct {
         size_t len;
@@ -45,17 +37,7 @@ static void pads_every_length(void **state)
         {200, "c2a908d98f5df987ade41b5fce213067efbcc21ef2240212a41e54b5e7c28ae5"},
     };
     char text[200];
-    (void)state;
     memset(text, 'a', sizeof(text));
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
         is_digest((struct str){text, rows[i].len}, rows[i].hex);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(has_the_digests_of_the_standard),
-        cmocka_unit_test(pads_every_length),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,13 +1,8 @@
 /* The test vectors of the reference implementation: key 00 01 … 0f, messages 00 01 … of each length. */
+#include "unit.h"
 #include "base/hash.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
-static void it_gives_the_official_vectors(void **state)
+TEST(it_gives_the_official_vectors)
 {
     static const struct {
         size_t len;
@@ -21,17 +16,10 @@ static void it_gives_the_official_vectors(void **state)
         {15, 0xa129ca6149be45e5u}, {63, 0x958a324ceb064572u},
     };
     uint8_t key[SIPHASH_KEY_BYTES], message[64];
-    (void)state;
     for (uint8_t i = 0; i < sizeof(message); i++)
         message[i] = i;
     for (uint8_t i = 0; i < sizeof(key); i++)
         key[i] = i;
     for (size_t i = 0; i < sizeof(vectors) / sizeof(vectors[0]); i++)
         assert_true(siphash(key, (struct str){(const char *)message, vectors[i].len}) == vectors[i].mac);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(it_gives_the_official_vectors)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,14 +1,9 @@
 /* Frames of eight languages, and prose that only resembles them. */
+#include "unit.h"
 #include "base/arena.h"
 #include "base/stack_trace.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
-static void knows_frames(void **state)
+TEST(knows_frames)
 {
     static const char *const frames[] = {
         "  File \"/srv/x.py\", line 3, in f",
@@ -25,13 +20,12 @@ static void knows_frames(void **state)
         "#1 {main}",
         "#1  0x00005581 in main () at x.c:3",
     };
-    (void)state;
     for (size_t i = 0; i < sizeof(frames) / sizeof(*frames); i++)
         if (!stack_trace_is_frame(str_of(frames[i])))
             fail_msg("no frame: %s", frames[i]);
 }
 
-static void leaves_prose_alone(void **state)
+TEST(leaves_prose_alone)
 {
     static const char *const prose[] = {
         "",
@@ -45,7 +39,6 @@ static void leaves_prose_alone(void **state)
         "# Heading",
         "  from the start",
     };
-    (void)state;
     for (size_t i = 0; i < sizeof(prose) / sizeof(*prose); i++) {
         if (stack_trace_is_frame(str_of(prose[i])))
             fail_msg("a frame: %s", prose[i]);
@@ -62,9 +55,8 @@ static void strips(const char *text, const char *expected)
     arena_free(arena);
 }
 
-static void strips_traces(void **state)
+TEST(strips_traces)
 {
-    (void)state;
     strips("Error: no file\n    at open (node:fs:601:3)\n    at run (/srv/x.js:1:2)", "Error: no file");
     strips("Traceback (most recent call last):\n  File \"x.py\", line 3, in f\n    g()\nValueError: no date",
            "ValueError: no date");
@@ -72,14 +64,4 @@ static void strips_traces(void **state)
            "panic: no order");
     strips("two\nlines", "two\nlines");
     strips("  at f (x.js:1:2)", "  at f (x.js:1:2)");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(knows_frames),
-        cmocka_unit_test(leaves_prose_alone),
-        cmocka_unit_test(strips_traces),
-    };
-    return cmocka_run_group_tests_name("base_stack_trace", tests, NULL, NULL);
 }

@@ -1,16 +1,9 @@
 /* Which names may be guessed for which, and which may not. */
+#include "unit.h"
 #include "base/suggest.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <stdlib.h>
-
-#include <cmocka.h>
-
-static void alike_names_are_guessed(void **state)
+TEST(alike_names_are_guessed)
 {
-    (void)state;
     static const char *const pairs[][2] = {
         {"dueDate", "due_date"},
         {"DUE-DATE", "due_date"},
@@ -42,9 +35,8 @@ static void alike_names_are_guessed(void **state)
     }
 }
 
-static void different_names_are_not_guessed(void **state)
+TEST(different_names_are_not_guessed)
 {
-    (void)state;
     static const char *const pairs[][2] = {
         {"Any", "Fantasy"},
         {"item_10", "item_12"},
@@ -72,9 +64,8 @@ static void different_names_are_not_guessed(void **state)
     }
 }
 
-static void the_closest_is_the_only_one_that_is_as_close(void **state)
+TEST(the_closest_is_the_only_one_that_is_as_close)
 {
-    (void)state;
     const struct str ids[] = {STR("user_id"), STR("file_id"), STR("name")};
     const struct str names[] = {STR("titles"), STR("title"), STR("TITLE")};
     assert_int_equal(suggest_closest(STR_LIT("id"), ids, 3).len, 0);
@@ -84,9 +75,8 @@ static void the_closest_is_the_only_one_that_is_as_close(void **state)
     assert_int_equal(suggest_closest(STR_LIT("colour"), ids, 3).len, 0);
 }
 
-static void a_shared_word_ranks_last(void **state)
+TEST(a_shared_word_ranks_last)
 {
-    (void)state;
     const struct str tools[] = {STR("get_time"), STR("send_mail"), STR("weather_report"), STR("get_weather")};
     size_t at[SUGGEST_MAX];
     assert_int_equal(suggest_ranked(STR_LIT("get_wether"), tools, 4, at), 3);
@@ -94,9 +84,8 @@ static void a_shared_word_ranks_last(void **state)
     assert_int_equal(suggest_ranked(STR_LIT("zzz"), tools, 4, at), 0);
 }
 
-static void a_long_name_is_compared_by_its_beginning(void **state)
+TEST(a_long_name_is_compared_by_its_beginning)
 {
-    (void)state;
     char a[200], b[200];
     memset(a, 'a', sizeof(a));
     memset(b, 'a', sizeof(b));
@@ -107,9 +96,8 @@ static void a_long_name_is_compared_by_its_beginning(void **state)
     suggest_score((struct str){a, 200}, (struct str){b, 200});
 }
 
-static void a_tool_that_does_not_exist_was_meant_for_another(void **state)
+TEST(a_tool_that_does_not_exist_was_meant_for_another)
 {
-    (void)state;
     static const char *const tools[] = {"search_web",
                                         "get_file_contents",
                                         "list_directory",
@@ -181,17 +169,4 @@ static void a_tool_that_does_not_exist_was_meant_for_another(void **state)
     assert_int_equal(found, sizeof(rows) / sizeof(*rows));
     assert_int_equal(suggest_meant(STR_LIT("x"), names, 1, best), 1); /* however little it is like it */
     assert_int_equal(suggest_meant(STR_LIT("x"), names, 0, best), 0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_tool_that_does_not_exist_was_meant_for_another),
-        cmocka_unit_test(alike_names_are_guessed),
-        cmocka_unit_test(different_names_are_not_guessed),
-        cmocka_unit_test(the_closest_is_the_only_one_that_is_as_close),
-        cmocka_unit_test(a_shared_word_ranks_last),
-        cmocka_unit_test(a_long_name_is_compared_by_its_beginning),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,14 +1,8 @@
 /* The times of recordings, in the spellings of other systems. */
+#include "unit.h"
 #include "base/date.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
-static void reads_times(void **state)
+TEST(reads_times)
 {
     static const struct {
         const char *text, *rest;
@@ -24,7 +18,6 @@ static void reads_times(void **state)
         {"1970-01-01T00:00:00Z[UTC]", "[UTC]", 0},
         {"1970-01-01T00:00:00 CET", " CET", 0},
     };
-    (void)state;
     for (size_t i = 0; i < sizeof(times) / sizeof(times[0]); i++) {
         struct str text = str_of(times[i].text);
         int64_t us = -1;
@@ -34,7 +27,7 @@ static void reads_times(void **state)
     }
 }
 
-static void refuses_what_is_no_time(void **state)
+TEST(refuses_what_is_no_time)
 {
     static const char *const texts[] = {"",
                                         "today",
@@ -43,19 +36,9 @@ static void refuses_what_is_no_time(void **state)
                                         "1970-01-01T00:00:61Z",
                                         "1970-01-01",
                                         "19700101T000000Z"};
-    (void)state;
     for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
         struct str text = str_of(texts[i]);
         int64_t us;
         assert_false(timestamp_read(&text, &us));
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(reads_times),
-        cmocka_unit_test(refuses_what_is_no_time),
-    };
-    return cmocka_run_group_tests_name("replay timestamp", tests, NULL, NULL);
 }

@@ -1,13 +1,7 @@
 /* Tools as a model sees them: repaired definitions, hidden tools, and each provider's format. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 
-#include <cmocka.h>
+#include "unit.h"
 
-#include <stdio.h>
-#include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -66,6 +60,10 @@ static int tear_down(void **state)
     return 0;
 }
 
+FIXTURE(set_up, tear_down)
+
+#define STORY(name) TEST_OF(name, struct fixture *fixture)
+
 static void build(struct fixture *fixture)
 {
     const char *tools[] = {fixture->tools};
@@ -118,9 +116,8 @@ static void expect_json(const struct json *value, const char *text)
 
 /* ---- lists ---------------------------------------------------------------- */
 
-static void policy_sentences_join_the_description(void **state)
+STORY(policy_sentences_join_the_description)
 {
-    struct fixture *fixture = *state;
     write_file(fixture->policies, "a.lua",
                "return tool \"look\" {\n" RUNS "description = \"Looks.\", use_when = \"you want to see\",\n"
                "avoid_when = \"it is dark: use feel\",\n"
@@ -134,9 +131,8 @@ static void policy_sentences_join_the_description(void **state)
     assert_true(str_contains_nocase(text, STR_LIT("required")));
 }
 
-static void tools_that_the_agent_runs_are_not_listed(void **state)
+STORY(tools_that_the_agent_runs_are_not_listed)
 {
-    struct fixture *fixture = *state;
     write_file(fixture->folder, "tools.json",
                "[{\"name\":\"zed\",\"inputSchema\":{\"type\":\"object\"}},"
                "{\"name\":\"odd name\",\"inputSchema\":{\"type\":\"object\"}}]");
@@ -159,9 +155,8 @@ static void tools_that_the_agent_runs_are_not_listed(void **state)
         3);
 }
 
-static void members_that_break_clients_are_repaired(void **state)
+STORY(members_that_break_clients_are_repaired)
 {
-    struct fixture *fixture = *state;
     write_file(fixture->folder, "tools.json",
                "[{\"name\":\"t\",\"title\":7,\"description\":null,\"_meta\":null,\"execution\":{"
                "\"taskSupport\":\"x\"},"
@@ -176,9 +171,8 @@ static void members_that_break_clients_are_repaired(void **state)
                 "\"x-note\":9007199254740993,\"type\":\"object\"},\"annotations\":{\"openWorldHint\":true}}");
 }
 
-static void a_valid_schema_is_unchanged(void **state)
+STORY(a_valid_schema_is_unchanged)
 {
-    struct fixture *fixture = *state;
     const char *schema = "{ \"type\" : \"object\", \"$schema\":\"http://json-schema.org/draft-07/schema#\",  "
                          "\"properties\":{\"b\":{\"const\":1.0e1},\"a\":{}} }";
     char text[400];
@@ -204,9 +198,8 @@ static bool shows(struct fixture *fixture, const char *tool, const char *goal)
     return found && catalog_shows(fixture->arena, fixture->generation, &request, found);
 }
 
-static void prepare_rewords_and_hides(void **state)
+STORY(prepare_rewords_and_hides)
 {
-    struct fixture *fixture = *state;
     write_file(
         fixture->policies, "a.lua",
         WITH("a", "prepare = function(def, call) def.description = \"For \" .. call.user; def.name = \"z\"; "
@@ -228,9 +221,8 @@ static void prepare_rewords_and_hides(void **state)
     assert_false(shows(fixture, "no-such-tool", ""));
 }
 
-static void the_gateway_hides_by_goal_and_grants_nothing(void **state)
+STORY(the_gateway_hides_by_goal_and_grants_nothing)
 {
-    struct fixture *fixture = *state;
     write_file(fixture->policies, "a.lua", PLAIN("a"));
     write_file(fixture->policies, "b.lua", PLAIN("b"));
     write_file(fixture->policies, "gateway.lua",
@@ -250,9 +242,8 @@ static void the_gateway_hides_by_goal_and_grants_nothing(void **state)
     }
 }
 
-static void a_broken_gateway_leaves_what_reads(void **state)
+STORY(a_broken_gateway_leaves_what_reads)
 {
-    struct fixture *fixture = *state;
     write_file(fixture->policies, "a.lua", WITH("a", "effects = 'read',"));
     write_file(fixture->policies, "b.lua", WITH("b", "annotations = { readOnlyHint = true },"));
     write_file(fixture->policies, "c.lua", WITH("c", "effects = 'write',"));
@@ -277,9 +268,8 @@ static void collect(void *owner, struct str tool, const char *text)
     buf_text(owner, text);
 }
 
-static void each_provider_gets_its_format(void **state)
+STORY(each_provider_gets_its_format)
 {
-    struct fixture *fixture = *state;
     struct buf warnings = buf_in(fixture->arena);
     write_file(
         fixture->folder, "tools.json",
@@ -303,10 +293,9 @@ static void each_provider_gets_its_format(void **state)
     assert_true(str_contains_nocase(buf_view(&warnings), STR_LIT("anyOf")));
 }
 
-static void formats_have_names(void **state)
+TEST(formats_have_names)
 {
     enum provider_format format;
-    (void)state;
     assert_int_equal(provider_format_named(STR_LIT("gemini"), &format), OK);
     assert_int_equal(format, PROVIDER_FORMAT_GEMINI);
     assert_int_equal(provider_format_named(STR_LIT("cohere"), &format), ERR_NOT_FOUND);
@@ -322,12 +311,11 @@ static enum err strict(struct arena *arena, const char *text, struct json *out, 
     return openai_strict_schema(arena, &schema, out, why);
 }
 
-static void strict_mode_closes_objects_and_requires_nullable_fields(void **state)
+TEST(strict_mode_closes_objects_and_requires_nullable_fields)
 {
     struct arena *arena = arena_new();
     struct json out;
     struct why why;
-    (void)state;
     assert_int_equal(
         strict(arena,
                "{\"type\":\"object\",\"properties\":{\"a\":{\"type\":\"string\",\"default\":\"x\"},"
@@ -345,7 +333,7 @@ static void strict_mode_closes_objects_and_requires_nullable_fields(void **state
     arena_free(arena);
 }
 
-static void strict_mode_names_what_it_cannot_express(void **state)
+TEST(strict_mode_names_what_it_cannot_express)
 {
     static const struct {
         const char *schema, *words;
@@ -360,7 +348,6 @@ static void strict_mode_names_what_it_cannot_express(void **state)
         {"{\"type\":\"object\",\"properties\":{},\"anyOf\":[]}", "root"},
         {"{\"type\":\"string\"}", "root"},
     };
-    (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         struct arena *arena = arena_new();
         struct json out;
@@ -370,22 +357,4 @@ static void strict_mode_names_what_it_cannot_express(void **state)
             fail_msg("'%s' does not say '%s'", why.text, cases[i].words);
         arena_free(arena);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(policy_sentences_join_the_description, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(tools_that_the_agent_runs_are_not_listed, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(members_that_break_clients_are_repaired, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(a_valid_schema_is_unchanged, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(prepare_rewords_and_hides, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(the_gateway_hides_by_goal_and_grants_nothing, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(a_broken_gateway_leaves_what_reads, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(each_provider_gets_its_format, set_up, tear_down),
-        cmocka_unit_test(formats_have_names),
-        cmocka_unit_test(strict_mode_closes_objects_and_requires_nullable_fields),
-        cmocka_unit_test(strict_mode_names_what_it_cannot_express),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,12 +1,6 @@
 /* The effects that names suggest: names of real tools, and what the table must not take them for. */
+#include "unit.h"
 #include "catalog/definition.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <stdio.h>
-
-#include <cmocka.h>
 
 static void is(const char *name, enum policy_effects effects)
 {
@@ -15,9 +9,8 @@ static void is(const char *name, enum policy_effects effects)
         fail_msg("%s: guessed %d, expected %d", name, guess, effects);
 }
 
-static void the_verb_that_a_name_begins_with_decides(void **state)
+TEST(the_verb_that_a_name_begins_with_decides)
 {
-    (void)state;
     is("get_events", EFFECTS_READ);
     is("list-pull-requests", EFFECTS_READ);
     is("readFile", EFFECTS_READ);
@@ -33,9 +26,8 @@ static void the_verb_that_a_name_begins_with_decides(void **state)
     is("rm", EFFECTS_DESTRUCTIVE);
 }
 
-static void a_verb_is_a_whole_word(void **state)
+TEST(a_verb_is_a_whole_word)
 {
-    (void)state;
     is("getaway_offers", EFFECTS_UNDECLARED);
     is("address_lookup", EFFECTS_UNDECLARED);
     is("settings", EFFECTS_UNDECLARED);
@@ -49,9 +41,8 @@ static void a_verb_is_a_whole_word(void **state)
     is("antidisestablishmentarianism_get", EFFECTS_UNDECLARED);
 }
 
-static void a_prefix_names_a_server_or_a_group(void **state)
+TEST(a_prefix_names_a_server_or_a_group)
 {
-    (void)state;
     is("calendar__get_events", EFFECTS_READ);
     is("mcp__github__create-issue", EFFECTS_WRITE);
     is("modelcontextprotocol.server-memory__delete_entities", EFFECTS_DESTRUCTIVE);
@@ -63,9 +54,8 @@ static void a_prefix_names_a_server_or_a_group(void **state)
 }
 
 /* A tool guessed to read that writes would be the worse error. */
-static void a_later_verb_makes_a_read_doubtful(void **state)
+TEST(a_later_verb_makes_a_read_doubtful)
 {
-    (void)state;
     is("get_or_create_user", EFFECTS_WRITE);
     is("findAndDelete", EFFECTS_DESTRUCTIVE);
     is("search_and_replace", EFFECTS_WRITE);
@@ -75,41 +65,26 @@ static void a_later_verb_makes_a_read_doubtful(void **state)
     is("create_or_get", EFFECTS_WRITE);
 }
 
-static void what_depends_on_the_tool_is_not_guessed(void **state)
+TEST(what_depends_on_the_tool_is_not_guessed)
 {
     static const char *const names[] = {"run_query",    "execute_sql",   "start_process",  "open_file",
                                         "order_status", "place_details", "press_key",      "browser_click",
                                         "toggle_light", "export_report", "validate_coupon"};
-    (void)state;
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
         is(names[i], EFFECTS_UNDECLARED);
 }
 
-static void a_name_of_steps_neither_reads_nor_writes(void **state)
+TEST(a_name_of_steps_neither_reads_nor_writes)
 {
     static const char
         *const steps[] = {"browser_press_key", "pressKey", "scroll-down",  "web.scroll",  "undo",
                           "go_back",           "next",     "slides__next", "navigateBack"},
                *const others[] = {"send_back",  "get_next",   "create_next",   "feedback",
                                   "next_month", "impression", "forward_email", "delete_previous"};
-    (void)state;
     for (size_t i = 0; i < sizeof(steps) / sizeof(steps[0]); i++)
         if (!steps_guess(str_of(steps[i])))
             fail_msg("%s: no step", steps[i]);
     for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
         if (steps_guess(str_of(others[i])))
             fail_msg("%s: taken for a step", others[i]);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_verb_that_a_name_begins_with_decides),
-        cmocka_unit_test(a_verb_is_a_whole_word),
-        cmocka_unit_test(a_prefix_names_a_server_or_a_group),
-        cmocka_unit_test(a_later_verb_makes_a_read_doubtful),
-        cmocka_unit_test(what_depends_on_the_tool_is_not_guessed),
-        cmocka_unit_test(a_name_of_steps_neither_reads_nor_writes),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

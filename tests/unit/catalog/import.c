@@ -1,4 +1,5 @@
 /* Importing the tools of upstreams: names, collisions, policies, and what is left out. */
+#include "unit.h"
 #include "base/arena.h"
 #include "policy/config.h"
 #include "catalog/generation.h"
@@ -6,15 +7,8 @@
 #include "json/write.h"
 #include "upstream/tool_list.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #define UPSTREAMS_MAX 3
 
@@ -48,6 +42,8 @@ static int drop_folder(void **state)
     return rmdir(folder);
 }
 
+GROUP(make_folder, drop_folder)
+
 static int begin(void **state)
 {
     (void)state;
@@ -68,6 +64,8 @@ static int forget(void **state)
     arena_free(arena);
     return 0;
 }
+
+FIXTURE(begin, forget)
 
 /* ---- the tool lists of upstreams, and the operator's files ---- */
 
@@ -172,9 +170,8 @@ static void fails(const char *upstreams, const char *policy, const char *words)
 
 /* ---- names ---------------------------------------------------------------------------- */
 
-static void tools_keep_their_names(void **state)
+TEST(tools_keep_their_names)
 {
-    (void)state;
     upstream_lists("a", "[{\"name\":\"search\"," SCHEMA "},{\"name\":\"read\"," SCHEMA "}]");
     loads(A B, NOBODY);
     has("read=a/read search=a/search");
@@ -182,37 +179,33 @@ static void tools_keep_their_names(void **state)
     assert_true(str_is(generation->tools[0]->origin, "upstream a"));
 }
 
-static void two_tools_of_one_name_are_both_prefixed(void **state)
+TEST(two_tools_of_one_name_are_both_prefixed)
 {
-    (void)state;
     upstream_lists("b", "[{\"name\":\"search\"," SCHEMA "}]");
     upstream_lists("a", "[{\"name\":\"search\"," SCHEMA "},{\"name\":\"read\"," SCHEMA "}]");
     loads(A B, NOBODY);
     has("a__search=a/search b__search=b/search read=a/read");
 }
 
-static void a_tool_that_is_always_prefixed_does_not_collide(void **state)
+TEST(a_tool_that_is_always_prefixed_does_not_collide)
 {
-    (void)state;
     upstream_lists("a", "[{\"name\":\"search\"," SCHEMA "}]");
     upstream_lists("b", "[{\"name\":\"search\"," SCHEMA "}]");
     loads("a = { command = 'a', prefix = true }," B, NOBODY);
     has("a__search=a/search search=b/search");
 }
 
-static void the_operators_names_stay(void **state)
+TEST(the_operators_names_stay)
 {
-    (void)state;
     upstream_lists("a", "[{\"name\":\"search\"," SCHEMA "},{\"name\":\"find\"," SCHEMA "}]");
     loads(A, "return tool 'search' { description = 'Ours.', schema = params {}, aliases = { 'find' },\n"
              "  run = function() return 'ours' end }");
     has("a__find=a/find a__search=a/search search");
 }
 
-static void names_are_made_valid(void **state)
+TEST(names_are_made_valid)
 {
     char tools[512], expected[512];
-    (void)state;
     snprintf(tools, sizeof(tools),
              "[{\"name\":\"docs.read/all\"," SCHEMA "},{\"name\":\"%0150d\"," SCHEMA "}]", 1);
     upstream_lists("a", tools);
@@ -224,9 +217,8 @@ static void names_are_made_valid(void **state)
     has(expected);
 }
 
-static void two_names_that_become_equal_are_distinguished(void **state)
+TEST(two_names_that_become_equal_are_distinguished)
 {
-    (void)state;
     upstream_lists("a", "[{\"name\":\"x/y\"," SCHEMA "},{\"name\":\"x_y\"," SCHEMA "}]");
     loads(A, NOBODY);
     has("x_y=a/x_y x_y_73aa1f=a/x/y");
@@ -236,9 +228,8 @@ static void two_names_that_become_equal_are_distinguished(void **state)
     assert_int_equal(generation->tool_count, 3);
 }
 
-static void globs_select_tools(void **state)
+TEST(globs_select_tools)
 {
-    (void)state;
     upstream_lists("a", "[{\"name\":\"read_file\"," SCHEMA "},{\"name\":\"write_file\"," SCHEMA "}]");
     loads("a = { command = 'a', tools = { 'read_*' } }", NOBODY);
     has("read_file=a/read_file");
@@ -249,9 +240,8 @@ static void globs_select_tools(void **state)
 
 /* ---- policies ---------------------------------------------------------------------------- */
 
-static void a_policy_applies_to_the_tool_of_its_name(void **state)
+TEST(a_policy_applies_to_the_tool_of_its_name)
 {
-    (void)state;
     upstream_lists("a",
                    "[{\"name\":\"search\",\"description\":\"Theirs.\",\"inputSchema\":{\"type\":\"object\","
                    "\"properties\":{\"q\":{\"type\":\"string\"}}}}]");
@@ -264,18 +254,16 @@ static void a_policy_applies_to_the_tool_of_its_name(void **state)
     assert_true(str_is(tool->parameters[0], "q"));
 }
 
-static void a_policy_of_the_prefixed_name_forces_the_prefix(void **state)
+TEST(a_policy_of_the_prefixed_name_forces_the_prefix)
 {
-    (void)state;
     upstream_lists("a", "[{\"name\":\"search\"," SCHEMA "}]");
     loads(A, "return tool 'a__search' { effects = 'read' }");
     has("a__search=a/search");
     assert_non_null(generation_find(generation, STR_LIT("a__search"))->policy);
 }
 
-static void a_policy_that_applies_to_neither_of_two_tools_is_reported(void **state)
+TEST(a_policy_that_applies_to_neither_of_two_tools_is_reported)
 {
-    (void)state;
     upstream_lists("a", "[{\"name\":\"search\"," SCHEMA "}]");
     upstream_lists("b", "[{\"name\":\"search\"," SCHEMA "}]");
     loads(A B, "return tool 'search' { effects = 'read' }");
@@ -283,9 +271,8 @@ static void a_policy_that_applies_to_neither_of_two_tools_is_reported(void **sta
 }
 
 /* Under another name the tool would run without its policy. */
-static void a_policy_that_fits_two_tools_publishes_neither(void **state)
+TEST(a_policy_that_fits_two_tools_publishes_neither)
 {
-    (void)state;
     upstream_lists("a", "[{\"name\":\"search\"," SCHEMA "},{\"name\":\"read\"," SCHEMA "}]");
     upstream_lists("b", "[{\"name\":\"search\"," SCHEMA "}]");
     loads(A B, "return tool 'search' { effects = 'read' }");
@@ -294,18 +281,16 @@ static void a_policy_that_fits_two_tools_publishes_neither(void **state)
     warns("p.lua does not say which of them it is for (upstream = \"b\"); it would be 'b__search'");
 }
 
-static void a_policy_that_names_its_upstream_leaves_the_other_tool_prefixed(void **state)
+TEST(a_policy_that_names_its_upstream_leaves_the_other_tool_prefixed)
 {
-    (void)state;
     upstream_lists("a", "[{\"name\":\"search\"," SCHEMA "}]");
     upstream_lists("b", "[{\"name\":\"search\"," SCHEMA "}]");
     loads(A B, "return tool 'search' { effects = 'read', upstream = 'b' }");
     has("a__search=a/search search=b/search");
 }
 
-static void a_policy_claims_a_tool_for_its_own_name(void **state)
+TEST(a_policy_claims_a_tool_for_its_own_name)
 {
-    (void)state;
     upstream_lists("a",
                    "[{\"name\":\"search\",\"inputSchema\":{\"type\":\"object\",\"properties\":{\"q\":{}}}},"
                    "{\"name\":\"read\"," SCHEMA "}]");
@@ -317,9 +302,8 @@ static void a_policy_claims_a_tool_for_its_own_name(void **state)
     has("b__search=b/search read=a/read search=a/search");
 }
 
-static void a_policy_waits_for_its_upstream(void **state)
+TEST(a_policy_waits_for_its_upstream)
 {
-    (void)state;
     loads(A, "return tool 'search' { upstream = 'a' }");
     has("search=a/search?");
     assert_false(tool_is_listed(generation->tools[0]));
@@ -328,9 +312,8 @@ static void a_policy_waits_for_its_upstream(void **state)
     assert_true(tool_is_listed(generation->tools[0]));
 }
 
-static void a_policy_must_name_a_configured_upstream(void **state)
+TEST(a_policy_must_name_a_configured_upstream)
 {
-    (void)state;
     upstream_lists("a", "[{\"name\":\"search\"," SCHEMA "}]");
     fails("calendar = { command = 'c' }", "return tool 'x' { upstream = 'calender' }",
           "upstream: no upstream 'calender' is configured (did you mean 'calendar'?)");
@@ -348,9 +331,8 @@ static void a_policy_must_name_a_configured_upstream(void **state)
 
 /* ---- definitions ------------------------------------------------------------------------------ */
 
-static void a_definition_is_unchanged(void **state)
+TEST(a_definition_is_unchanged)
 {
-    (void)state;
     upstream_lists(
         "a", "[{\"name\":\"x\",\"title\":\"T\",\"description\":\"D\",\"inputSchema\":{\"type\":\"object\","
              "\"properties\":{\"n\":{\"const\":12345678901234567890}}},\"outputSchema\":{\"type\":"
@@ -367,7 +349,7 @@ static void a_definition_is_unchanged(void **state)
                        "{\"type\":\"object\",\"properties\":{\"n\":{\"const\":12345678901234567890}}}"));
 }
 
-static void effects_are_the_stricter_of_annotations_and_name(void **state)
+TEST(effects_are_the_stricter_of_annotations_and_name)
 {
     static const struct {
         const char *name, *annotations;
@@ -388,7 +370,6 @@ static void effects_are_the_stricter_of_annotations_and_name(void **state)
          true}, /* MCP: destructiveHint has a meaning only for tools that write */
     };
     struct buf list = buf_in(arena);
-    (void)state;
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
         buf_printf(&list, "%s{\"name\":\"%s\"," SCHEMA ",\"annotations\":%s}", i ? "," : "[", rows[i].name,
                    rows[i].annotations);
@@ -404,9 +385,8 @@ static void effects_are_the_stricter_of_annotations_and_name(void **state)
     }
 }
 
-static void one_invalid_tool_does_not_affect_the_others(void **state)
+TEST(one_invalid_tool_does_not_affect_the_others)
 {
-    (void)state;
     upstream_lists("a", "[{\"name\":\"bad\",\"inputSchema\":{\"type\":\"string\"}},{\"inputSchema\":{}},7,"
                         "{\"name\":\"good\"," SCHEMA "},{\"name\":\"good\"," SCHEMA "},"
                         "{\"name\":\"task\"," SCHEMA ",\"execution\":{\"taskSupport\":\"required\"}}]");
@@ -419,10 +399,9 @@ static void one_invalid_tool_does_not_affect_the_others(void **state)
 }
 
 /* All definitions must fit into one tools/list reply. */
-static void long_definitions_leave_room_for_others(void **state)
+TEST(long_definitions_leave_room_for_others)
 {
     struct buf list = buf_in(arena);
-    (void)state;
     char *words = arena_alloc(arena, 700001);
     memset(words, 'x', 700000);
     words[700000] = '\0';
@@ -439,11 +418,10 @@ static void long_definitions_leave_room_for_others(void **state)
           "2097152");
 }
 
-static void equal_tool_lists_give_equal_generations(void **state)
+TEST(equal_tool_lists_give_equal_generations)
 {
     char first[32];
     uint64_t list;
-    (void)state;
     upstream_lists("a", "[{\"name\":\"x\"," SCHEMA "},{\"name\":\"y\"," SCHEMA "}]");
     upstream_lists("b", "[{\"name\":\"x\"," SCHEMA "}]");
     loads(A B, NOBODY);
@@ -459,9 +437,8 @@ static void equal_tool_lists_give_equal_generations(void **state)
     assert_false(generation->list_hash == list);
 }
 
-static void a_generation_keeps_its_tool_lists(void **state)
+TEST(a_generation_keeps_its_tool_lists)
 {
-    (void)state;
     upstream_lists("a", "[{\"name\":\"x\"," SCHEMA "}]");
     loads(A B, NOBODY);
     assert_ptr_equal(generation_tool_list(generation, STR_LIT("a")), fakes[0].list);
@@ -470,34 +447,4 @@ static void a_generation_keeps_its_tool_lists(void **state)
     fakes[0].list = NULL;
     fakes[0].name = NULL;
     assert_true(str_is(generation_find(generation, STR_LIT("x"))->target.tool, "x"));
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, begin, forget)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(tools_keep_their_names),
-        TEST(two_tools_of_one_name_are_both_prefixed),
-        TEST(a_tool_that_is_always_prefixed_does_not_collide),
-        TEST(the_operators_names_stay),
-        TEST(names_are_made_valid),
-        TEST(two_names_that_become_equal_are_distinguished),
-        TEST(globs_select_tools),
-        TEST(a_policy_applies_to_the_tool_of_its_name),
-        TEST(a_policy_of_the_prefixed_name_forces_the_prefix),
-        TEST(a_policy_that_applies_to_neither_of_two_tools_is_reported),
-        TEST(a_policy_that_fits_two_tools_publishes_neither),
-        TEST(a_policy_that_names_its_upstream_leaves_the_other_tool_prefixed),
-        TEST(a_policy_claims_a_tool_for_its_own_name),
-        TEST(a_policy_waits_for_its_upstream),
-        TEST(a_policy_must_name_a_configured_upstream),
-        TEST(a_definition_is_unchanged),
-        TEST(effects_are_the_stricter_of_annotations_and_name),
-        TEST(one_invalid_tool_does_not_affect_the_others),
-        TEST(long_definitions_leave_room_for_others),
-        TEST(equal_tool_lists_give_equal_generations),
-        TEST(a_generation_keeps_its_tool_lists),
-    };
-    return cmocka_run_group_tests(tests, make_folder, drop_folder);
 }

@@ -1,11 +1,6 @@
 /* Which arguments a schema declares secret, and that a schema cannot make the search endless. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <cmocka.h>
 
+#include "unit.h"
 #include "base/arena.h"
 #include "base/buf.h"
 #include "catalog/definition.h"
@@ -28,9 +23,8 @@ static void finds(const char *schema, const char *expected)
     arena_free(arena);
 }
 
-static void declared_fields_are_found(void **state)
+TEST(declared_fields_are_found)
 {
-    (void)state;
     finds("{\"properties\":{\"a\":{\"writeOnly\":true},\"b\":{\"type\":\"string\"}}}", "a");
     finds("{\"properties\":{\"a\":{\"format\":\"password\"},\"b\":{\"writeOnly\":false}}}", "a");
     finds("{\"properties\":{\"a\":{\"properties\":{\"b\":{\"writeOnly\":true}}}}}", "a.b");
@@ -42,21 +36,11 @@ static void declared_fields_are_found(void **state)
     finds("{\"properties\":{\"password\":{\"type\":\"string\"}}}", "");
 }
 
-static void references_end(void **state)
+TEST(references_end)
 {
-    (void)state;
     finds("{\"writeOnly\":false,\"properties\":{\"a\":{\"$ref\":\"#\"},\"b\":{\"$ref\":\"#\"},\"c\":{\"$"
           "ref\":\"#\"},"
           "\"d\":{\"$ref\":\"#\"},\"e\":{\"$ref\":\"#\"}}}",
           "");
     finds("{\"$ref\":\"#/$defs/none\",\"writeOnly\":true}", "");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(declared_fields_are_found),
-        cmocka_unit_test(references_end),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

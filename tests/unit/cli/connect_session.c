@@ -1,14 +1,9 @@
 /* The bridge adds the session to requests without one, and leaves all other bytes unchanged. */
+#include "unit.h"
 #include "cli/connect.h"
 
 #include "base/arena.h"
 #include "json/parse.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 
 #define SESSION "\"dev.toolgate/session\":\"s1\""
 
@@ -31,18 +26,16 @@ static void stays(const char *line)
     becomes(line, line);
 }
 
-static void adds_the_session_to_meta(void **state)
+TEST(adds_the_session_to_meta)
 {
-    (void)state;
     becomes("{\"id\":1,\"method\":\"m\",\"params\":{\"_meta\":{\"a\":1}}}",
             "{\"id\":1,\"method\":\"m\",\"params\":{\"_meta\":{" SESSION ",\"a\":1}}}");
     becomes("{\"id\":1,\"method\":\"m\",\"params\":{\"x\":[ 1.10 ],\"_meta\" : { } }}",
             "{\"id\":1,\"method\":\"m\",\"params\":{\"x\":[ 1.10 ],\"_meta\" : {" SESSION " } }}");
 }
 
-static void adds_meta_to_params(void **state)
+TEST(adds_meta_to_params)
 {
-    (void)state;
     becomes("  {\"method\":\"m\", \"params\" : { \"n\":12345678901234567890 },\"id\":\"x\"}\r",
             "  {\"method\":\"m\", \"params\" : {\"_meta\":{" SESSION
             "}, \"n\":12345678901234567890 },\"id\":\"x\"}\r");
@@ -50,42 +43,25 @@ static void adds_meta_to_params(void **state)
             "{\"method\":\"m\",\"params\":{\"_meta\":{" SESSION "}},\"id\":1}");
 }
 
-static void adds_params_to_the_request(void **state)
+TEST(adds_params_to_the_request)
 {
-    (void)state;
     becomes("{\"id\":1,\"method\":\"tools/list\"}",
             "{\"params\":{\"_meta\":{" SESSION "}},\"id\":1,\"method\":\"tools/list\"}");
 }
 
-static void keeps_a_given_session(void **state)
+TEST(keeps_a_given_session)
 {
-    (void)state;
     stays("{\"id\":1,\"method\":\"m\",\"params\":{\"_meta\":{\"dev.toolgate/session\":\"mine\"}}}");
 }
 
-static void keeps_params_of_a_wrong_type(void **state)
+TEST(keeps_params_of_a_wrong_type)
 {
-    (void)state;
     stays("{\"id\":1,\"method\":\"m\",\"params\":[1]}");
     stays("{\"id\":1,\"method\":\"m\",\"params\":{\"_meta\":null}}");
 }
 
-static void adds_the_session_despite_a_soft_fault(void **state)
+TEST(adds_the_session_despite_a_soft_fault)
 {
-    (void)state;
     becomes("{\"id\":1,\"method\":\"m\",\"params\":{\"a\":1,\"a\":2}}",
             "{\"id\":1,\"method\":\"m\",\"params\":{\"_meta\":{" SESSION "},\"a\":1,\"a\":2}}");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(adds_the_session_to_meta),
-        cmocka_unit_test(adds_meta_to_params),
-        cmocka_unit_test(adds_params_to_the_request),
-        cmocka_unit_test(keeps_a_given_session),
-        cmocka_unit_test(keeps_params_of_a_wrong_type),
-        cmocka_unit_test(adds_the_session_despite_a_soft_fault),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,16 +3,9 @@
  * call before, and Lua has its own heap. The test counts malloc and its
  * relatives in the whole process.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 
-#include <cmocka.h>
-
+#include "unit.h"
 #include "toolgate-bench/subjects.h"
-
-#include <stdlib.h>
 
 #define WARM_UP 3000u /* Lua's heap has reached its size */
 #define CALLS   3000u
@@ -20,9 +13,8 @@
 #ifdef __SANITIZE_ADDRESS__
 
 /* The sanitizer replaces the allocator. */
-static void pass_without_malloc(void **state)
+TEST(pass_without_malloc)
 {
-    (void)state;
     skip();
 }
 
@@ -62,7 +54,7 @@ static uint64_t asked_by(struct subjects *subjects, enum subject_kind kind)
     return asked - before;
 }
 
-static void pass_without_malloc(void **state)
+TEST(pass_without_malloc)
 {
     struct subjects *subjects;
     struct subjects_load load;
@@ -80,11 +72,3 @@ static void pass_without_malloc(void **state)
 }
 
 #endif
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(pass_without_malloc),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}

@@ -28,6 +28,8 @@ static int end(void **state)
     return 0;
 }
 
+FIXTURE(begin, end)
+
 static void reads(const char *key, struct str (*text_of)(struct arena *, struct feedback *))
 {
     struct feedback f = {.verdict = &verdict, .tool = &tool, .name = tool.name};
@@ -40,10 +42,9 @@ static void is_refused(const char *code, uint64_t used)
     verdict_from_ledger(&verdict, &answer);
 }
 
-static void a_failure_that_comes_again_says_how_often(void **state)
+TEST(a_failure_that_comes_again_says_how_often)
 {
     struct ledger_settled settled = {.same_failure = 4};
-    (void)state;
     verdict_set(&verdict, CLASS_TOOL_ERROR, STR_NONE, STR_NONE, STR_NONE);
     verdict.quoted = STR_LIT("no card on file");
     verdict_from_settle(&verdict, &settled, true);
@@ -56,81 +57,58 @@ static void a_failure_that_comes_again_says_how_often(void **state)
     assert_non_null(strstr(arena_dup(arena, buf_view(&text)).at, "\"same_failure\":4"));
 }
 
-static void the_sixth_failure_has_advice(void **state)
+TEST(the_sixth_failure_has_advice)
 {
     struct ledger_settled settled = {.same_failure = LEDGER_SAME_FAILURE_ADVISED};
-    (void)state;
     verdict_set(&verdict, CLASS_TOOL_ERROR, STR_NONE, STR_NONE, STR_NONE);
     verdict.quoted = STR_LIT("no card on file");
     verdict_from_settle(&verdict, &settled, true);
     reads("same failure: the note of the sixth", feedback_text);
 }
 
-static void two_failures_have_no_note(void **state)
+TEST(two_failures_have_no_note)
 {
     struct ledger_settled settled = {.same_failure = 2};
-    (void)state;
     verdict_set(&verdict, CLASS_TOOL_ERROR, STR_NONE, STR_NONE, STR_NONE);
     verdict_from_settle(&verdict, &settled, true);
     struct feedback f = {.verdict = &verdict, .tool = &tool, .name = tool.name};
     assert_null(strstr(arena_dup(arena, feedback_text(arena, &f)).at, "in a row"));
 }
 
-static void the_sixth_failure_is_refused(void **state)
+TEST(the_sixth_failure_is_refused)
 {
-    (void)state;
     is_refused("same_failure", 5);
     assert_true(verdict.class == CLASS_RETRY_BUDGET && verdict.kind == VERDICT_REFUSE);
     reads("same failure: refused", feedback_text);
 }
 
-static void a_rate_makes_the_call_wait(void **state)
+TEST(a_rate_makes_the_call_wait)
 {
-    (void)state;
     is_refused("rate_limit", 12001);
     assert_true(verdict.class == CLASS_TRANSIENT && verdict.kind == VERDICT_WAIT);
     assert_int_equal(verdict.after_s, 13);
     reads("rate: a call that comes too early", feedback_text);
 }
 
-static void a_loop_of_writes_speaks_of_no_result(void **state)
+TEST(a_loop_of_writes_speaks_of_no_result)
 {
-    (void)state;
     is_refused("loop", 0);
     reads("loop: of a tool that reads", feedback_text);
     tool.limits.effects = LEDGER_EFFECTS_WRITE;
     reads("loop: of a tool that writes", feedback_text);
 }
 
-static void a_read_in_a_guessed_turn_is_advised(void **state)
+TEST(a_read_in_a_guessed_turn_is_advised)
 {
     struct ledger_answer answer = {.says = LEDGER_RUN, .would = STR_LIT("same_call")};
-    (void)state;
     verdict_from_ledger(&verdict, &answer);
     assert_true(verdict.kind == VERDICT_PASS && str_is(verdict.would, "same_call"));
     reads("budget: advice to a read in a guessed turn", feedback_advice);
 }
 
-static void a_forgotten_call_must_be_repeated_in_the_report(void **state)
+TEST(a_forgotten_call_must_be_repeated_in_the_report)
 {
-    (void)state;
     tool.name = STR_NONE;
     verdict_set(&verdict, CLASS_UNKNOWN_TOOL, STR_LIT("call_forgotten"), STR_NONE, STR_NONE);
     reads("report: of a call that is no longer known", feedback_text);
-}
-
-int main(void)
-{
-#define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
-    const struct CMUnitTest tests[] = {
-        TEST(a_failure_that_comes_again_says_how_often),
-        TEST(the_sixth_failure_has_advice),
-        TEST(two_failures_have_no_note),
-        TEST(the_sixth_failure_is_refused),
-        TEST(a_rate_makes_the_call_wait),
-        TEST(a_loop_of_writes_speaks_of_no_result),
-        TEST(a_read_in_a_guessed_turn_is_advised),
-        TEST(a_forgotten_call_must_be_repeated_in_the_report),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,18 +1,10 @@
 /* The examples of a load share a time: past it the load fails, and says so. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 
-#include <cmocka.h>
-
+#include "unit.h"
 #include "base/arena.h"
 #include "policy/config.h"
 #include "gate/generation_load.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 static char folder[] = "/tmp/toolgate-load-XXXXXX", file[64];
@@ -40,6 +32,8 @@ static int tear_down(void **state)
     return rmdir(folder);
 }
 
+FIXTURE(set_up, tear_down)
+
 static enum err load(uint32_t examples_ms, struct generation_report *report)
 {
     struct config_sources sources = {.policies = folder};
@@ -54,9 +48,8 @@ static enum err load(uint32_t examples_ms, struct generation_report *report)
     return err;
 }
 
-static void examples_share_a_time(void **state)
+TEST(examples_share_a_time)
 {
-    (void)state;
     struct arena *arena = arena_new();
     struct generation_report report;
     generation_report_init(&report, arena);
@@ -68,11 +61,4 @@ static void examples_share_a_time(void **state)
     assert_int_equal(load(0, &report), OK);
     assert_int_equal(report.example_count, 200);
     arena_free(arena);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(examples_share_a_time, set_up, tear_down)};
-    return cmocka_run_group_tests_name("generation_load", tests, NULL, NULL);
 }

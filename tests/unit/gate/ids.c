@@ -1,11 +1,6 @@
 /* An id counts as given by the user only if it is a whole token of the goal. */
+#include "unit.h"
 #include "gate/ids.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 
 static const struct {
     const char *goal, *id;
@@ -51,16 +46,9 @@ static const struct {
     {"", "5", false},
 };
 
-static void an_id_is_a_whole_token(void **state)
+TEST(an_id_is_a_whole_token)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof(goals) / sizeof(goals[0]); i++)
         if (ids_in_goal(str_of(goals[i].goal), str_of(goals[i].id)) != goals[i].given)
             fail_msg("'%s' in '%s': expected %s", goals[i].id, goals[i].goal, goals[i].given ? "yes" : "no");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(an_id_is_a_whole_token)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

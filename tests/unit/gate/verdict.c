@@ -1,16 +1,11 @@
 /* Verdicts conform to the JSON Schema that toolgate publishes. */
+#include "unit.h"
 #include "arena_case.h"
 #include "gate/verdict.h"
 #include "json/build.h"
 #include "json/parse.h"
 #include "json/write.h"
 #include "schema/schema.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 
 static const struct json *parsed(struct str text)
 {
@@ -47,9 +42,8 @@ static const struct json *written(const struct verdict *v)
     return parsed(buf_view(&text));
 }
 
-static void every_class_fits_the_schema(void **state)
+TEST(every_class_fits_the_schema)
 {
-    (void)state;
     const struct schema *schema = published(verdict_schema());
     for (int i = 0; i < CLASS_COUNT; i++) {
         struct verdict v = verdict_of((enum error_class)i);
@@ -60,9 +54,8 @@ static void every_class_fits_the_schema(void **state)
     }
 }
 
-static void a_full_verdict_fits_the_schema(void **state)
+TEST(a_full_verdict_fits_the_schema)
 {
-    (void)state;
     struct verdict v = verdict_of(CLASS_INVALID_ARGUMENTS);
     v.code = STR_LIT("invalid_arguments");
     v.hint = STR_LIT("correct it");
@@ -89,22 +82,11 @@ static void a_full_verdict_fits_the_schema(void **state)
     assert_int_equal(left, 2);
 }
 
-static void a_coverage_fits_its_schema(void **state)
+TEST(a_coverage_fits_its_schema)
 {
-    (void)state;
     const struct schema *schema = published(coverage_schema());
     assert_int_equal(
         schema_validate(schema, parsed(STR_LIT("{\"coverage\":\"SATISFIED\",\"facts\":{\"a\":1}}"))),
         SCHEMA_VALID);
     assert_int_equal(schema_validate(schema, parsed(STR_LIT("{\"coverage\":\"DONE\"}"))), SCHEMA_INVALID);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(every_class_fits_the_schema, begin, end),
-        cmocka_unit_test_setup_teardown(a_full_verdict_fits_the_schema, begin, end),
-        cmocka_unit_test_setup_teardown(a_coverage_fits_its_schema, begin, end),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,11 +1,6 @@
 /* The head of an HTTP request: one reading, or a refusal. */
+#include "unit.h"
 #include "io/http_listener.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 
 static struct http_request request;
 
@@ -21,9 +16,8 @@ static unsigned parse(const char *head)
 
 #define IS(field, text) assert_true(str_is(request.field, text))
 
-static void the_parts_of_a_request_are_read(void **state)
+TEST(the_parts_of_a_request_are_read)
 {
-    (void)state;
     assert_int_equal(
         parse("GET /metrics?x=%20&y HTTP/1.1\r\nhOST: localhost:9464 \r\nOrigin:http://a\r\n"
               "Authorization: Bearer abc\r\nContent-Type: application/json\r\nContent-Length: 12\r\n\r\n"),
@@ -39,26 +33,24 @@ static void the_parts_of_a_request_are_read(void **state)
     assert_int_equal(request.minor, 1);
 }
 
-static void lines_may_end_in_a_line_feed_alone(void **state)
+TEST(lines_may_end_in_a_line_feed_alone)
 {
-    (void)state;
     assert_int_equal(parse("GET / HTTP/1.0\n\n"), 0);
     assert_int_equal(parse("HEAD / HTTP/1.0\nHost: x\r\n\n"), 0);
     IS(host, "x");
     assert_int_equal(request.minor, 0);
 }
 
-static void an_unfinished_head_has_no_length(void **state)
+TEST(an_unfinished_head_has_no_length)
 {
     static const char head[] = "GET / HTTP/1.1\r\nHost: x\r\n\r\n";
-    (void)state;
     for (size_t len = 0; len < sizeof(head) - 1; len++)
         assert_int_equal(http_head_length((struct str){head, len}), 0);
     assert_int_equal(http_head_length((struct str){head, sizeof(head) - 1}), sizeof(head) - 1);
     assert_int_equal(http_head_length(STR_LIT("GET / HTTP/1.0\n\nGET /next")), strlen("GET / HTTP/1.0\n\n"));
 }
 
-static void anything_ambiguous_is_refused(void **state)
+TEST(anything_ambiguous_is_refused)
 {
     static const struct {
         unsigned status;
@@ -87,19 +79,7 @@ static void anything_ambiguous_is_refused(void **state)
         {501, "POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n"},
         {505, "GET / HTTP/2.0\r\nHost: x\r\n\r\n"},
     };
-    (void)state;
     for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++)
         if (parse(bad[i].head) != bad[i].status)
             fail_msg("%s", bad[i].head);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_parts_of_a_request_are_read),
-        cmocka_unit_test(lines_may_end_in_a_line_feed_alone),
-        cmocka_unit_test(an_unfinished_head_has_no_length),
-        cmocka_unit_test(anything_ambiguous_is_refused),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

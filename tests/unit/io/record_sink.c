@@ -1,16 +1,10 @@
 /* A record sink whose target is away keeps what comes, writes it once the target is there, and then gives the
  * memory back, also if no further record comes. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 
-#include <cmocka.h>
+#include "unit.h"
 
 #include <malloc.h>
 #include <pthread.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -56,9 +50,8 @@ static void add(struct record_sink *sink, uint32_t count)
         record_sink_add(sink, (struct str){line, sizeof(line)});
 }
 
-static void gives_back_what_an_outage_took(void **state)
+TEST(gives_back_what_an_outage_took)
 {
-    (void)state;
     char folder[] = "/tmp/record-sink-XXXXXX", away[PATH_BYTES / 2], path[PATH_BYTES];
     assert_non_null(mkdtemp(folder));
     snprintf(away, sizeof(away), "%s/away", folder);
@@ -91,9 +84,8 @@ static void gives_back_what_an_outage_took(void **state)
 }
 
 /* The thread wakes without work while the loop hands it some: `make test-threads` sees whether they meet. */
-static void loses_nothing_while_it_is_reopened(void **state)
+TEST(loses_nothing_while_it_is_reopened)
 {
-    (void)state;
     char path[] = "/tmp/record-sink-XXXXXX";
     close(mkstemp(path));
     const struct record_sink_options options = {
@@ -126,9 +118,8 @@ int flock(int fd, int operation)
     return 0;
 }
 
-static void is_down_while_its_disk_hangs(void **state)
+TEST(is_down_while_its_disk_hangs)
 {
-    (void)state;
     char path[] = "/tmp/record-sink-XXXXXX";
     close(mkstemp(path));
     const struct record_sink_options options = {
@@ -149,12 +140,4 @@ static void is_down_while_its_disk_hangs(void **state)
     assert_int_equal(0, record_sink_free(sink));
     loop_free(loop);
     unlink(path);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(gives_back_what_an_outage_took),
-                                       cmocka_unit_test(is_down_while_its_disk_hangs),
-                                       cmocka_unit_test(loses_nothing_while_it_is_reopened)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

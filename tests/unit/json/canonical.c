@@ -10,9 +10,10 @@ static const char *canonical(const char *text)
     return arena_dup(arena, buf_view(&out)).at;
 }
 
-static void spells_numbers_by_value(void **state)
+FIXTURE(open_arena, close_arena)
+
+TEST(spells_numbers_by_value)
 {
-    (void)state;
     static const struct {
         const char *text, *canonical;
     } rows[] = {
@@ -58,26 +59,23 @@ static void spells_numbers_by_value(void **state)
     }
 }
 
-static void stays_bounded(void **state)
+TEST(stays_bounded)
 {
-    (void)state;
     struct json v = parsed("[1e999999999,-1e-999999999,1e999999999999999999999999999]");
     struct buf out = buf_in(arena);
     json_canonical(&out, &v);
     assert_true(out.len < 80);
 }
 
-static void sorts_keys_by_bytes(void **state)
+TEST(sorts_keys_by_bytes)
 {
-    (void)state;
     assert_string_equal(canonical("{\"b\": 1, \"a\" : [ true , null "
                                   "],\"\":0,\"é\":2,\"B\":3,\"ab\":{\"y\":1,\"x\":\"\\u0041\\n\"}}"),
                         "{\"\":0,\"B\":3,\"a\":[true,null],\"ab\":{\"x\":\"A\\n\",\"y\":1},\"b\":1,\"é\":2}");
 }
 
-static void sorts_many_keys(void **state)
+TEST(sorts_many_keys)
 {
-    (void)state;
     struct buf text = buf_in(arena), sorted = buf_in(arena);
     for (int i = 0; i < 300; i++) {
         buf_printf(&text, "%c\"k%03d\":%d", i ? ',' : '{', (i * 7) % 300, (i * 7) % 300);
@@ -101,9 +99,8 @@ static struct hash128 fingerprint(const char *text, const char *without)
     return json_fingerprint(arena, &v, names, without ? 1 : 0);
 }
 
-static void fingerprints_values(void **state)
+TEST(fingerprints_values)
 {
-    (void)state;
     assert_true(
         same_hash(fingerprint("{\"a\":1,\"b\":2}", NULL), fingerprint("{ \"b\" : 2.0, \"a\" : 1 }", NULL)));
     assert_false(same_hash(fingerprint("{\"a\":1}", NULL), fingerprint("{\"a\":2}", NULL)));
@@ -116,9 +113,8 @@ static void fingerprints_values(void **state)
 }
 
 /* A large value is hashed in parts; its hash is that of its whole text. */
-static void fingerprints_large_values(void **state)
+TEST(fingerprints_large_values)
 {
-    (void)state;
     for (int count = 4000; count < 9000; count += 999) {
         struct buf text = buf_in(arena);
         for (int i = 0; i < count; i++)
@@ -134,14 +130,4 @@ static void fingerprints_large_values(void **state)
         json_canonical(&sorted, &wrapped);
         assert_true(same_hash(json_fingerprint(arena, &wrapped, NULL, 0), hash_stable(buf_view(&sorted))));
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        JSON_TEST(spells_numbers_by_value), JSON_TEST(stays_bounded),
-        JSON_TEST(sorts_keys_by_bytes),     JSON_TEST(sorts_many_keys),
-        JSON_TEST(fingerprints_values),     JSON_TEST(fingerprints_large_values),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

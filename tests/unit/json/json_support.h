@@ -2,18 +2,11 @@
 #ifndef TOOLGATE_TESTS_JSON_SUPPORT_H
 #define TOOLGATE_TESTS_JSON_SUPPORT_H
 
+#include "unit.h"
 #include "base/arena.h"
 #include "base/buf.h"
 #include "json/parse.h"
 #include "json/write.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-
-#include <cmocka.h>
 
 static struct arena *arena;
 
@@ -31,8 +24,6 @@ static inline int close_arena(void **state)
     arena = NULL;
     return 0;
 }
-
-#define JSON_TEST(f) cmocka_unit_test_setup_teardown(f, open_arena, close_arena)
 
 static inline struct json parsed_str(struct str text)
 {

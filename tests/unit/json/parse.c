@@ -15,9 +15,10 @@ static enum err parse(const char *text)
     return parse_str(str_of(text));
 }
 
-static void keeps_the_source_bytes(void **state)
+FIXTURE(open_arena, close_arena)
+
+TEST(keeps_the_source_bytes)
 {
-    (void)state;
     static const char *const texts[] = {
         "null",
         "true",
@@ -46,18 +47,16 @@ static void keeps_the_source_bytes(void **state)
     }
 }
 
-static void ignores_space_around_the_value(void **state)
+TEST(ignores_space_around_the_value)
 {
-    (void)state;
     struct json v = parsed(" \t\r\n {\"a\": 1} \r\n\t ");
     assert_string_equal(written(&v), "{\"a\": 1}");
     v = parsed(" 42 ");
     assert_string_equal(written(&v), "42");
 }
 
-static void every_value_knows_its_bytes(void **state)
+TEST(every_value_knows_its_bytes)
 {
-    (void)state;
     struct json v = parsed("{ \"s\" : \"x\\u0041\" ,\n\"n\":[ 1 , 2.50 ,\"e\\\\\",{ } ,null,true , false ], "
                            "\"o\": { \"k\\n\" : -7 } }");
     assert_string_equal(written(json_get_text(&v, "s")), "\"x\\u0041\"");
@@ -71,9 +70,8 @@ static void every_value_knows_its_bytes(void **state)
     assert_string_equal(written(json_get_text(o, "k\n")), "-7");
 }
 
-static void decodes_strings(void **state)
+TEST(decodes_strings)
 {
-    (void)state;
     struct json v = parsed("\"\\u0000a\\u00e9\\u20ac\\ud83d\\ude00\\/\\b\\f\\n\\r\\t\\\"\\\\\"");
     static const char expected[] = "\0aé€😀/\b\f\n\r\t\"\\";
     assert_int_equal(v.len, sizeof(expected) - 1);
@@ -83,9 +81,8 @@ static void decodes_strings(void **state)
     assert_ptr_equal(json_get_text(&v, "key")->text, text + 8); /* borrowed, not copied */
 }
 
-static void tells_whole_numbers(void **state)
+TEST(tells_whole_numbers)
 {
-    (void)state;
     static const struct {
         const char *text;
         bool whole;
@@ -116,9 +113,8 @@ static void check_rows(const struct fault_row *rows, size_t count)
     }
 }
 
-static void names_syntax_faults(void **state)
+TEST(names_syntax_faults)
 {
-    (void)state;
     static const struct fault_row rows[] = {
         {"[1,,2]", JSON_ERROR_SYNTAX, 3},
         {"[,1]", JSON_ERROR_SYNTAX, 1},
@@ -167,9 +163,8 @@ static void names_syntax_faults(void **state)
     assert_int_equal(value.type, JSON_NULL);
 }
 
-static void names_other_faults(void **state)
+TEST(names_other_faults)
 {
-    (void)state;
     static const struct fault_row rows[] = {
         {"", JSON_ERROR_EMPTY, 0},
         {" \n\t", JSON_ERROR_EMPTY, 3},
@@ -197,9 +192,8 @@ static void names_other_faults(void **state)
     golden_check_rows("protocol", "JSON: other errors");
 }
 
-static void finds_bad_utf8_at_any_offset(void **state)
+TEST(finds_bad_utf8_at_any_offset)
 {
-    (void)state;
     char text[64];
     for (size_t at = 1; at < 40; at++) {
         memset(text, 'x', sizeof(text));
@@ -213,9 +207,8 @@ static void finds_bad_utf8_at_any_offset(void **state)
     }
 }
 
-static void builds_the_value_of_duplicate_keys(void **state)
+TEST(builds_the_value_of_duplicate_keys)
 {
-    (void)state;
     assert_int_equal(parse("{\"id\":7,\"params\":{\"arguments\":{\"limit\":1,\"q\":\"x\",\"limit\":2}}}"),
                      ERR_PARSE);
     assert_int_equal(fault.code, JSON_ERROR_DUPLICATE_KEY);
@@ -226,9 +219,8 @@ static void builds_the_value_of_duplicate_keys(void **state)
     assert_string_equal(written(&value), "{\"id\":7,\"params\":{\"arguments\":{\"limit\":2,\"q\":\"x\"}}}");
 }
 
-static void names_the_path_of_duplicate_keys(void **state)
+TEST(names_the_path_of_duplicate_keys)
 {
-    (void)state;
     static const char *const rows[][1] = {
         {"{\"a\":1,\"a\":1}"},
         {"[{\"a\":1,\"a\":1}]"},
@@ -246,9 +238,8 @@ static void names_the_path_of_duplicate_keys(void **state)
     golden_check_rows("protocol", "JSON: the path of a duplicate key");
 }
 
-static void cuts_a_long_path_from_the_left(void **state)
+TEST(cuts_a_long_path_from_the_left)
 {
-    (void)state;
     struct buf text = buf_in(arena);
     for (int i = 0; i < 100; i++)
         buf_text(&text, "{\"ключ\":");
@@ -262,9 +253,8 @@ static void cuts_a_long_path_from_the_left(void **state)
     assert_null(memmem(quoted.at, quoted.len, "\xEF\xBF\xBD", 3)); /* still UTF-8 */
 }
 
-static void finds_duplicates_among_many_keys(void **state)
+TEST(finds_duplicates_among_many_keys)
 {
-    (void)state;
     struct buf text = buf_in(arena);
     buf_byte(&text, '{');
     for (int i = 0; i < 500; i++)
@@ -280,9 +270,8 @@ static void finds_duplicates_among_many_keys(void **state)
     }
 }
 
-static void many_duplicates_cost_no_more_than_one(void **state)
+TEST(many_duplicates_cost_no_more_than_one)
 {
-    (void)state;
     struct buf text = buf_in(arena);
     for (int i = 0; i < 120; i++)
         buf_text(&text, "{\"a key of some length, as a path is made of them\":");
@@ -298,9 +287,8 @@ static void many_duplicates_cost_no_more_than_one(void **state)
     assert_true(arena_bytes(arena) - before < 64 << 20);
 }
 
-static void replaces_lone_surrogates(void **state)
+TEST(replaces_lone_surrogates)
 {
-    (void)state;
     static const struct {
         const char *text, *becomes;
         size_t offset;
@@ -337,9 +325,8 @@ static struct str nested(uint32_t depth, const char *open, const char *inside, c
     return buf_view(&text);
 }
 
-static void bounds_depth(void **state)
+TEST(bounds_depth)
 {
-    (void)state;
     assert_int_equal(parse_str(nested(JSON_MAX_DEPTH, "[", "", "]")), OK);
     assert_int_equal(parse_str(nested(JSON_MAX_DEPTH, "{\"a\":", "1", "}")), OK);
     assert_int_equal(parse_str(nested(JSON_MAX_DEPTH + 1, "[", "", "]")), ERR_LIMIT);
@@ -353,9 +340,8 @@ static void bounds_depth(void **state)
     assert_int_equal(json_parse(arena, str_of("[[[1]]]"), &two, &value, &fault), ERR_LIMIT);
 }
 
-static void stops_deep_bombs_early(void **state)
+TEST(stops_deep_bombs_early)
 {
-    (void)state;
     struct str bomb = nested(500000, "[", "", "");
     size_t before = arena_bytes(arena);
     assert_int_equal(parse_str(bomb), ERR_LIMIT);
@@ -364,9 +350,8 @@ static void stops_deep_bombs_early(void **state)
     assert_int_equal(parse_str(nested(500000, "{\"a\":", "", "")), ERR_LIMIT);
 }
 
-static void bounds_nodes(void **state)
+TEST(bounds_nodes)
 {
-    (void)state;
     struct buf text = buf_in(arena);
     buf_byte(&text, '[');
     for (uint32_t i = 0; i < JSON_MAX_NODES - 2; i++)
@@ -384,9 +369,8 @@ static void bounds_nodes(void **state)
     assert_int_equal(json_parse(arena, str_of("{\"a\":[1,2]}"), &three, &value, &fault), ERR_LIMIT);
 }
 
-static void takes_a_string_of_a_megabyte(void **state)
+TEST(takes_a_string_of_a_megabyte)
 {
-    (void)state;
     struct buf text = buf_in(arena);
     buf_text(&text, "{\"s\":\"");
     for (int i = 0; i < 1 << 20; i++)
@@ -402,9 +386,8 @@ static void takes_a_string_of_a_megabyte(void **state)
     assert_int_equal(json_get_text(&v, "s")->text[1 << 20], '\n');
 }
 
-static void takes_a_number_of_a_megabyte(void **state)
+TEST(takes_a_number_of_a_megabyte)
 {
-    (void)state;
     struct buf text = buf_in(arena);
     for (int i = 0; i < 1 << 20; i++)
         buf_byte(&text, '7');
@@ -412,30 +395,4 @@ static void takes_a_number_of_a_megabyte(void **state)
     double n;
     assert_int_equal(v.len, 1 << 20);
     assert_true(v.integral && json_double(&v, &n) && n > 1e308);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        JSON_TEST(keeps_the_source_bytes),
-        JSON_TEST(ignores_space_around_the_value),
-        JSON_TEST(every_value_knows_its_bytes),
-        JSON_TEST(decodes_strings),
-        JSON_TEST(tells_whole_numbers),
-        JSON_TEST(names_syntax_faults),
-        JSON_TEST(names_other_faults),
-        JSON_TEST(finds_bad_utf8_at_any_offset),
-        JSON_TEST(builds_the_value_of_duplicate_keys),
-        JSON_TEST(names_the_path_of_duplicate_keys),
-        JSON_TEST(cuts_a_long_path_from_the_left),
-        JSON_TEST(finds_duplicates_among_many_keys),
-        JSON_TEST(many_duplicates_cost_no_more_than_one),
-        JSON_TEST(replaces_lone_surrogates),
-        JSON_TEST(bounds_depth),
-        JSON_TEST(stops_deep_bombs_early),
-        JSON_TEST(bounds_nodes),
-        JSON_TEST(takes_a_string_of_a_megabyte),
-        JSON_TEST(takes_a_number_of_a_megabyte),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,9 +3,10 @@
 
 #include <unistd.h>
 
-static void reads_the_id_of_broken_messages(void **state)
+FIXTURE(open_arena, close_arena)
+
+TEST(reads_the_id_of_broken_messages)
 {
-    (void)state;
     static const struct {
         const char *text, *id;
     } rows[] = {
@@ -52,9 +53,8 @@ static void reads_the_id_of_broken_messages(void **state)
     }
 }
 
-static void looks_at_the_first_64_kilobytes(void **state)
+TEST(looks_at_the_first_64_kilobytes)
 {
-    (void)state;
     struct buf text = buf_in(arena);
     buf_text(&text, "{\"a\":\"");
     while (text.len < 65536)
@@ -63,9 +63,8 @@ static void looks_at_the_first_64_kilobytes(void **state)
     assert_int_equal(json_recover_id(buf_view(&text)).len, 0);
 }
 
-static void ends_inside_its_bytes(void **state)
+TEST(ends_inside_its_bytes)
 {
-    (void)state;
     static const char whole[] = "{\"a\\\\\":[\"\\\"\"],\"id\":\"x\\u0041\\ud83d\\ude00é\",";
     for (size_t len = 0; len < sizeof(whole); len++) {
         char *exact = malloc(len ? len : 1); /* of the exact size, for the address sanitizer */
@@ -86,9 +85,8 @@ static void put_file(const char *text)
     fclose(file);
 }
 
-static void reads_files(void **state)
+TEST(reads_files)
 {
-    (void)state;
     struct json v;
     struct why why;
     int fd = mkstemp(path);
@@ -109,9 +107,8 @@ static void reads_files(void **state)
     assert_int_equal(json_read_file(arena, "/", 1000, &v, &why), ERR_IO);
 }
 
-static void reads_large_files(void **state)
+TEST(reads_large_files)
 {
-    (void)state;
     struct json v;
     struct why why;
     strcpy(path, "/tmp/toolgate-json-XXXXXX");
@@ -129,16 +126,4 @@ static void reads_large_files(void **state)
     unlink(path);
     assert_int_equal(err, OK); /* more values than a message may have */
     assert_int_equal(over, ERR_LIMIT);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        JSON_TEST(reads_the_id_of_broken_messages),
-        JSON_TEST(looks_at_the_first_64_kilobytes),
-        JSON_TEST(ends_inside_its_bytes),
-        JSON_TEST(reads_files),
-        JSON_TEST(reads_large_files),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

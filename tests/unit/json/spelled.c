@@ -16,9 +16,10 @@ static enum json_spelling read_spelled(struct str text, struct json *out, struct
     return spelling;
 }
 
-static void reads_odd_spellings(void **state)
+FIXTURE(open_arena, close_arena)
+
+TEST(reads_odd_spellings)
 {
-    (void)state;
     static const struct {
         const char *text, *json;
     } rows[] = {
@@ -58,9 +59,8 @@ static void reads_odd_spellings(void **state)
     }
 }
 
-static void rejects_what_is_no_json_or_has_two_readings(void **state)
+TEST(rejects_what_is_no_json_or_has_two_readings)
 {
-    (void)state;
     static const char *const texts[] = {
         "",
         "  ",
@@ -114,9 +114,8 @@ static void rejects_what_is_no_json_or_has_two_readings(void **state)
     }
 }
 
-static void tells_where_a_text_was_cut_off(void **state)
+TEST(tells_where_a_text_was_cut_off)
 {
-    (void)state;
     static const struct {
         const char *text, *path;
         unsigned open;
@@ -162,9 +161,8 @@ static void tells_where_a_text_was_cut_off(void **state)
     }
 }
 
-static void keeps_the_end_of_a_long_path(void **state)
+TEST(keeps_the_end_of_a_long_path)
 {
-    (void)state;
     struct buf text = buf_in(arena);
     struct json value;
     struct json_cut cut;
@@ -186,9 +184,8 @@ static struct str repeated(const char *part, size_t count, const char *end)
     return buf_view(&text);
 }
 
-static void is_bounded(void **state)
+TEST(is_bounded)
 {
-    (void)state;
     struct json value;
     struct str deep = repeated("[", JSON_MAX_DEPTH, "");
     assert_int_equal(read_spelled(deep, &value, NULL), JSON_CUT_OFF);
@@ -204,16 +201,4 @@ static void is_bounded(void **state)
     assert_int_equal(json_read_spelled(arena, buf_view(&large), &value, NULL), JSON_NOT_JSON);
     large.len--;
     assert_int_equal(json_read_spelled(arena, buf_view(&large), &value, NULL), JSON_SPELLED);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        JSON_TEST(reads_odd_spellings),
-        JSON_TEST(rejects_what_is_no_json_or_has_two_readings),
-        JSON_TEST(tells_where_a_text_was_cut_off),
-        JSON_TEST(keeps_the_end_of_a_long_path),
-        JSON_TEST(is_bounded),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -205,9 +205,8 @@ static void no_beginning_is_read(struct str text)
     }
 }
 
-static void each_spelling_reads_to_the_value(void **state)
+TEST(each_spelling_reads_to_the_value)
 {
-    (void)state;
     for (uint32_t i = 0; i < VALUES; i++) {
         struct json value = random_object();
         struct str texts[9];
@@ -221,9 +220,8 @@ static void each_spelling_reads_to_the_value(void **state)
     }
 }
 
-static void text_escaped_once_more_is_read_as_the_value_or_not_at_all(void **state)
+TEST(text_escaped_once_more_is_read_as_the_value_or_not_at_all)
 {
-    (void)state;
     unsigned read_count = 0;
     for (uint32_t i = 0; i < VALUES; i++) {
         struct json value = random_object(), read;
@@ -284,9 +282,8 @@ static struct str mutated(struct str text)
 
 /* What strict JSON would take is no question of spelling. Otherwise the damage stays where it is: at most one
  * leaf is another, and at most one value came or went. */
-static void a_damaged_byte_changes_nothing_else(void **state)
+TEST(a_damaged_byte_changes_nothing_else)
 {
-    (void)state;
     unsigned read_count = 0;
     for (uint32_t i = 0; i < VALUES; i++) {
         struct json value = random_object();
@@ -314,13 +311,4 @@ static int start(void **state)
     return open_arena(state);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(each_spelling_reads_to_the_value, start, close_arena),
-        cmocka_unit_test_setup_teardown(text_escaped_once_more_is_read_as_the_value_or_not_at_all, start,
-                                        close_arena),
-        cmocka_unit_test_setup_teardown(a_damaged_byte_changes_nothing_else, start, close_arena),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+FIXTURE(start, close_arena)

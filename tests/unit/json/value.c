@@ -5,9 +5,10 @@
 #include <locale.h>
 #include <math.h>
 
-static void gets_members(void **state)
+FIXTURE(open_arena, close_arena)
+
+TEST(gets_members)
 {
-    (void)state;
     struct json v = parsed("{\"a\":1,\"\":2,\"ab\":{\"c\":true}}");
     assert_string_equal(written(json_get_text(&v, "")), "2");
     assert_true(json_is_true(json_get_text(json_get_text(&v, "ab"), "c")));
@@ -18,9 +19,8 @@ static void gets_members(void **state)
     assert_int_equal(json_str(json_get_text(&v, "a")).len, 0);
 }
 
-static void gets_members_of_any_size(void **state)
+TEST(gets_members_of_any_size)
 {
-    (void)state;
     static const int sizes[] = {1, 15, 16, 17, 18, 31, 32, 33, 64, 65, 1000};
     for (size_t s = 0; s < sizeof(sizes) / sizeof(sizes[0]); s++) {
         struct buf text = buf_in(arena);
@@ -36,9 +36,8 @@ static void gets_members_of_any_size(void **state)
     }
 }
 
-static void looks_for_a_text_in_a_list(void **state)
+TEST(looks_for_a_text_in_a_list)
 {
-    (void)state;
     struct json v = parsed("[\"a\",7,\"\",null,\"b\"]"), none = parsed("[7]"),
                 object = parsed("{\"a\":\"a\"}");
     assert_true(json_array_has(&v, STR_LIT("b")) && json_array_has(&v, STR_LIT("")));
@@ -48,9 +47,8 @@ static void looks_for_a_text_in_a_list(void **state)
     assert_false(json_array_has(NULL, STR_LIT("a")));
 }
 
-static void reads_integers(void **state)
+TEST(reads_integers)
 {
-    (void)state;
     static const struct {
         const char *text;
         bool fits;
@@ -89,9 +87,8 @@ static void reads_integers(void **state)
     assert_false(json_int(NULL, &n));
 }
 
-static void reads_doubles(void **state)
+TEST(reads_doubles)
 {
-    (void)state;
     static const struct {
         const char *text;
         double n;
@@ -127,9 +124,8 @@ static void reads_doubles(void **state)
 }
 
 /* 1 + 2^-53 is half way between two doubles; a digit 800 places on decides. */
-static void rounds_by_digits_far_out(void **state)
+TEST(rounds_by_digits_far_out)
 {
-    (void)state;
     struct buf text = buf_in(arena);
     buf_text(&text, "1.00000000000000011102230246251565404236316680908203125");
     double n;
@@ -142,9 +138,8 @@ static void rounds_by_digits_far_out(void **state)
     assert_true(json_double(&v, &n) && n == nextafter(1.0, 2.0));
 }
 
-static void ignores_the_locale(void **state)
+TEST(ignores_the_locale)
 {
-    (void)state;
     static const char *const names[] = {"de_DE.UTF-8", "fr_FR.UTF-8", "de_DE", "fr_FR"};
     bool comma = false;
     for (size_t i = 0; i < 4 && !comma; i++)
@@ -168,9 +163,8 @@ static int order(const char *a, const char *b)
     return forth;
 }
 
-static void compares_numbers_exactly(void **state)
+TEST(compares_numbers_exactly)
 {
-    (void)state;
     static const struct {
         const char *a, *b;
         int order;
@@ -210,9 +204,8 @@ static void compares_numbers_exactly(void **state)
             fail_msg("%s against %s: not %d", rows[i].a, rows[i].b, rows[i].order);
 }
 
-static void compares_values(void **state)
+TEST(compares_values)
 {
-    (void)state;
     static const struct {
         const char *a, *b;
         bool equal;
@@ -239,26 +232,8 @@ static void compares_values(void **state)
     }
 }
 
-static void names_types(void **state)
+TEST(names_types)
 {
-    (void)state;
     assert_string_equal(json_type_name(JSON_BOOL), "boolean");
     assert_string_equal(json_type_name(JSON_OBJECT), "object");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        JSON_TEST(gets_members),
-        JSON_TEST(gets_members_of_any_size),
-        JSON_TEST(looks_for_a_text_in_a_list),
-        JSON_TEST(reads_integers),
-        JSON_TEST(reads_doubles),
-        JSON_TEST(rounds_by_digits_far_out),
-        JSON_TEST(ignores_the_locale),
-        JSON_TEST(compares_numbers_exactly),
-        JSON_TEST(compares_values),
-        JSON_TEST(names_types),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

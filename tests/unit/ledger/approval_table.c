@@ -27,6 +27,10 @@ static int end(void **state)
     return 0;
 }
 
+FIXTURE(begin, end)
+
+#define STORY(name) TEST_OF(name, struct fixture *f)
+
 static struct approval_request ask(struct fixture *f, uint64_t number, uint32_t uid, uint64_t session,
                                    int64_t now_ms)
 {
@@ -54,7 +58,7 @@ static enum approval_state spend(struct fixture *f, uint64_t id, int64_t now_ms)
     return r.found;
 }
 
-static void is_spent_once_and_can_be_given_back(void **state)
+TEST(is_spent_once_and_can_be_given_back)
 {
     struct fixture *f = *state;
     assert_true(ask(f, 1, 7, 1, 0).is_new);
@@ -68,9 +72,8 @@ static void is_spent_once_and_can_be_given_back(void **state)
     assert_true(ask(f, 1, 7, 1, 0).is_new); /* the same call asks anew */
 }
 
-static void several_are_spent_together_or_not_at_all(void **state)
+STORY(several_are_spent_together_or_not_at_all)
 {
-    struct fixture *f = *state;
     ask(f, 1, 7, 1, 0);
     ask(f, 2, 7, 1, 0);
     decide(f, 1, true, 5, 0);
@@ -80,9 +83,8 @@ static void several_are_spent_together_or_not_at_all(void **state)
     assert_true(approval_table_apply(&f->table, &both, 0, f->arena));
 }
 
-static void ends_with_its_time(void **state)
+STORY(ends_with_its_time)
 {
-    struct fixture *f = *state;
     ask(f, 1, 7, 1, 1000);
     assert_int_equal(decide(f, 1, true, 5, 1000 + APPROVAL_MS).found, APPROVAL_NONE);
     ask(f, 2, 7, 1, 0);
@@ -93,9 +95,8 @@ static void ends_with_its_time(void **state)
     assert_int_equal(spend(f, 3, APPROVAL_MS + 1), APPROVAL_NONE);
 }
 
-static void who_asked_does_not_answer(void **state)
+STORY(who_asked_does_not_answer)
 {
-    struct fixture *f = *state;
     struct approval_request r = {.kind = APPROVAL_ASK, .arena = f->arena};
     r.asked = (struct approval){.id = 9, .process = {1, 44}};
     approval_table_apply(&f->table, &r, 0, f->arena);
@@ -106,9 +107,8 @@ static void who_asked_does_not_answer(void **state)
 }
 
 /* A user with very many questions makes room for another's by its own. */
-static void room_is_made_by_who_has_most(void **state)
+STORY(room_is_made_by_who_has_most)
 {
-    struct fixture *f = *state;
     uint64_t id = 1;
     for (uint32_t uid = 1; uid <= APPROVALS_MAX / APPROVALS_USER_MAX; uid++)
         for (unsigned i = 0; i < APPROVALS_USER_MAX; i++, id++)
@@ -125,9 +125,8 @@ static void room_is_made_by_who_has_most(void **state)
     assert_int_equal(of_99, APPROVALS_SESSION_MAX);
 }
 
-static void an_answer_is_pushed_out_by_nobody(void **state)
+STORY(an_answer_is_pushed_out_by_nobody)
 {
-    struct fixture *f = *state;
     for (uint64_t id = 1; id <= APPROVALS_SESSION_MAX; id++) {
         ask(f, id, 7, 1, 0);
         decide(f, id, id % 2, 5, 0);
@@ -146,9 +145,8 @@ static bool decodes(struct str bytes, struct approval_table *table, struct arena
     return !c.bad && !c.rest.len;
 }
 
-static void its_bytes_are_read_back_and_cut_ones_are_none(void **state)
+STORY(its_bytes_are_read_back_and_cut_ones_are_none)
 {
-    struct fixture *f = *state;
     struct buf first = {0}, second = {0};
     struct record_coder to = {.out = &first}, back = {.out = &second};
     struct approval_table *other = calloc(1, sizeof(*other));
@@ -171,20 +169,4 @@ static void its_bytes_are_read_back_and_cut_ones_are_none(void **state)
     buf_clear(&first);
     buf_clear(&second);
     free(other);
-}
-
-#define UNIT(test) cmocka_unit_test_setup_teardown(test, begin, end)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        UNIT(is_spent_once_and_can_be_given_back),
-        UNIT(several_are_spent_together_or_not_at_all),
-        UNIT(ends_with_its_time),
-        UNIT(who_asked_does_not_answer),
-        UNIT(room_is_made_by_who_has_most),
-        UNIT(an_answer_is_pushed_out_by_nobody),
-        UNIT(its_bytes_are_read_back_and_cut_ones_are_none),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

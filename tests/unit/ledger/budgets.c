@@ -1,6 +1,5 @@
 /* Same-call budgets, steps, reservations and limits; and the longest cycle, which random walks do not reach.
  */
-#include <stdio.h>
 
 #include "ledger/ledger_case.h"
 
@@ -10,9 +9,12 @@ static void effects(struct ledger_case *t, enum ledger_effects effects, uint32_t
     t->limits.same_call = same_call;
 }
 
-static void what_destroys_is_not_forgotten_after_a_window_of_reads(void **state)
+FIXTURE(case_begin, case_end)
+
+#define STORY(name) TEST_OF(name, struct ledger_case *t)
+
+STORY(what_destroys_is_not_forgotten_after_a_window_of_reads)
 {
-    struct ledger_case *t = *state;
     effects(t, LEDGER_EFFECTS_DESTRUCTIVE, 1);
     case_runs(t, "delete", "{1}", "gone");
     effects(t, LEDGER_EFFECTS_READ, 5);
@@ -36,9 +38,8 @@ static void numbered(struct ledger_case *t, const char *tool, unsigned from, uns
     }
 }
 
-static void a_written_budget_is_not_forgotten_either(void **state)
+STORY(a_written_budget_is_not_forgotten_either)
 {
-    struct ledger_case *t = *state;
     effects(t, LEDGER_EFFECTS_READ, 2);
     t->limits.same_call_hard = true;
     for (unsigned i = 0; i < 2; i++) {
@@ -48,9 +49,8 @@ static void a_written_budget_is_not_forgotten_either(void **state)
     assert_string_equal(case_asks(t, "quote", "{\"of\":1}"), "refuse same_call");
 }
 
-static void the_first_of_200_deletions_is_not_made_again(void **state)
+STORY(the_first_of_200_deletions_is_not_made_again)
 {
-    struct ledger_case *t = *state;
     effects(t, LEDGER_EFFECTS_DESTRUCTIVE, 1);
     numbered(t, "delete", 0, 200);
     assert_string_equal(case_asks(t, "delete", "{0}"), "refuse same_call");
@@ -61,9 +61,8 @@ static void the_first_of_200_deletions_is_not_made_again(void **state)
 }
 
 /* 256 counts and a window of 32: the next call may be one that was forgotten. */
-static void with_too_many_writes_nothing_new_is_destroyed(void **state)
+STORY(with_too_many_writes_nothing_new_is_destroyed)
 {
-    struct ledger_case *t = *state;
     effects(t, LEDGER_EFFECTS_DESTRUCTIVE, 1);
     numbered(t, "delete", 0, 289);
     assert_string_equal(case_asks(t, "delete", "{500}"), "refuse writes_per_turn");
@@ -79,9 +78,8 @@ static void with_too_many_writes_nothing_new_is_destroyed(void **state)
     case_runs(t, "delete", "{500}", "done");
 }
 
-static void a_write_that_left_the_window_is_re_armed(void **state)
+STORY(a_write_that_left_the_window_is_re_armed)
 {
-    struct ledger_case *t = *state;
     effects(t, LEDGER_EFFECTS_WRITE, 1);
     case_runs(t, "submit", "{1}", "sent");
     effects(t, LEDGER_EFFECTS_READ, 5);
@@ -95,9 +93,8 @@ static void a_write_that_left_the_window_is_re_armed(void **state)
 }
 
 /* The main agent's loop is seen although three others work beside it. */
-static void agents_do_not_push_each_others_calls_out(void **state)
+STORY(agents_do_not_push_each_others_calls_out)
 {
-    struct ledger_case *t = *state;
     effects(t, LEDGER_EFFECTS_READ, 5);
     for (unsigned i = 0; i < 2; i++)
         case_runs(t, "poll", "{}", "same");
@@ -118,9 +115,8 @@ static void agents_do_not_push_each_others_calls_out(void **state)
 }
 
 /* What re-arms a call does not leave the window before it. */
-static void a_write_outlasts_what_it_re_arms(void **state)
+STORY(a_write_outlasts_what_it_re_arms)
 {
-    struct ledger_case *t = *state;
     effects(t, LEDGER_EFFECTS_WRITE, 1);
     case_runs(t, "put", "{1}", "done");
     t->place.agent = 7;
@@ -133,9 +129,8 @@ static void a_write_outlasts_what_it_re_arms(void **state)
 }
 
 /* A call that is still to be reported stays, so that what it came to counts. */
-static void a_call_that_did_not_run_after_all_is_not_spent(void **state)
+STORY(a_call_that_did_not_run_after_all_is_not_spent)
 {
-    struct ledger_case *t = *state;
     effects(t, LEDGER_EFFECTS_WRITE, 1);
     assert_string_equal(case_asks(t, "put", "{1}"), "run");
     uint64_t admission = t->admissions;
@@ -147,9 +142,8 @@ static void a_call_that_did_not_run_after_all_is_not_spent(void **state)
 }
 
 /* What destroys is remembered before what only writes. */
-static void edits_do_not_bar_what_destroys(void **state)
+STORY(edits_do_not_bar_what_destroys)
 {
-    struct ledger_case *t = *state;
     effects(t, LEDGER_EFFECTS_DESTRUCTIVE, 1);
     case_runs(t, "delete", "{0}", "done");
     effects(t, LEDGER_EFFECTS_WRITE, 2);
@@ -164,9 +158,8 @@ static void edits_do_not_bar_what_destroys(void **state)
 }
 
 /* A silence gives back nothing that destroys, also where the call leaves the window after it. */
-static void a_guessed_turn_forgets_no_deletion(void **state)
+STORY(a_guessed_turn_forgets_no_deletion)
 {
-    struct ledger_case *t = *state;
     t->place.turn = 0;
     t->place.turn_idle_s = 90;
     effects(t, LEDGER_EFFECTS_DESTRUCTIVE, 1);
@@ -178,9 +171,8 @@ static void a_guessed_turn_forgets_no_deletion(void **state)
     assert_string_equal(case_asks(t, "delete", "{0}"), "refuse same_call");
 }
 
-static void each_agent_has_its_own_calls_without_progress(void **state)
+STORY(each_agent_has_its_own_calls_without_progress)
 {
-    struct ledger_case *t = *state;
     effects(t, LEDGER_EFFECTS_READ, 9);
     for (unsigned i = 0; i < 3; i++) {
         t->place.agent = 7;
@@ -194,9 +186,8 @@ static void each_agent_has_its_own_calls_without_progress(void **state)
     }
 }
 
-static void an_error_with_another_number_is_the_same(void **state)
+STORY(an_error_with_another_number_is_the_same)
 {
-    struct ledger_case *t = *state;
     char text[64], command[16];
     effects(t, LEDGER_EFFECTS_UNKNOWN, 3);
     for (unsigned i = 1; i <= 11; i++) {
@@ -210,9 +201,8 @@ static void an_error_with_another_number_is_the_same(void **state)
     assert_string_equal(case_asks(t, "fetch", "{1}"), "refuse same_failure");
 }
 
-static void a_shell_is_no_excuse_for_a_second_write(void **state)
+STORY(a_shell_is_no_excuse_for_a_second_write)
 {
-    struct ledger_case *t = *state;
     for (unsigned i = 0; i < 4; i++) {
         char arguments[16];
         snprintf(arguments, sizeof(arguments), "echo %u", i);
@@ -230,9 +220,8 @@ static void a_shell_is_no_excuse_for_a_second_write(void **state)
 }
 
 /* A shell that changes nothing re-arms a failed call, but not for ever: only a write helps. */
-static void a_call_that_fails_alike_ends_at_the_twelfth_time(void **state)
+STORY(a_call_that_fails_alike_ends_at_the_twelfth_time)
 {
-    struct ledger_case *t = *state;
     char command[16];
     effects(t, LEDGER_EFFECTS_UNKNOWN, 3);
     for (int i = 0; i < 24; i++) {
@@ -251,26 +240,23 @@ static void a_call_that_fails_alike_ends_at_the_twelfth_time(void **state)
     }
 }
 
-static void loop_has_precedence_over_a_budget(void **state)
+STORY(loop_has_precedence_over_a_budget)
 {
-    struct ledger_case *t = *state;
     effects(t, LEDGER_EFFECTS_WRITE, 2);
     case_runs(t, "write", "{1}", "ok");
     case_runs(t, "write", "{1}", "ok");
     assert_string_equal(case_asks(t, "write", "{1}"), "refuse loop");
 }
 
-static void a_toggle_has_no_budget(void **state)
+STORY(a_toggle_has_no_budget)
 {
-    struct ledger_case *t = *state;
     effects(t, LEDGER_EFFECTS_UNKNOWN, LEDGER_UNLIMITED);
     for (int i = 0; i < 8; i++)
         case_runs(t, "toggle", "{}", i % 2 ? "on" : "off");
 }
 
-static void earlier_calls_of_one_step_count_once(void **state)
+STORY(earlier_calls_of_one_step_count_once)
 {
-    struct ledger_case *t = *state;
     effects(t, LEDGER_EFFECTS_READ, 5);
     t->place.step = STR_LIT("m1");
     for (int i = 0; i < 4; i++)
@@ -285,9 +271,8 @@ static void earlier_calls_of_one_step_count_once(void **state)
     assert_string_equal(case_asks(t, "get", "{1}"), "refuse loop");
 }
 
-static void without_labels_a_step_ends_with_its_first_feedback(void **state)
+STORY(without_labels_a_step_ends_with_its_first_feedback)
 {
-    struct ledger_case *t = *state;
     effects(t, LEDGER_EFFECTS_READ, 5);
     uint64_t sent[3];
     for (int step = 0; step < 2; step++) {
@@ -301,9 +286,8 @@ static void without_labels_a_step_ends_with_its_first_feedback(void **state)
     assert_string_equal(case_asks(t, "get", "{1}"), "refuse loop");
 }
 
-static void one_of_identical_writes_in_a_step_runs(void **state)
+STORY(one_of_identical_writes_in_a_step_runs)
 {
-    struct ledger_case *t = *state;
     effects(t, LEDGER_EFFECTS_WRITE, 2);
     t->place.step = STR_LIT("m1");
     assert_string_equal(case_asks(t, "write", "{1}"), "run");
@@ -314,9 +298,8 @@ static void one_of_identical_writes_in_a_step_runs(void **state)
     assert_string_equal(case_asks(t, "write", "{1}"), "refuse same_call");
 }
 
-static void identical_calls_in_flight_end_at_same_call(void **state)
+STORY(identical_calls_in_flight_end_at_same_call)
 {
-    struct ledger_case *t = *state;
     effects(t, LEDGER_EFFECTS_READ, 5);
     for (int i = 0; i < 5; i++)
         assert_string_equal(case_asks(t, "get", "{1}"), "run");
@@ -324,9 +307,8 @@ static void identical_calls_in_flight_end_at_same_call(void **state)
         assert_string_equal(case_asks(t, "get", "{1}"), "refuse same_call");
 }
 
-static void calls_that_were_sent_together_are_of_one_step(void **state)
+STORY(calls_that_were_sent_together_are_of_one_step)
 {
-    struct ledger_case *t = *state;
     effects(t, LEDGER_EFFECTS_READ, 3);
     t->place.batch = 1;
     for (int i = 0; i < 3; i++)
@@ -339,9 +321,8 @@ static void calls_that_were_sent_together_are_of_one_step(void **state)
     assert_string_equal(case_asks(t, "get", "{1}"), "refuse loop");
 }
 
-static void twenty_parallel_calls_fit_a_step(void **state)
+STORY(twenty_parallel_calls_fit_a_step)
 {
-    struct ledger_case *t = *state;
     char args[20][16];
     uint64_t first = t->admissions + 1;
     t->place.step = STR_LIT("m1");
@@ -358,9 +339,8 @@ static void twenty_parallel_calls_fit_a_step(void **state)
     assert_true(t->settled.unchanged);
 }
 
-static void a_result_resets_the_count_of_transient_failures(void **state)
+STORY(a_result_resets_the_count_of_transient_failures)
 {
-    struct ledger_case *t = *state;
     for (int i = 0; i < 2; i++) {
         assert_string_equal(case_asks(t, "fetch", "{1}"), "run");
         case_settle_as(t, "fetch", "{1}", t->admissions, LEDGER_CLASS_TRANSIENT, NULL);
@@ -370,9 +350,8 @@ static void a_result_resets_the_count_of_transient_failures(void **state)
     assert_int_equal(t->answer.transient_count, 0);
 }
 
-static void a_policy_refusal_frees_its_budget_and_counts_in_loops(void **state)
+STORY(a_policy_refusal_frees_its_budget_and_counts_in_loops)
 {
-    struct ledger_case *t = *state;
     effects(t, LEDGER_EFFECTS_DESTRUCTIVE, 1);
     for (int i = 0; i < 2; i++) {
         assert_string_equal(case_asks(t, "delete", "{1}"), "run");
@@ -382,9 +361,8 @@ static void a_policy_refusal_frees_its_budget_and_counts_in_loops(void **state)
     assert_string_equal(case_asks(t, "delete", "{1}"), "refuse loop");
 }
 
-static void a_late_settle_counts(void **state)
+STORY(a_late_settle_counts)
 {
-    struct ledger_case *t = *state;
     effects(t, LEDGER_EFFECTS_WRITE, 1);
     assert_string_equal(case_asks(t, "write", "{1}"), "run");
     uint64_t late = t->admissions;
@@ -394,9 +372,8 @@ static void a_late_settle_counts(void **state)
     assert_string_equal(case_asks(t, "write", "{1}"), "refuse same_call");
 }
 
-static void a_call_that_did_not_run_counts_in_no_limit(void **state)
+STORY(a_call_that_did_not_run_counts_in_no_limit)
 {
-    struct ledger_case *t = *state;
     t->limits.tool.calls_per_session = 1;
     for (int i = 0; i < 3; i++) { /* the upstream is down and gives a retry time */
         assert_string_equal(case_asks(t, "search", "{1}"), "run");
@@ -414,9 +391,8 @@ static void a_call_that_did_not_run_counts_in_no_limit(void **state)
     assert_string_equal(case_asks(t, "search", "{3}"), "refuse calls_per_session");
 }
 
-static void costs_beyond_32_bits_are_counted(void **state)
+STORY(costs_beyond_32_bits_are_counted)
 {
-    struct ledger_case *t = *state;
     t->limits.tool.cost_per_session = 100000000 * (uint64_t)LEDGER_COST_UNIT;
     t->limits.costs = true;
     t->limits.cost = 60000000 * (uint64_t)LEDGER_COST_UNIT;
@@ -426,9 +402,8 @@ static void costs_beyond_32_bits_are_counted(void **state)
 }
 
 /* Found from outside: the pause lasted until the clock had come back to where it was. */
-static void a_pause_ends_also_if_the_clock_was_set_back(void **state)
+STORY(a_pause_ends_also_if_the_clock_was_set_back)
 {
-    struct ledger_case *t = *state;
     t->limits.polls = true;
     t->limits.poll_every_ms = 5000;
     case_runs(t, "job_status", "{1}", "running");
@@ -438,49 +413,10 @@ static void a_pause_ends_also_if_the_clock_was_set_back(void **state)
     case_runs(t, "job_status", "{1}", "running");
 }
 
-static void a_cycle_of_five_is_detected(void **state)
+STORY(a_cycle_of_five_is_detected)
 {
-    struct ledger_case *t = *state;
     static const char *const tools[] = {"a", "b", "c", "d", "e"};
     for (int i = 0; i < 14; i++)
         case_runs(t, tools[i % 5], "{}", tools[i % 5]);
     assert_string_equal(case_asks(t, "e", "{}"), "refuse cycle");
-}
-
-#define STORY(name) cmocka_unit_test_setup_teardown(name, case_begin, case_end)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        STORY(what_destroys_is_not_forgotten_after_a_window_of_reads),
-        STORY(a_written_budget_is_not_forgotten_either),
-        STORY(the_first_of_200_deletions_is_not_made_again),
-        STORY(with_too_many_writes_nothing_new_is_destroyed),
-        STORY(a_write_that_left_the_window_is_re_armed),
-        STORY(agents_do_not_push_each_others_calls_out),
-        STORY(a_write_outlasts_what_it_re_arms),
-        STORY(a_call_that_did_not_run_after_all_is_not_spent),
-        STORY(edits_do_not_bar_what_destroys),
-        STORY(a_guessed_turn_forgets_no_deletion),
-        STORY(each_agent_has_its_own_calls_without_progress),
-        STORY(an_error_with_another_number_is_the_same),
-        STORY(a_shell_is_no_excuse_for_a_second_write),
-        STORY(a_call_that_fails_alike_ends_at_the_twelfth_time),
-        STORY(loop_has_precedence_over_a_budget),
-        STORY(a_toggle_has_no_budget),
-        STORY(earlier_calls_of_one_step_count_once),
-        STORY(identical_calls_in_flight_end_at_same_call),
-        STORY(calls_that_were_sent_together_are_of_one_step),
-        STORY(without_labels_a_step_ends_with_its_first_feedback),
-        STORY(one_of_identical_writes_in_a_step_runs),
-        STORY(twenty_parallel_calls_fit_a_step),
-        STORY(a_result_resets_the_count_of_transient_failures),
-        STORY(a_policy_refusal_frees_its_budget_and_counts_in_loops),
-        STORY(a_late_settle_counts),
-        STORY(a_call_that_did_not_run_counts_in_no_limit),
-        STORY(costs_beyond_32_bits_are_counted),
-        STORY(a_pause_ends_also_if_the_clock_was_set_back),
-        STORY(a_cycle_of_five_is_detected),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

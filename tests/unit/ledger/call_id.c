@@ -1,15 +1,9 @@
 /* Call ids: what they carry, which are refused, and the file of their key. */
+#include "unit.h"
 #include "ledger/call_id.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 static const struct call_id_key key = {"0123456789abcdef"}, other_key = {"0123456789abcdeF"};
 static const struct call_id id = {
@@ -21,11 +15,10 @@ static bool reads(const struct call_id_key *with, const char *text, uint32_t uid
     return call_id_read(with, str_of(text), &out);
 }
 
-static void an_id_names_its_session_and_admission(void **state)
+TEST(an_id_names_its_session_and_admission)
 {
     char text[LEDGER_CALL_ID_CHARS + 1];
     struct call_id out = {.uid = 1000};
-    (void)state;
     call_id_write(&key, &id, text);
     assert_int_equal(strlen(text), LEDGER_CALL_ID_CHARS);
     assert_int_equal(strspn(text, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"),
@@ -35,19 +28,17 @@ static void an_id_names_its_session_and_admission(void **state)
     assert_true(out.admission == id.admission);
 }
 
-static void another_key_and_another_user_are_refused(void **state)
+TEST(another_key_and_another_user_are_refused)
 {
     char text[LEDGER_CALL_ID_CHARS + 1];
-    (void)state;
     call_id_write(&key, &id, text);
     assert_false(reads(&other_key, text, 1000));
     assert_false(reads(&key, text, 1001));
 }
 
-static void every_changed_character_is_refused(void **state)
+TEST(every_changed_character_is_refused)
 {
     char text[LEDGER_CALL_ID_CHARS + 1];
-    (void)state;
     call_id_write(&key, &id, text);
     for (size_t i = 0; i < LEDGER_CALL_ID_CHARS; i++) {
         char kept = text[i];
@@ -59,10 +50,9 @@ static void every_changed_character_is_refused(void **state)
     }
 }
 
-static void other_lengths_are_refused(void **state)
+TEST(other_lengths_are_refused)
 {
     char text[LEDGER_CALL_ID_CHARS + 2];
-    (void)state;
     call_id_write(&key, &id, text);
     text[LEDGER_CALL_ID_CHARS] = 'A';
     text[LEDGER_CALL_ID_CHARS + 1] = '\0';
@@ -73,14 +63,13 @@ static void other_lengths_are_refused(void **state)
     assert_false(reads(&key, "0123456789abcdef", 1000)); /* an id of version 1 */
 }
 
-static void the_key_of_a_file_stays_the_same(void **state)
+TEST(the_key_of_a_file_stays_the_same)
 {
     char folder[] = "/tmp/toolgate-call-id-XXXXXX", file[64];
     uint8_t first[SIPHASH_KEY_BYTES], again[SIPHASH_KEY_BYTES];
     bool replaced;
     struct stat info;
     struct why why;
-    (void)state;
     assert_non_null(mkdtemp(folder));
     snprintf(file, sizeof(file), "%s/key", folder);
     assert_int_equal(key_file_load(file, first, sizeof(first), &replaced, &why), OK);
@@ -103,16 +92,4 @@ static void the_key_of_a_file_stays_the_same(void **state)
     rmdir(file);
     rmdir(folder);
     assert_int_equal(key_file_load(file, again, sizeof(again), &replaced, &why), ERR_IO);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(an_id_names_its_session_and_admission),
-        cmocka_unit_test(another_key_and_another_user_are_refused),
-        cmocka_unit_test(every_changed_character_is_refused),
-        cmocka_unit_test(other_lengths_are_refused),
-        cmocka_unit_test(the_key_of_a_file_stays_the_same),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,8 +4,6 @@
 #include "base/buf.h"
 #include "ledger/codec.h"
 
-#include <stdlib.h>
-
 #define ROUND_TRIPS 20000
 #define MUTATIONS   100000
 
@@ -220,9 +218,8 @@ static enum codec_result decode(struct str bytes, struct session *session)
     return result;
 }
 
-static void any_session_decodes_to_itself(void **state)
+TEST(any_session_decodes_to_itself)
 {
-    (void)state;
     static struct session before, after;
     struct buf bytes = {0}, again = {0};
     for (int round = 0; round < ROUND_TRIPS; round++) {
@@ -239,9 +236,8 @@ static void any_session_decodes_to_itself(void **state)
     buf_clear(&again);
 }
 
-static void the_largest_session_has_room(void **state)
+TEST(the_largest_session_has_room)
 {
-    (void)state;
     static struct session s;
     struct buf bytes = {0};
     s.chain_count = SESSION_CHAINS_MAX;
@@ -262,9 +258,8 @@ static void the_largest_session_has_room(void **state)
     buf_clear(&bytes);
 }
 
-static void the_guard_begins_the_whole(void **state)
+TEST(the_guard_begins_the_whole)
 {
-    (void)state;
     static struct session s;
     struct buf whole = {0};
     char guard[CODEC_GUARD_BYTES];
@@ -285,9 +280,8 @@ static bool is_untouched(const void *from, const void *to)
     return true;
 }
 
-static void unused_places_are_not_touched(void **state)
+TEST(unused_places_are_not_touched)
 {
-    (void)state;
     static struct session s, after;
     struct buf bytes = {0};
     for (int round = 0; round < 100; round++) {
@@ -303,9 +297,8 @@ static void unused_places_are_not_touched(void **state)
     buf_clear(&bytes);
 }
 
-static void what_was_cut_is_damaged(void **state)
+TEST(what_was_cut_is_damaged)
 {
-    (void)state;
     static struct session s;
     struct buf bytes = {0};
     for (int round = 0; round < 30; round++) {
@@ -331,9 +324,8 @@ static void mutate(struct buf *bytes)
 }
 
 /* What decodes is encoded as the same bytes: two daemons never differ about a stored value. */
-static void mutated_bytes_decode_to_themselves_or_not_at_all(void **state)
+TEST(mutated_bytes_decode_to_themselves_or_not_at_all)
 {
-    (void)state;
     static struct session s;
     struct buf original = {0}, bytes = {0}, again = {0};
     int decoded = 0, damaged = 0, newer = 0, older = 0;
@@ -364,9 +356,8 @@ static void mutated_bytes_decode_to_themselves_or_not_at_all(void **state)
     buf_clear(&again);
 }
 
-static void another_format_is_told_apart(void **state)
+TEST(another_format_is_told_apart)
 {
-    (void)state;
     static struct session s;
     struct buf bytes = {0};
     s.version = 42;
@@ -499,9 +490,8 @@ static void to_hex(struct str bytes, struct buf *out)
 }
 
 /* Bytes that are stored somewhere: whoever changes them raises CODEC_FORMAT. */
-static void the_format_stays(void **state)
+TEST(the_format_stays)
 {
-    (void)state;
     static struct session s;
     struct buf bytes = {0}, hex = {0};
     set_example(&s);
@@ -512,9 +502,8 @@ static void the_format_stays(void **state)
     buf_clear(&hex);
 }
 
-static void the_format_of_notes_stays(void **state)
+TEST(the_format_of_notes_stays)
 {
-    (void)state;
     struct buf bytes = {0}, hex = {0};
     struct session_note note = {.second = 0x04030201,
                                 .tool = 0x070605,
@@ -531,29 +520,11 @@ static void the_format_of_notes_stays(void **state)
 }
 
 /* A session without chains, counters or paced calls: what every commit of most sessions writes. */
-static void the_head_is_short(void **state)
+TEST(the_head_is_short)
 {
-    (void)state;
     static struct session s;
     struct buf bytes = {0};
     codec_encode(&s, &bytes);
     assert_int_equal(bytes.len, 160);
     buf_clear(&bytes);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(any_session_decodes_to_itself),
-        cmocka_unit_test(the_largest_session_has_room),
-        cmocka_unit_test(the_guard_begins_the_whole),
-        cmocka_unit_test(unused_places_are_not_touched),
-        cmocka_unit_test(what_was_cut_is_damaged),
-        cmocka_unit_test(mutated_bytes_decode_to_themselves_or_not_at_all),
-        cmocka_unit_test(another_format_is_told_apart),
-        cmocka_unit_test(the_format_stays),
-        cmocka_unit_test(the_format_of_notes_stays),
-        cmocka_unit_test(the_head_is_short),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,8 +4,6 @@
  * repository; skipped with a message if it is absent.
  */
 #include <glob.h>
-#include <stdio.h>
-#include <stdlib.h>
 
 #include "ledger/ledger_case.h"
 
@@ -291,29 +289,19 @@ static void judge_fairly(void **state, enum way way)
     assert_true(calm_refused <= calm_refused_max[way]);
 }
 
-static void recorded_sessions_are_judged_fairly(void **state)
+FIXTURE(case_begin, case_end)
+
+TEST(recorded_sessions_are_judged_fairly)
 {
     judge_fairly(state, TOLD);
 }
 
-static void recorded_sessions_whose_turns_are_silences_are_judged_fairly(void **state)
+TEST(recorded_sessions_whose_turns_are_silences_are_judged_fairly)
 {
     judge_fairly(state, SILENT);
 }
 
-static void recorded_sessions_without_turns_are_judged_fairly(void **state)
+TEST(recorded_sessions_without_turns_are_judged_fairly)
 {
     judge_fairly(state, ENDLESS);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(recorded_sessions_are_judged_fairly, case_begin, case_end),
-        cmocka_unit_test_setup_teardown(recorded_sessions_whose_turns_are_silences_are_judged_fairly,
-                                        case_begin, case_end),
-        cmocka_unit_test_setup_teardown(recorded_sessions_without_turns_are_judged_fairly, case_begin,
-                                        case_end),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

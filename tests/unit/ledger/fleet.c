@@ -1,5 +1,4 @@
 /* Which daemons share a Redis: who differs, who is gone, and the record's bytes. */
-#include <stdio.h>
 
 #include "ledger_case.h"
 
@@ -34,9 +33,10 @@ static int end(void **state)
     return 0;
 }
 
-static void those_that_differ_warn(void **state)
+FIXTURE(begin, end)
+
+TEST(those_that_differ_warn)
 {
-    (void)state;
     fleet_tell(&fleets[0], 7);
     assert_int_equal(fleets[0].count, 1);
     assert_string_equal("", fleets[0].warning);
@@ -52,9 +52,8 @@ static void those_that_differ_warn(void **state)
     assert_string_equal("", fleets[2].warning);
 }
 
-static void one_that_is_silent_is_gone(void **state)
+TEST(one_that_is_silent_is_gone)
 {
-    (void)state;
     fleet_tell(&fleets[0], 7);
     fleet_tell(&fleets[1], 9);
     case_now += (int64_t)FLEET_GONE_S * 1000;
@@ -66,9 +65,8 @@ static void one_that_is_silent_is_gone(void **state)
     assert_string_equal("", fleets[1].warning);
 }
 
-static void damaged_bytes_are_never_more_than_a_fleet(void **state)
+TEST(damaged_bytes_are_never_more_than_a_fleet)
 {
-    (void)state;
     struct arena *arena = arena_new();
     struct buf bytes = {0};
     struct record_coder to = {.out = &bytes};
@@ -90,14 +88,4 @@ static void damaged_bytes_are_never_more_than_a_fleet(void **state)
     fleets[1].count = 0;
     buf_clear(&bytes);
     arena_free(arena);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(those_that_differ_warn, begin, end),
-        cmocka_unit_test_setup_teardown(one_that_is_silent_is_gone, begin, end),
-        cmocka_unit_test_setup_teardown(damaged_bytes_are_never_more_than_a_fleet, begin, end),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,4 @@
 /* What the fleet learns of schemas: when it knows a problem, when it forgets it, and the record's bytes. */
-#include <stdio.h>
 
 #include "ledger_case.h"
 
@@ -30,9 +29,12 @@ static bool knows(struct ledger_case *t, uint64_t schema, struct ledger_problem 
     return ledger_lax_look(t->ledger, schema, &problem, 1);
 }
 
-static void two_users_are_needed_unless_there_is_one(void **state)
+FIXTURE(case_begin, case_end)
+
+#define STORY(name) TEST_OF(name, struct ledger_case *t)
+
+STORY(two_users_are_needed_unless_there_is_one)
 {
-    struct ledger_case *t = *state;
     const char *const sessions[] = {"u/0", "u/1", "u/2", "u/3"};
     alone = false;
     for (int i = 0; i < 4; i++)
@@ -55,9 +57,8 @@ static void learn(struct ledger_case *t)
     assert_true(knows(t, SCHEMA, limit));
 }
 
-static void it_is_known_for_thirty_days(void **state)
+STORY(it_is_known_for_thirty_days)
 {
-    struct ledger_case *t = *state;
     struct ledger_lax_known *list;
     alone = true;
     learn(t);
@@ -73,9 +74,8 @@ static void it_is_known_for_thirty_days(void **state)
     learn(t);
 }
 
-static void an_operator_makes_it_forgotten(void **state)
+STORY(an_operator_makes_it_forgotten)
 {
-    struct ledger_case *t = *state;
     learn(t);
     ledger_lax_forget(t->ledger, STR_LIT("find_rows"), STR_LIT("other"));
     assert_true(knows(t, SCHEMA, limit));
@@ -86,9 +86,8 @@ static void an_operator_makes_it_forgotten(void **state)
     assert_false(knows(t, SCHEMA, limit));
 }
 
-static void a_path_that_is_too_long_is_not_learnt(void **state)
+STORY(a_path_that_is_too_long_is_not_learnt)
 {
-    struct ledger_case *t = *state;
     char path[LAX_PATH_BYTES + 2];
     memset(path, 'a', sizeof(path));
     struct ledger_problem problem = {.place = {path, sizeof(path)}, .code = STR("missing")};
@@ -104,9 +103,8 @@ static bool decodes(struct str bytes, struct lax_table *table, struct arena *are
     return !c.bad && !c.rest.len;
 }
 
-static void the_record_is_bounded_and_decodes_to_itself(void **state)
+TEST(the_record_is_bounded_and_decodes_to_itself)
 {
-    (void)state;
     static struct lax_table table, back;
     struct arena *arena = arena_new();
     struct buf bytes = {0}, again = {0};
@@ -136,18 +134,4 @@ static void the_record_is_bounded_and_decodes_to_itself(void **state)
     buf_clear(&bytes);
     buf_clear(&again);
     arena_free(arena);
-}
-
-#define TEST_CASE(function) cmocka_unit_test_setup_teardown(function, case_begin, case_end)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST_CASE(two_users_are_needed_unless_there_is_one),
-        TEST_CASE(it_is_known_for_thirty_days),
-        TEST_CASE(an_operator_makes_it_forgotten),
-        TEST_CASE(a_path_that_is_too_long_is_not_learnt),
-        cmocka_unit_test(the_record_is_bounded_and_decodes_to_itself),
-    };
-    return cmocka_run_group_tests_name("ledger lax", tests, NULL, NULL);
 }

@@ -5,15 +5,10 @@
 #ifndef TOOLGATE_TESTS_LEDGER_CASE_H
 #define TOOLGATE_TESTS_LEDGER_CASE_H
 
+#include "unit.h"
 #include "base/arena.h"
 #include "ledger/ledger.h"
 #include "result/result.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
 
 struct ledger_case {
     struct ledger *ledger;

@@ -1,5 +1,4 @@
 /* What random walks do not reach: ends of ranges, the bound of facts, and how long a session lives. */
-#include <stdio.h>
 
 #include "ledger/ledger_case.h"
 
@@ -7,6 +6,18 @@
 #include "base/log.h"
 #include "json/parse.h"
 #include "json/write.h"
+
+static int be_quiet(void **state)
+{
+    (void)state;
+    log_quiet();
+    return 0;
+}
+
+FIXTURE(case_begin, case_end)
+GROUP(be_quiet, NULL)
+
+#define STORY(name) TEST_OF(name, struct ledger_case *t)
 
 static struct json parsed(struct ledger_case *t, const char *text)
 {
@@ -61,18 +72,16 @@ static const char *text_of(struct ledger_case *t, const struct json *value)
 /* ---- ends of ranges ------------------------------------------------------- */
 
 /* The store keeps a session of which the ledger thinks that it is over: it was loaded for ever. */
-static void a_clock_beyond_the_second_that_a_session_can_hold_ends(void **state)
+STORY(a_clock_beyond_the_second_that_a_session_can_hold_ends)
 {
-    struct ledger_case *t = *state;
     case_now = ((int64_t)UINT32_MAX + 100000) * 1000;
     case_runs(t, "get", "{1}", "r");
     case_runs(t, "get", "{2}", "r");
     assert_string_equal(case_asks(t, "get", "{3}"), "run");
 }
 
-static void a_turn_256_turns_ago_is_not_the_current_one(void **state)
+STORY(a_turn_256_turns_ago_is_not_the_current_one)
 {
-    struct ledger_case *t = *state;
     case_turn(t, 7);
     case_runs(t, "get", "{1}", "r");
     case_runs(t, "get", "{1}", "r");
@@ -84,9 +93,8 @@ static void a_turn_256_turns_ago_is_not_the_current_one(void **state)
 /* ---- ids ------------------------------------------------------------------ */
 
 /* Ids are stored one after the other: a string across two of them is not an id. */
-static void a_string_across_two_ids_is_not_seen(void **state)
+STORY(a_string_across_two_ids_is_not_seen)
 {
-    struct ledger_case *t = *state;
     struct hash128 given[] = {{1, 0x0102030405060708u}, {2, 0x1112131415161718u}};
     struct hash128 asked[] = {{1, 0x0506070811121314u}, {1, 0x0102030405060708u}};
     ledger_see(t->ledger, t->place.session, given, 2);
@@ -100,9 +108,8 @@ static void a_string_across_two_ids_is_not_seen(void **state)
 
 /* ---- facts ---------------------------------------------------------------- */
 
-static void facts_are_limited(void **state)
+STORY(facts_are_limited)
 {
-    struct ledger_case *t = *state;
     char text[5100];
     for (int i = 0; i < 6; i++) {
         snprintf(text, sizeof(text), "{\"f%d\":\"%05000d\"}", i, i);
@@ -117,9 +124,8 @@ static void facts_are_limited(void **state)
 
 /* ---- lifetime ------------------------------------------------------------- */
 
-static void a_session_ends_a_day_after_its_last_call(void **state)
+STORY(a_session_ends_a_day_after_its_last_call)
 {
-    struct ledger_case *t = *state;
     int64_t hour = 3600000;
     struct hash128 id = case_hash("e1");
     struct json facts = parsed(t, "{\"a\":1}");
@@ -145,19 +151,4 @@ static void a_session_ends_a_day_after_its_last_call(void **state)
     assert_int_equal(view_of(t).error, ERR_NOT_FOUND);
     case_runs(t, "get", "{1}", "a");
     assert_false(t->settled.unchanged);
-}
-
-#define STORY(name) cmocka_unit_test_setup_teardown(name, case_begin, case_end)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        STORY(a_clock_beyond_the_second_that_a_session_can_hold_ends),
-        STORY(a_turn_256_turns_ago_is_not_the_current_one),
-        STORY(a_string_across_two_ids_is_not_seen),
-        STORY(facts_are_limited),
-        STORY(a_session_ends_a_day_after_its_last_call),
-    };
-    log_quiet();
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

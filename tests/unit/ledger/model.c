@@ -8,9 +8,6 @@
 #include <lauxlib.h>
 #include <lua.h>
 #include <lualib.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <time.h>
 
 #include "base/log.h"
@@ -554,24 +551,21 @@ static double any_seed(void)
 }
 
 /* Every decision of the model is reached, and what must hold of its answers whatever the rules are does. */
-static void the_walk_reaches_every_rule(void **state)
+TEST(the_walk_reaches_every_rule)
 {
-    (void)state;
     walk(true, any_seed(), ALONE);
 }
 
-static void the_ledger_answers_as_the_model_does(void **state)
+TEST(the_ledger_answers_as_the_model_does)
 {
-    (void)state;
     walk(false, any_seed(), told("TOOLGATE_LEDGER_OPERATIONS", OPERATIONS));
 }
 
 /* Walks that met a difference once. 795458418: a sibling that insisted, and that the server found invalid,
  * was told to stop, although its chain goes on. */
-static void walks_that_differed_are_alike(void **state)
+TEST(walks_that_differed_are_alike)
 {
     static const double seeds[] = {795458418, 795699247};
-    (void)state;
     for (size_t i = 0; i < sizeof(seeds) / sizeof(seeds[0]); i++)
         walk(false, seeds[i], OPERATIONS);
 }
@@ -584,10 +578,4 @@ static int close_bridge(void **state)
     return 0;
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(the_walk_reaches_every_rule),
-                                       cmocka_unit_test(the_ledger_answers_as_the_model_does),
-                                       cmocka_unit_test(walks_that_differed_are_alike)};
-    return cmocka_run_group_tests(tests, NULL, close_bridge);
-}
+GROUP(NULL, close_bridge)

@@ -123,14 +123,13 @@ static void walk_begin(struct walk *w)
     assert_int_equal(luaL_dostring(w->lua, server), 0);
 }
 
-static void both_stores_take_the_same_calls(void **state)
+TEST(both_stores_take_the_same_calls)
 {
     static const struct {
         uint32_t count, window_s;
     } rates[] = {{1, 1}, {3, 1}, {7, 2}, {10, 60}, {100, 60}, {999, 1}, {20, 3600}};
     struct walk w;
     unsigned taken = 0, waiting = 0;
-    (void)state;
     walk_begin(&w);
     for (int step = 0; step < STEPS; step++) {
         struct store_rate_request request = {.admission = 1 + below(ADMISSIONS)};
@@ -152,10 +151,4 @@ static void both_stores_take_the_same_calls(void **state)
     assert_true(taken > STEPS / 10 && waiting > STEPS / 10);
     lua_close(w.lua);
     w.store->kind->free(w.store);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(both_stores_take_the_same_calls)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

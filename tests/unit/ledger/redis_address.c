@@ -1,14 +1,9 @@
 /* Addresses of a Redis as operators write them, and that no printed form shows a password. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 
+#include "unit.h"
 #include "arena_case.h"
 #include "ledger/redis_address.h"
 #include "golden.h"
-
-#include <cmocka.h>
 
 static struct redis_address a;
 
@@ -32,9 +27,8 @@ static void refuses(const char *text)
     assert_null(strstr(why.text, "hidden"));
 }
 
-static void sockets(void **state)
+TEST(sockets)
 {
-    (void)state;
     reads("unix:/run/redis.sock", "unix:/run/redis.sock");
     assert_string_equal(a.path.at, "/run/redis.sock");
     assert_int_equal(a.db, 0);
@@ -57,9 +51,8 @@ static void sockets(void **state)
     golden_check_rows("load", "Redis address: sockets");
 }
 
-static void hosts(void **state)
+TEST(hosts)
 {
-    (void)state;
     reads("redis://cache", "redis://cache:6379");
     reads("redis://10.0.0.7:7000/12", "redis://10.0.0.7:7000/12");
     assert_int_equal(a.hosts[0].port, 7000);
@@ -80,9 +73,8 @@ static void hosts(void **state)
     golden_check_rows("load", "Redis address: hosts");
 }
 
-static void who_we_are(void **state)
+TEST(who_we_are)
 {
-    (void)state;
     reads("redis://gate:hidden@x", "redis://x:6379");
     assert_true(str_is(a.user, "gate"));
     assert_true(str_is(a.password, "hidden"));
@@ -97,9 +89,8 @@ static void who_we_are(void **state)
     golden_check_rows("load", "Redis address: who we are");
 }
 
-static void sentinels(void **state)
+TEST(sentinels)
 {
-    (void)state;
     reads("sentinel://a,b:1,[::1]:2,[::2]/cache/4", "sentinel://a:26379,b:1,[::1]:2,[::2]:26379/cache/4");
     assert_int_equal(a.host_count, 4);
     assert_string_equal(a.master.at, "cache");
@@ -126,9 +117,8 @@ static void sentinels(void **state)
     golden_check_rows("load", "Redis address: sentinels");
 }
 
-static void clusters(void **state)
+TEST(clusters)
 {
-    (void)state;
     reads("cluster://a", "cluster://a:6379");
     reads("cluster://gate:hidden@a:7001,b,[::1]:7003", "cluster://a:7001,b:6379,[::1]:7003");
     assert_int_equal(a.kind, REDIS_ADDRESS_CLUSTER);
@@ -144,9 +134,8 @@ static void clusters(void **state)
     golden_check_rows("load", "Redis address: clusters");
 }
 
-static void anything_else(void **state)
+TEST(anything_else)
 {
-    (void)state;
     refuses("");
     refuses("localhost:6379");
     refuses("rediss://hidden@x");
@@ -154,17 +143,4 @@ static void anything_else(void **state)
     refuses("gate:hidden@x:1");
     refuses("redis+sentinel://:hidden@x/cache");
     golden_check_rows("load", "Redis address: anything else");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(sockets, begin, end),
-        cmocka_unit_test_setup_teardown(hosts, begin, end),
-        cmocka_unit_test_setup_teardown(who_we_are, begin, end),
-        cmocka_unit_test_setup_teardown(sentinels, begin, end),
-        cmocka_unit_test_setup_teardown(clusters, begin, end),
-        cmocka_unit_test_setup_teardown(anything_else, begin, end),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,11 +1,7 @@
 /* The clock of a Redis server, read from its replies. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
 
-#include <cmocka.h>
+#include "unit.h"
+
 #include <hiredis/hiredis.h>
 
 #include "ledger/redis.h"
@@ -21,10 +17,9 @@ static bool read_time(struct redis_clock *clock, const char *seconds, const char
 }
 
 /* A wall clock that is decades off does not matter, nor does a reading that took long. */
-static void a_clock_depends_on_the_server_alone(void **state)
+TEST(a_clock_depends_on_the_server_alone)
 {
     struct redis_clock clock = {.read_us = 0}, newer;
-    (void)state;
     assert_true(read_time(&clock, "4102444800", "500000", redis_clock_local_us()));
     assert_in_range(redis_clock_now_ms(&clock), 4102444800500, 4102444800600);
     /* Half a second under way: the middle is taken, and the one before is more exact. */
@@ -40,10 +35,4 @@ static void a_clock_depends_on_the_server_alone(void **state)
     assert_false(read_time(&newer, "", "0", 0));
     assert_false(read_time(&newer, "4102448400", "1000000", 0));
     assert_false(read_time(&newer, "99999999999999999999", "0", 0));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(a_clock_depends_on_the_server_alone)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

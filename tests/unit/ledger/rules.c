@@ -1,14 +1,7 @@
 /* The rules as pure functions: the rows of the ledger's table, and what is decided beside it. */
-#include <stdio.h>
-#include <string.h>
 
+#include "unit.h"
 #include "ledger/rules.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
 
 #define BEGAN_MS 1700000000000
 
@@ -46,6 +39,10 @@ static int end(void **state)
     test_free(*state);
     return 0;
 }
+
+FIXTURE(begin, end)
+
+#define STORY(name) TEST_OF(name, struct rules_case *t)
 
 static struct hash128 hash(const char *text)
 {
@@ -192,9 +189,8 @@ static void assert_note(const struct session_note *note, const char *label, enum
 
 /* ---- invalid: repair, repair, exhausted ------------------------------------------ */
 
-static void two_repairs_then_the_chain_is_exhausted(void **state)
+STORY(two_repairs_then_the_chain_is_exhausted)
 {
-    struct rules_case *t = *state;
     assert_string_equal(invalid(t, "create", "{1}"), "repair");
     assert_int_equal(t->answer.attempts_left, 2);
     assert_int_equal(t->changes.note_count, 0); /* one entry for the logical call, at its end */
@@ -208,18 +204,16 @@ static void two_repairs_then_the_chain_is_exhausted(void **state)
     ASSERT_SETTLED(t, "no_retry", 0);
 }
 
-static void the_same_invalid_arguments_again_are_redundant(void **state)
+STORY(the_same_invalid_arguments_again_are_redundant)
 {
-    struct rules_case *t = *state;
     invalid(t, "create", "{1}");
     invalid(t, "create", "{2}");
     assert_string_equal(invalid(t, "create", "{1}"), "refuse retry_budget_exceeded");
     ASSERT_ASKED(t, "redundant", 2);
 }
 
-static void identical_invalid_calls_are_a_loop(void **state)
+STORY(identical_invalid_calls_are_a_loop)
 {
-    struct rules_case *t = *state;
     invalid(t, "create", "{1}");
     invalid(t, "create", "{1}");
     assert_string_equal(invalid(t, "create", "{1}"), "refuse loop");
@@ -228,9 +222,8 @@ static void identical_invalid_calls_are_a_loop(void **state)
     assert_string_equal(invalid(t, "create", "{1}"), "halt loop");
 }
 
-static void asking_what_was_invalid_just_now_is_an_attempt(void **state)
+STORY(asking_what_was_invalid_just_now_is_an_attempt)
 {
-    struct rules_case *t = *state;
     t->limits.repair = 3;
     invalid(t, "create", "{1}");
     invalid(t, "create", "{1}");
@@ -239,9 +232,8 @@ static void asking_what_was_invalid_just_now_is_an_attempt(void **state)
     assert_int_equal(t->answer.attempts_left, 1);
 }
 
-static void a_check_may_find_arguments_invalid_after_admit(void **state)
+STORY(a_check_may_find_arguments_invalid_after_admit)
 {
-    struct rules_case *t = *state;
     for (uint32_t i = 0; i < 3; i++) {
         char arguments[24];
         snprintf(arguments, sizeof(arguments), "{%u}", i);
@@ -276,9 +268,8 @@ static const struct ledger_problem elsewhere[] = {PROBLEM("items", "type")};
 static const struct ledger_problem alike[] = {PROBLEM("items[0]name", "type")};
 static const struct ledger_problem whole[] = {PROBLEM("", "type")};
 
-static void an_attempt_that_leaves_fewer_problems_is_free(void **state)
+STORY(an_attempt_that_leaves_fewer_problems_is_free)
 {
-    struct rules_case *t = *state;
     assert_string_equal(invalid_for(t, "{1}", both, 2), "repair");
     assert_int_equal(t->answer.no_progress, 1);
     assert_string_equal(invalid_for(t, "{2}", one, 1), "repair");
@@ -291,18 +282,16 @@ static void an_attempt_that_leaves_fewer_problems_is_free(void **state)
     ASSERT_SETTLED(t, "success", 1); /* free attempts are no retries */
 }
 
-static void other_problems_are_no_progress(void **state)
+STORY(other_problems_are_no_progress)
 {
-    struct rules_case *t = *state;
     invalid_for(t, "{1}", one, 1);
     invalid_for(t, "{2}", one, 1); /* the same set */
     assert_int_equal(t->answer.attempt, 2);
     assert_string_equal(invalid_for(t, "{3}", elsewhere, 1), "refuse retry_budget_exceeded");
 }
 
-static void a_path_goes_on_with_a_dot_or_a_bracket(void **state)
+STORY(a_path_goes_on_with_a_dot_or_a_bracket)
 {
-    struct rules_case *t = *state;
     invalid_for(t, "{1}", one, 1);
     invalid_for(t, "{2}", alike, 1);
     assert_int_equal(t->answer.attempt, 2);
@@ -312,9 +301,8 @@ static void a_path_goes_on_with_a_dot_or_a_bracket(void **state)
     assert_int_equal(t->answer.attempt, 1);
 }
 
-static void at_most_four_attempts_of_a_chain_are_free(void **state)
+STORY(at_most_four_attempts_of_a_chain_are_free)
 {
-    struct rules_case *t = *state;
     static const struct ledger_problem *const sets[] = {both, one, deeper};
     static const struct ledger_problem longer[] = {PROBLEM("items[0].price.unit", "type")};
     static const struct ledger_problem longest[] = {PROBLEM("items[0].price.unit.x", "type")};
@@ -329,9 +317,8 @@ static void at_most_four_attempts_of_a_chain_are_free(void **state)
     assert_int_equal(t->answer.attempt, 2);
 }
 
-static void problems_of_one_step_are_one_set(void **state)
+STORY(problems_of_one_step_are_one_set)
 {
-    struct rules_case *t = *state;
     t->place.step = STR_LIT("m1");
     invalid_for(t, "{1}", one, 1);
     static const struct ledger_problem name[] = {PROBLEM("name", "missing")};
@@ -343,9 +330,8 @@ static void problems_of_one_step_are_one_set(void **state)
     assert_int_equal(t->answer.no_progress, 0);
 }
 
-static void more_problems_than_are_kept_are_never_progress(void **state)
+STORY(more_problems_than_are_kept_are_never_progress)
 {
-    struct rules_case *t = *state;
     struct ledger_problem many[SESSION_PROBLEMS_MAX + 1];
     char paths[SESSION_PROBLEMS_MAX + 1][24];
     for (size_t i = 0; i <= SESSION_PROBLEMS_MAX; i++) {
@@ -361,9 +347,8 @@ static void more_problems_than_are_kept_are_never_progress(void **state)
     assert_int_equal(t->answer.attempt, 1);
 }
 
-static void a_check_makes_progress_too(void **state)
+STORY(a_check_makes_progress_too)
 {
-    struct rules_case *t = *state;
     t->problems = both, t->problem_count = 2;
     runs_as(t, "create", "{1}", LEDGER_CLASS_INVALID, NULL);
     t->problems = one, t->problem_count = 1;
@@ -376,7 +361,7 @@ static void a_check_makes_progress_too(void **state)
 /* ---- whose chain it is ------------------------------------------------------------ */
 
 /* Providers give each call an id of its own. */
-static void a_call_with_a_new_id_continues_the_chain(void **state)
+TEST(a_call_with_a_new_id_continues_the_chain)
 {
     static const char *const arguments[] = {"{1}", "{2}", "{3}", "{4}"};
     static const char *const ids[] = {"toolu_1", "toolu_2", "toolu_3", "toolu_4"};
@@ -401,7 +386,7 @@ static void invalid_as(struct rules_case *t, const char *step, const char *call,
     invalid(t, "create", arguments);
 }
 
-static void siblings_with_ids_have_chains_side_by_side(void **state)
+TEST(siblings_with_ids_have_chains_side_by_side)
 {
     static const struct ledger_problem a[] = {{STR("a"), STR("required")}}, b[] = {{STR("b"), STR("type")}};
     struct rules_case *t = *state;
@@ -426,9 +411,8 @@ static void siblings_with_ids_have_chains_side_by_side(void **state)
     assert_in_range(t->session.chain_count, 2, SESSION_SIBLINGS_MAX);
 }
 
-static void siblings_of_a_step_are_one_attempt(void **state)
+STORY(siblings_of_a_step_are_one_attempt)
 {
-    struct rules_case *t = *state;
     t->place.step = STR_LIT("m1");
     invalid(t, "create", "{1}");
     invalid(t, "create", "{2}");
@@ -440,9 +424,8 @@ static void siblings_of_a_step_are_one_attempt(void **state)
     ASSERT_SETTLED(t, "success", 1);
 }
 
-static void a_fabricated_id_in_a_retry_ends_the_chain(void **state)
+STORY(a_fabricated_id_in_a_retry_ends_the_chain)
 {
-    struct rules_case *t = *state;
     assert_string_equal(asks_as(t, "read", "{0}", LEDGER_SO_FAR_FABRICATED), "refuse");
     ASSERT_ASKED(t, "", 0);
     assert_note(&t->changes.notes[0], "fabricated_id", CODE_NONE, 1, 0);
@@ -455,9 +438,8 @@ static void a_fabricated_id_in_a_retry_ends_the_chain(void **state)
     ASSERT_SETTLED(t, "fabricated_id_on_retry", 1);
 }
 
-static void a_chain_beyond_sixteen_is_given_up(void **state)
+STORY(a_chain_beyond_sixteen_is_given_up)
 {
-    struct rules_case *t = *state;
     char tool[16];
     for (unsigned i = 0; i <= SESSION_CHAINS_MAX; i++) {
         snprintf(tool, sizeof(tool), "create_%u", i);
@@ -472,9 +454,8 @@ static void a_chain_beyond_sixteen_is_given_up(void **state)
 
 /* ---- refused by the gate ---------------------------------------------------------- */
 
-static void refusals_of_the_gate_count_in_runs(void **state)
+STORY(refusals_of_the_gate_count_in_runs)
 {
-    struct rules_case *t = *state;
     assert_string_equal(asks_as(t, "get_ordr", "{1}", LEDGER_SO_FAR_REFUSED), "refuse");
     assert_note(&t->changes.notes[0], "forbidden", CODE_NONE, 1, 0);
     asks_as(t, "get_ordr", "{1}", LEDGER_SO_FAR_REFUSED);
@@ -484,9 +465,8 @@ static void refusals_of_the_gate_count_in_runs(void **state)
     assert_string_equal(asks_as(t, "get_ordr", "{1}", LEDGER_SO_FAR_REFUSED), "halt loop");
 }
 
-static void a_cancelled_call_was_never_asked(void **state)
+STORY(a_cancelled_call_was_never_asked)
 {
-    struct rules_case *t = *state;
     effects(t, LEDGER_EFFECTS_DESTRUCTIVE, 1);
     t->limits.tool.calls_per_turn = 1;
     for (int i = 0; i < 4; i++)
@@ -497,9 +477,8 @@ static void a_cancelled_call_was_never_asked(void **state)
 
 /* ---- ran: runs and budgets -------------------------------------------------------- */
 
-static void the_third_identical_call_is_refused_and_the_fifth_halts(void **state)
+STORY(the_third_identical_call_is_refused_and_the_fifth_halts)
 {
-    struct rules_case *t = *state;
     runs(t, "get", "{1}", "r");
     assert_int_equal(t->settled.no_progress, 0);
     runs(t, "get", "{1}", "r");
@@ -512,9 +491,8 @@ static void the_third_identical_call_is_refused_and_the_fifth_halts(void **state
     assert_string_equal(asks(t, "get", "{1}"), "halt loop");
 }
 
-static void classes_that_bring_nothing_new(void **state)
+STORY(classes_that_bring_nothing_new)
 {
-    struct rules_case *t = *state;
     static const struct {
         enum ledger_class class;
         unsigned no_progress;
@@ -528,9 +506,8 @@ static void classes_that_bring_nothing_new(void **state)
     }
 }
 
-static void a_session_is_stuck_from_the_sixth_call_on(void **state)
+STORY(a_session_is_stuck_from_the_sixth_call_on)
 {
-    struct rules_case *t = *state;
     for (unsigned i = 0; i < LEDGER_STUCK; i++) {
         char tool[24];
         assert_false(t->session.stuck);
@@ -545,9 +522,8 @@ static void a_session_is_stuck_from_the_sixth_call_on(void **state)
     assert_false(t->session.stuck);
 }
 
-static void a_new_result_excuses_a_read(void **state)
+STORY(a_new_result_excuses_a_read)
 {
-    struct rules_case *t = *state;
     char result[24];
     effects(t, LEDGER_EFFECTS_READ, 5);
     for (int i = 0; i < 12; i++) {
@@ -559,9 +535,8 @@ static void a_new_result_excuses_a_read(void **state)
     assert_int_equal(t->answer.spent, 2);
 }
 
-static void a_new_result_excuses_no_write(void **state)
+STORY(a_new_result_excuses_no_write)
 {
-    struct rules_case *t = *state;
     effects(t, LEDGER_EFFECTS_WRITE, 2);
     runs(t, "create", "{1}", "id 1");
     runs(t, "create", "{1}", "id 2");
@@ -572,9 +547,8 @@ static void a_new_result_excuses_no_write(void **state)
     assert_int_equal(t->answer.spent, 3);
 }
 
-static void compare_arguments_ignores_results_of_any_tool(void **state)
+STORY(compare_arguments_ignores_results_of_any_tool)
 {
-    struct rules_case *t = *state;
     effects(t, LEDGER_EFFECTS_READ, 5);
     t->limits.compare_arguments = true;
     runs(t, "get", "{1}", "r");
@@ -583,9 +557,8 @@ static void compare_arguments_ignores_results_of_any_tool(void **state)
 }
 
 /* Results that differ in what is masked count half; two that do not differ at all make the others whole. */
-static void results_nearly_alike_count_half(void **state)
+STORY(results_nearly_alike_count_half)
 {
-    struct rules_case *t = *state;
     char result[24];
     effects(t, LEDGER_EFFECTS_READ, 5);
     t->masked = "r at #";
@@ -609,9 +582,8 @@ static void results_nearly_alike_count_half(void **state)
     assert_string_equal(asks(t, "get", "{3}"), "refuse loop");
 }
 
-static void an_error_and_a_result_are_never_nearly_alike(void **state)
+STORY(an_error_and_a_result_are_never_nearly_alike)
 {
-    struct rules_case *t = *state;
     effects(t, LEDGER_EFFECTS_READ, LEDGER_UNLIMITED);
     t->masked = "n";
     for (int i = 0; i < 8; i++) {
@@ -620,9 +592,8 @@ static void an_error_and_a_result_are_never_nearly_alike(void **state)
     }
 }
 
-static void new_results_end_with_the_poll_budget(void **state)
+STORY(new_results_end_with_the_poll_budget)
 {
-    struct rules_case *t = *state;
     char result[24];
     t->limits.poll_max = 4;
     for (int i = 0; i < 5; i++) {
@@ -632,9 +603,8 @@ static void new_results_end_with_the_poll_budget(void **state)
     assert_string_equal(asks(t, "job_status", "{7}"), "refuse poll_budget");
 }
 
-static void a_schema_mismatch_is_not_repeated_in_its_turn(void **state)
+STORY(a_schema_mismatch_is_not_repeated_in_its_turn)
 {
-    struct rules_case *t = *state;
     runs_as(t, "fetch", "{1}", LEDGER_CLASS_SCHEMA_MISMATCH, "{");
     runs_other(t, LEDGER_EFFECTS_WRITE, "set", "{}"); /* re-arms budgets, but not a broken tool */
     assert_string_equal(asks(t, "fetch", "{1}"), "refuse already_broken");
@@ -642,9 +612,8 @@ static void a_schema_mismatch_is_not_repeated_in_its_turn(void **state)
     assert_string_equal(asks(t, "fetch", "{1}"), "run");
 }
 
-static void transient_failures_have_their_own_budget(void **state)
+STORY(transient_failures_have_their_own_budget)
 {
-    struct rules_case *t = *state;
     for (uint32_t i = 1; i <= 3; i++) {
         runs_as(t, "fetch", "{1}", LEDGER_CLASS_TRANSIENT, NULL);
         assert_int_equal(t->settled.transient_count, i);
@@ -654,9 +623,8 @@ static void transient_failures_have_their_own_budget(void **state)
     assert_string_equal(asks(t, "fetch", "{1}"), "refuse transient_budget");
 }
 
-static void budgets_by_effects(void **state)
+STORY(budgets_by_effects)
 {
-    struct rules_case *t = *state;
     static const struct {
         enum ledger_effects effects;
         uint32_t same_call;
@@ -677,9 +645,8 @@ static void budgets_by_effects(void **state)
     }
 }
 
-static void one_of_identical_writes_in_a_step_runs(void **state)
+STORY(one_of_identical_writes_in_a_step_runs)
 {
-    struct rules_case *t = *state;
     effects(t, LEDGER_EFFECTS_WRITE, 2);
     t->place.step = STR_LIT("m1");
     assert_string_equal(asks(t, "write", "{1}"), "run");
@@ -690,18 +657,16 @@ static void one_of_identical_writes_in_a_step_runs(void **state)
 
 /* ---- cycles ----------------------------------------------------------------------- */
 
-static void a_cycle_of_two_is_refused_in_its_third_round(void **state)
+STORY(a_cycle_of_two_is_refused_in_its_third_round)
 {
-    struct rules_case *t = *state;
     effects(t, LEDGER_EFFECTS_READ, 5);
     for (int i = 0; i < 5; i++)
         runs(t, i % 2 ? "b" : "a", "{}", i % 2 ? "rb" : "ra");
     assert_string_equal(asks(t, "b", "{}"), "refuse cycle");
 }
 
-static void new_results_of_writes_end_no_cycle(void **state)
+STORY(new_results_of_writes_end_no_cycle)
 {
-    struct rules_case *t = *state;
     char result[24];
     for (int i = 0; i < 5; i++) {
         effects(t, i % 2 ? LEDGER_EFFECTS_WRITE : LEDGER_EFFECTS_READ, 5);
@@ -714,9 +679,8 @@ static void new_results_of_writes_end_no_cycle(void **state)
 
 /* ---- re-arming -------------------------------------------------------------------- */
 
-static void a_success_of_another_tool_re_arms_unless_it_reads(void **state)
+STORY(a_success_of_another_tool_re_arms_unless_it_reads)
 {
-    struct rules_case *t = *state;
     for (int i = 0; i < 2; i++)
         runs(t, "get", "{1}", "r");
     runs_other(t, LEDGER_EFFECTS_UNKNOWN, "set", "{1}");
@@ -725,9 +689,8 @@ static void a_success_of_another_tool_re_arms_unless_it_reads(void **state)
     assert_string_equal(asks(t, "get", "{1}"), "refuse loop");
 }
 
-static void other_arguments_of_a_shell_re_arm(void **state)
+STORY(other_arguments_of_a_shell_re_arm)
 {
-    struct rules_case *t = *state;
     for (int i = 0; i < 8; i++) { /* test, edit, test again */
         char arguments[24];
         snprintf(arguments, sizeof(arguments), "edit %d", i);
@@ -744,9 +707,8 @@ static void other_arguments_of_a_shell_re_arm(void **state)
 
 /* A test fails alike until something was changed: by an edit, or by a shell that may have changed anything.
  */
-static void after_an_error_all_but_a_read_re_arms(void **state)
+STORY(after_an_error_all_but_a_read_re_arms)
 {
-    struct rules_case *t = *state;
     t->limits.same_call = 2;
     runs_as(t, "pay", "{1}", LEDGER_CLASS_TOOL_ERROR, "no funds");
     runs_other(t, LEDGER_EFFECTS_READ, "look", "{1}");
@@ -761,9 +723,8 @@ static void after_an_error_all_but_a_read_re_arms(void **state)
 
 /* ---- same failure ------------------------------------------------------------------ */
 
-static void failures_with_one_text_are_counted(void **state)
+STORY(failures_with_one_text_are_counted)
 {
-    struct rules_case *t = *state;
     t->limits.same_failure = LEDGER_SAME_FAILURE_REFUSED;
     char arguments[24];
     for (uint32_t i = 1; i < LEDGER_SAME_FAILURE_REFUSED; i++) {
@@ -781,9 +742,8 @@ static void failures_with_one_text_are_counted(void **state)
     assert_int_equal(t->settled.same_failure, 1);
 }
 
-static void another_agents_failures_are_not_counted(void **state)
+STORY(another_agents_failures_are_not_counted)
 {
-    struct rules_case *t = *state;
     char arguments[24];
     for (uint32_t i = 1; i < 12; i++) {
         t->place.agent = i % 3;
@@ -793,9 +753,8 @@ static void another_agents_failures_are_not_counted(void **state)
     }
 }
 
-static void the_tenth_same_failure_is_refused_by_default(void **state)
+STORY(the_tenth_same_failure_is_refused_by_default)
 {
-    struct rules_case *t = *state;
     char arguments[24];
     for (uint32_t i = 1; i < 9; i++) {
         snprintf(arguments, sizeof(arguments), "{%u}", i);
@@ -818,9 +777,8 @@ static void the_tenth_same_failure_is_refused_by_default(void **state)
 
 /* ---- rates, pace, limits ----------------------------------------------------------- */
 
-static void a_rate_without_room_refuses_what_else_would_run(void **state)
+STORY(a_rate_without_room_refuses_what_else_would_run)
 {
-    struct rules_case *t = *state;
     t->rate_wait_ms = 1500;
     assert_string_equal(asks(t, "search", "{1}"), "refuse rate_limit");
     assert_int_equal(t->answer.used, 1500);
@@ -834,9 +792,8 @@ static void a_rate_without_room_refuses_what_else_would_run(void **state)
     assert_string_equal(invalid(t, "create", "{}"), "repair");
 }
 
-static void an_early_poll_waits_and_never_halts(void **state)
+STORY(an_early_poll_waits_and_never_halts)
 {
-    struct rules_case *t = *state;
     t->limits.polls = true;
     t->limits.poll_every_ms = 5000;
     runs(t, "job_status", "{1}", "running");
@@ -852,9 +809,8 @@ static void an_early_poll_waits_and_never_halts(void **state)
 }
 
 /* What is under way may be asked for again, and its end is a result like any other. */
-static void a_result_that_says_under_way_makes_a_poll(void **state)
+STORY(a_result_that_says_under_way_makes_a_poll)
 {
-    struct rules_case *t = *state;
     effects(t, LEDGER_EFFECTS_READ, 5);
     t->under_way = true;
     for (uint32_t i = 1; i <= 20; i++) {
@@ -872,9 +828,8 @@ static void a_result_that_says_under_way_makes_a_poll(void **state)
     assert_string_equal(asks(t, "job_status", "{1}"), "refuse loop");
 }
 
-static void polls_in_flight_and_hard_budgets_are_no_polls(void **state)
+STORY(polls_in_flight_and_hard_budgets_are_no_polls)
 {
-    struct rules_case *t = *state;
     effects(t, LEDGER_EFFECTS_READ, 2);
     t->under_way = true;
     for (int i = 0; i < 4; i++)
@@ -888,9 +843,8 @@ static void polls_in_flight_and_hard_budgets_are_no_polls(void **state)
     assert_string_equal(asks(t, "job_status", "{2}"), "refuse same_call");
 }
 
-static void polls_that_wait_do_not_count_until_the_200th(void **state)
+STORY(polls_that_wait_do_not_count_until_the_200th)
 {
-    struct rules_case *t = *state;
     effects(t, LEDGER_EFFECTS_READ, 5);
     t->under_way = true;
     for (uint32_t i = 1; i <= LEDGER_POLLS_MAX; i++) {
@@ -905,9 +859,8 @@ static void polls_that_wait_do_not_count_until_the_200th(void **state)
     assert_int_equal(t->settled.asked, 1);
 }
 
-static void a_poll_that_waits_is_let_run_after_those_that_did_not(void **state)
+STORY(a_poll_that_waits_is_let_run_after_those_that_did_not)
 {
-    struct rules_case *t = *state;
     t->limits.polls = true;
     t->limits.poll_max = 3;
     for (int round = 0; round < 3; round++) {
@@ -922,9 +875,8 @@ static void a_poll_that_waits_is_let_run_after_those_that_did_not(void **state)
     runs(t, "job_status", "{1}", "running");
 }
 
-static void what_is_under_way_is_asked_for_turn_after_turn(void **state)
+STORY(what_is_under_way_is_asked_for_turn_after_turn)
 {
-    struct rules_case *t = *state;
     t->under_way = true;
     for (uint32_t turn = 1; turn < 12; turn++) {
         t->place.turn = turn;
@@ -932,9 +884,8 @@ static void what_is_under_way_is_asked_for_turn_after_turn(void **state)
     }
 }
 
-static void limits_count_calls_and_costs(void **state)
+STORY(limits_count_calls_and_costs)
 {
-    struct rules_case *t = *state;
     t->limits.costs = true;
     t->limits.cost = 300000;
     t->limits.tool.cost_per_session = LEDGER_COST_UNIT;
@@ -953,9 +904,8 @@ static void limits_count_calls_and_costs(void **state)
     assert_true(t->answer.of_session);
 }
 
-static void tools_with_limits_beyond_the_counters_share_one(void **state)
+STORY(tools_with_limits_beyond_the_counters_share_one)
 {
-    struct rules_case *t = *state;
     char tool[16];
     t->limits.tool.calls_per_turn = 2;
     for (unsigned i = 0; i < SESSION_COUNTERS_MAX + 1; i++) {
@@ -968,9 +918,8 @@ static void tools_with_limits_beyond_the_counters_share_one(void **state)
 
 /* ---- reservations ------------------------------------------------------------------ */
 
-static void a_reservation_that_is_never_settled_expires(void **state)
+STORY(a_reservation_that_is_never_settled_expires)
 {
-    struct rules_case *t = *state;
     effects(t, LEDGER_EFFECTS_WRITE, 1);
     assert_string_equal(asks(t, "write", "{1}"), "run");
     uint64_t late = t->admission;
@@ -986,9 +935,8 @@ static void a_reservation_that_is_never_settled_expires(void **state)
     assert_int_equal(session_find(&t->session, late)->class, CALL_OK);
 }
 
-static void an_unsettled_destructive_call_keeps_its_budget(void **state)
+STORY(an_unsettled_destructive_call_keeps_its_budget)
 {
-    struct rules_case *t = *state;
     effects(t, LEDGER_EFFECTS_DESTRUCTIVE, 1);
     t->place.step = STR_LIT("m1");
     assert_string_equal(asks(t, "delete", "{1}"), "run");
@@ -997,9 +945,8 @@ static void an_unsettled_destructive_call_keeps_its_budget(void **state)
     assert_string_equal(asks(t, "delete", "{1}"), "refuse same_call");
 }
 
-static void time_never_goes_back(void **state)
+STORY(time_never_goes_back)
 {
-    struct rules_case *t = *state;
     t->now_ms += 100000;
     assert_string_equal(asks(t, "get", "{1}"), "run");
     t->now_ms -= 50000;
@@ -1011,9 +958,8 @@ static void time_never_goes_back(void **state)
 
 /* ---- at most once ------------------------------------------------------------------ */
 
-static void a_repeated_admit_changes_nothing(void **state)
+STORY(a_repeated_admit_changes_nothing)
 {
-    struct rules_case *t = *state;
     static const enum ledger_so_far kinds[] = {LEDGER_SO_FAR_VALID, LEDGER_SO_FAR_INVALID,
                                                LEDGER_SO_FAR_FABRICATED, LEDGER_SO_FAR_REFUSED};
     for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds); i++) {
@@ -1045,9 +991,8 @@ static void admit_past(struct rules_case *t, const char *tool, enum ledger_so_fa
 }
 
 /* Attempts in no loop: the 20th that is refused ends a run of invalid calls. */
-static void a_halt_of_invalid_calls_is_repeated_as_it_was(void **state)
+STORY(a_halt_of_invalid_calls_is_repeated_as_it_was)
 {
-    struct rules_case *t = *state;
     char arguments[8];
     for (unsigned i = 0; t->answer.says != LEDGER_HALT && i < 24; i++) {
         snprintf(arguments, sizeof(arguments), "{%u}", i);
@@ -1061,9 +1006,8 @@ static void a_halt_of_invalid_calls_is_repeated_as_it_was(void **state)
 }
 
 /* Those that were let run in this step have spent all attempts; the chain ends in a later one. */
-static void a_sibling_of_calls_that_insist_ends_no_chain(void **state)
+STORY(a_sibling_of_calls_that_insist_ends_no_chain)
 {
-    struct rules_case *t = *state;
     t->place.step = STR_LIT("m1");
     assert_string_equal(invalid(t, "create", "{1}"), "repair");
     for (int i = 0; i < 3; i++)
@@ -1078,9 +1022,8 @@ static void a_sibling_of_calls_that_insist_ends_no_chain(void **state)
     assert_string_equal(invalid(t, "create", "{3}"), "refuse retry_budget_exceeded");
 }
 
-static void a_repeated_settle_changes_nothing(void **state)
+STORY(a_repeated_settle_changes_nothing)
 {
-    struct rules_case *t = *state;
     t->limits.cost = 5;
     runs(t, "get", "{1}", "r");
     struct session before = t->session;
@@ -1089,9 +1032,8 @@ static void a_repeated_settle_changes_nothing(void **state)
     assert_memory_equal(&t->session, &before, sizeof(before));
 }
 
-static void a_refusal_is_repeated_as_it_was(void **state)
+STORY(a_refusal_is_repeated_as_it_was)
 {
-    struct rules_case *t = *state;
     runs(t, "get", "{1}", "r");
     runs(t, "get", "{1}", "r");
     assert_string_equal(asks(t, "get", "{1}"), "refuse loop");
@@ -1103,9 +1045,8 @@ static void a_refusal_is_repeated_as_it_was(void **state)
     assert_string_equal(verdict(&t->answer), "refuse loop");
 }
 
-static void a_settle_without_its_admit_is_unknown(void **state)
+STORY(a_settle_without_its_admit_is_unknown)
 {
-    struct rules_case *t = *state;
     snprintf(t->tool, sizeof(t->tool), "get");
     snprintf(t->arguments, sizeof(t->arguments), "{1}");
     assert_true(settle_admission(t, 99, LEDGER_CLASS_OK, "r"));
@@ -1115,9 +1056,8 @@ static void a_settle_without_its_admit_is_unknown(void **state)
     assert_false(settle_admission(t, 99, LEDGER_CLASS_OK, "r"));
 }
 
-static void a_turn_without_a_number_is_begun_once(void **state)
+STORY(a_turn_without_a_number_is_begun_once)
 {
-    struct rules_case *t = *state;
     struct ledger_turned turned;
     struct ledger_turn next = {.goal = STR("find it")};
     assert_true(turn(t, &next, 17, &turned));
@@ -1130,9 +1070,8 @@ static void a_turn_without_a_number_is_begun_once(void **state)
 
 /* ---- turns ------------------------------------------------------------------------- */
 
-static void a_turn_gives_up_open_chains(void **state)
+STORY(a_turn_gives_up_open_chains)
 {
-    struct rules_case *t = *state;
     struct ledger_turned turned;
     invalid(t, "create", "{1}");
     invalid(t, "update", "{1}");
@@ -1147,9 +1086,8 @@ static void a_turn_gives_up_open_chains(void **state)
     assert_false(t->session.has_goal);
 }
 
-static void the_end_of_a_conversation_gives_up_open_chains(void **state)
+STORY(the_end_of_a_conversation_gives_up_open_chains)
 {
-    struct rules_case *t = *state;
     struct ledger_turned turned;
     struct ledger_turn goal = {.turn = 1, .goal = STR("find it")};
     assert_true(turn(t, &goal, 1, &turned));
@@ -1165,9 +1103,8 @@ static void the_end_of_a_conversation_gives_up_open_chains(void **state)
     assert_true(t->settled.unchanged);
 }
 
-static void a_run_over_many_turns_is_refused(void **state)
+STORY(a_run_over_many_turns_is_refused)
 {
-    struct rules_case *t = *state;
     for (uint32_t i = 1; i <= 4; i++) {
         t->place.turn = i;
         runs(t, "transfer", "{1}", "done");
@@ -1177,9 +1114,8 @@ static void a_run_over_many_turns_is_refused(void **state)
     assert_string_equal(asks(t, "transfer", "{1}"), "refuse loop");
 }
 
-static void calls_of_a_turn_of_the_same_low_byte_are_dropped(void **state)
+STORY(calls_of_a_turn_of_the_same_low_byte_are_dropped)
 {
-    struct rules_case *t = *state;
     runs(t, "get", "{1}", "r");
     t->place.turn = 2;
     runs(t, "get", "{2}", "r");
@@ -1191,9 +1127,8 @@ static void calls_of_a_turn_of_the_same_low_byte_are_dropped(void **state)
 
 /* ---- turns guessed from silence ---------------------------------------------------- */
 
-static void silence_begins_a_turn_where_none_was_ever_told(void **state)
+STORY(silence_begins_a_turn_where_none_was_ever_told)
 {
-    struct rules_case *t = *state;
     t->place.turn = 0;
     t->place.turn_idle_s = 90;
     invalid(t, "create", "{1}");
@@ -1212,9 +1147,8 @@ static void silence_begins_a_turn_where_none_was_ever_told(void **state)
     assert_int_equal(t->answer.turn, 2);
 }
 
-static void a_guessed_turn_re_arms_no_destructive_call(void **state)
+STORY(a_guessed_turn_re_arms_no_destructive_call)
 {
-    struct rules_case *t = *state;
     t->place.turn = 0;
     t->place.turn_idle_s = 90;
     effects(t, LEDGER_EFFECTS_DESTRUCTIVE, 1);
@@ -1226,9 +1160,8 @@ static void a_guessed_turn_re_arms_no_destructive_call(void **state)
     assert_string_equal(asks(t, "delete", "{1}"), "refuse same_call");
 }
 
-static void a_turn_after_a_pause_begins_runs_anew(void **state)
+STORY(a_turn_after_a_pause_begins_runs_anew)
 {
-    struct rules_case *t = *state;
     for (uint32_t turn = 1; turn <= 12; turn++) {
         t->place.turn = turn;
         t->now_ms += LEDGER_ACROSS_WITHIN_MS;
@@ -1244,9 +1177,8 @@ static void a_turn_after_a_pause_begins_runs_anew(void **state)
     assert_string_equal(asks(t, "get", "{1}"), "refuse loop");
 }
 
-static void a_read_in_a_guessed_turn_is_only_advised(void **state)
+STORY(a_read_in_a_guessed_turn_is_only_advised)
 {
-    struct rules_case *t = *state;
     t->place.turn = 0;
     t->place.turn_idle_s = 90;
     effects(t, LEDGER_EFFECTS_READ, 2);
@@ -1264,9 +1196,8 @@ static void a_read_in_a_guessed_turn_is_only_advised(void **state)
 
 /* ---- resets, outages, anonymous sessions ------------------------------------------- */
 
-static void a_reset_ends_a_run_once(void **state)
+STORY(a_reset_ends_a_run_once)
 {
-    struct rules_case *t = *state;
     runs(t, "get", "{1}", "r");
     runs(t, "get", "{1}", "r");
     invalid(t, "get", "{x}");
@@ -1280,9 +1211,8 @@ static void a_reset_ends_a_run_once(void **state)
     assert_int_equal(t->settled.repeats, 2);
 }
 
-static void a_reset_ends_a_row_of_failures(void **state)
+STORY(a_reset_ends_a_row_of_failures)
 {
-    struct rules_case *t = *state;
     t->limits.same_failure = 2;
     runs_as(t, "pay", "{1}", LEDGER_CLASS_TOOL_ERROR, "no funds");
     assert_string_equal(asks(t, "pay", "{2}"), "refuse same_failure");
@@ -1291,9 +1221,8 @@ static void a_reset_ends_a_row_of_failures(void **state)
     assert_int_equal(t->settled.same_failure, 1);
 }
 
-static void runs_start_anew_behind_a_boundary(void **state)
+STORY(runs_start_anew_behind_a_boundary)
 {
-    struct rules_case *t = *state;
     runs(t, "get", "{1}", "r");
     runs(t, "get", "{1}", "r");
     session_boundary(&t->session);
@@ -1304,9 +1233,8 @@ static void runs_start_anew_behind_a_boundary(void **state)
     assert_int_equal(t->answer.spent, 3); /* budgets stay */
 }
 
-static void calls_of_an_outage_count_and_refuse_nothing(void **state)
+STORY(calls_of_an_outage_count_and_refuse_nothing)
 {
-    struct rules_case *t = *state;
     t->limits.session.calls_per_turn = 1;
     for (unsigned i = 1; i <= 4; i++) {
         admit_past(t, "get", LEDGER_SO_FAR_VALID, LEDGER_RUN, CODE_NONE);
@@ -1328,9 +1256,8 @@ static void calls_of_an_outage_count_and_refuse_nothing(void **state)
     assert_int_equal(t->answer.turn, 2);
 }
 
-static void invalid_calls_of_an_outage_extend_their_chain(void **state)
+STORY(invalid_calls_of_an_outage_extend_their_chain)
 {
-    struct rules_case *t = *state;
     for (int i = 0; i < 3; i++) {
         admit_past(t, "create", LEDGER_SO_FAR_INVALID, LEDGER_REPAIR, CODE_NONE);
         assert_string_equal(verdict(&t->answer), "repair");
@@ -1339,9 +1266,8 @@ static void invalid_calls_of_an_outage_extend_their_chain(void **state)
     assert_string_equal(invalid(t, "create", "{9}"), "refuse retry_budget_exceeded");
 }
 
-static void an_outage_begins_no_turn_by_silence(void **state)
+STORY(an_outage_begins_no_turn_by_silence)
 {
-    struct rules_case *t = *state;
     t->place.turn = 0;
     t->place.turn_idle_s = 90;
     runs(t, "get", "{1}", "r");
@@ -1350,9 +1276,8 @@ static void an_outage_begins_no_turn_by_silence(void **state)
     assert_int_equal(t->answer.turn, 0);
 }
 
-static void an_anonymous_session_is_advised_and_refused_at_eight(void **state)
+STORY(an_anonymous_session_is_advised_and_refused_at_eight)
 {
-    struct rules_case *t = *state;
     t->place.anonymous = true;
     t->place.turn = 0;
     for (int i = 1; i <= 7; i++) {
@@ -1367,9 +1292,8 @@ static void an_anonymous_session_is_advised_and_refused_at_eight(void **state)
 
 /* ---- what changed ------------------------------------------------------------------- */
 
-static void changes_name_the_calls_that_changed(void **state)
+STORY(changes_name_the_calls_that_changed)
 {
-    struct rules_case *t = *state;
     for (unsigned i = 0; i < SESSION_CALLS_MAX + 3; i++) {
         char arguments[24];
         snprintf(arguments, sizeof(arguments), "{%u}", i);
@@ -1382,9 +1306,8 @@ static void changes_name_the_calls_that_changed(void **state)
     assert_int_equal(t->session.journal_count, SESSION_CALLS_MAX + 3);
 }
 
-static void names_cover_all_numbers(void **state)
+TEST(names_cover_all_numbers)
 {
-    (void)state;
     for (unsigned i = 1; i < CODE_COUNT; i++)
         assert_true(ledger_code_name((enum session_code)i).len > 0);
     for (unsigned i = 1; i < OUTCOME_COUNT; i++)
@@ -1393,89 +1316,4 @@ static void names_cover_all_numbers(void **state)
     assert_true(str_is(ledger_label_name(255), "unknown"));
     assert_true(str_is(ledger_label_name(ledger_label_number(STR_LIT("policy_error"))), "policy_error"));
     assert_int_equal(ledger_label_number(STR_LIT("no such label")), 0);
-}
-
-#define STORY(name) cmocka_unit_test_setup_teardown(name, begin, end)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        STORY(two_repairs_then_the_chain_is_exhausted),
-        STORY(the_same_invalid_arguments_again_are_redundant),
-        STORY(identical_invalid_calls_are_a_loop),
-        STORY(asking_what_was_invalid_just_now_is_an_attempt),
-        STORY(a_check_may_find_arguments_invalid_after_admit),
-        STORY(an_attempt_that_leaves_fewer_problems_is_free),
-        STORY(other_problems_are_no_progress),
-        STORY(a_path_goes_on_with_a_dot_or_a_bracket),
-        STORY(at_most_four_attempts_of_a_chain_are_free),
-        STORY(problems_of_one_step_are_one_set),
-        STORY(more_problems_than_are_kept_are_never_progress),
-        STORY(a_check_makes_progress_too),
-        STORY(a_call_with_a_new_id_continues_the_chain),
-        STORY(siblings_with_ids_have_chains_side_by_side),
-        STORY(siblings_of_a_step_are_one_attempt),
-        STORY(a_fabricated_id_in_a_retry_ends_the_chain),
-        STORY(a_chain_beyond_sixteen_is_given_up),
-        STORY(refusals_of_the_gate_count_in_runs),
-        STORY(a_cancelled_call_was_never_asked),
-        STORY(the_third_identical_call_is_refused_and_the_fifth_halts),
-        STORY(classes_that_bring_nothing_new),
-        STORY(a_session_is_stuck_from_the_sixth_call_on),
-        STORY(a_new_result_excuses_a_read),
-        STORY(a_new_result_excuses_no_write),
-        STORY(compare_arguments_ignores_results_of_any_tool),
-        STORY(results_nearly_alike_count_half),
-        STORY(an_error_and_a_result_are_never_nearly_alike),
-        STORY(new_results_end_with_the_poll_budget),
-        STORY(a_schema_mismatch_is_not_repeated_in_its_turn),
-        STORY(transient_failures_have_their_own_budget),
-        STORY(budgets_by_effects),
-        STORY(one_of_identical_writes_in_a_step_runs),
-        STORY(a_cycle_of_two_is_refused_in_its_third_round),
-        STORY(new_results_of_writes_end_no_cycle),
-        STORY(a_success_of_another_tool_re_arms_unless_it_reads),
-        STORY(other_arguments_of_a_shell_re_arm),
-        STORY(after_an_error_all_but_a_read_re_arms),
-        STORY(failures_with_one_text_are_counted),
-        STORY(another_agents_failures_are_not_counted),
-        STORY(the_tenth_same_failure_is_refused_by_default),
-        STORY(a_rate_without_room_refuses_what_else_would_run),
-        STORY(an_early_poll_waits_and_never_halts),
-        STORY(a_result_that_says_under_way_makes_a_poll),
-        STORY(polls_in_flight_and_hard_budgets_are_no_polls),
-        STORY(polls_that_wait_do_not_count_until_the_200th),
-        STORY(a_poll_that_waits_is_let_run_after_those_that_did_not),
-        STORY(what_is_under_way_is_asked_for_turn_after_turn),
-        STORY(limits_count_calls_and_costs),
-        STORY(tools_with_limits_beyond_the_counters_share_one),
-        STORY(a_reservation_that_is_never_settled_expires),
-        STORY(an_unsettled_destructive_call_keeps_its_budget),
-        STORY(time_never_goes_back),
-        STORY(a_repeated_admit_changes_nothing),
-        STORY(a_halt_of_invalid_calls_is_repeated_as_it_was),
-        STORY(a_sibling_of_calls_that_insist_ends_no_chain),
-        STORY(a_repeated_settle_changes_nothing),
-        STORY(a_refusal_is_repeated_as_it_was),
-        STORY(a_settle_without_its_admit_is_unknown),
-        STORY(a_turn_without_a_number_is_begun_once),
-        STORY(a_turn_gives_up_open_chains),
-        STORY(the_end_of_a_conversation_gives_up_open_chains),
-        STORY(a_run_over_many_turns_is_refused),
-        STORY(calls_of_a_turn_of_the_same_low_byte_are_dropped),
-        STORY(silence_begins_a_turn_where_none_was_ever_told),
-        STORY(a_guessed_turn_re_arms_no_destructive_call),
-        STORY(a_turn_after_a_pause_begins_runs_anew),
-        STORY(a_read_in_a_guessed_turn_is_only_advised),
-        STORY(a_reset_ends_a_run_once),
-        STORY(a_reset_ends_a_row_of_failures),
-        STORY(runs_start_anew_behind_a_boundary),
-        STORY(calls_of_an_outage_count_and_refuse_nothing),
-        STORY(invalid_calls_of_an_outage_extend_their_chain),
-        STORY(an_outage_begins_no_turn_by_silence),
-        STORY(an_anonymous_session_is_advised_and_refused_at_eight),
-        STORY(changes_name_the_calls_that_changed),
-        STORY(names_cover_all_numbers),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,16 +1,9 @@
 /* A session as JSON: history, facts, and all of it. */
-#include <stdio.h>
-#include <string.h>
 
+#include "unit.h"
 #include "base/arena.h"
 #include "json/write.h"
 #include "ledger/codec.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
 
 #define BEGAN_MS 1700000000000
 
@@ -39,6 +32,10 @@ static int end(void **state)
     test_free(t);
     return 0;
 }
+
+FIXTURE(begin, end)
+
+#define STORY(name) TEST_OF(name, struct json_case *t)
 
 static void field(struct json_case *t, struct str name, const char *value)
 {
@@ -83,9 +80,8 @@ static void assert_json(struct json_case *t, struct json value, const char *expe
         fail_msg("expected %s\ngot      " STR_FMT, expected, STR_ARG(text));
 }
 
-static void history_tells_each_call_oldest_first(void **state)
+STORY(history_tells_each_call_oldest_first)
 {
-    struct json_case *t = *state;
     tool_field(t, "search");
     assert_json(t, session_json_history(t->arena, &t->session, &t->parts), "[]");
     notes(t, 1);
@@ -110,9 +106,8 @@ static unsigned step_at(struct json history, uint32_t i)
     return (unsigned)step;
 }
 
-static void a_full_ring_begins_with_its_oldest_entry(void **state)
+STORY(a_full_ring_begins_with_its_oldest_entry)
 {
-    struct json_case *t = *state;
     for (uint8_t count = 1; count <= 8; count++) {
         t->session.journal_count = 0;
         t->parts.journal.len = 0;
@@ -124,9 +119,8 @@ static void a_full_ring_begins_with_its_oldest_entry(void **state)
     }
 }
 
-static void a_journal_that_is_cut_short_loses_entries(void **state)
+STORY(a_journal_that_is_cut_short_loses_entries)
 {
-    struct json_case *t = *state;
     notes(t, 3);
     t->parts.journal.len -= 1;
     assert_int_equal(session_json_history(t->arena, &t->session, &t->parts).len, 2);
@@ -136,9 +130,8 @@ static void a_journal_that_is_cut_short_loses_entries(void **state)
     assert_int_equal(session_json_history(t->arena, &t->session, &t->parts).len, 0);
 }
 
-static void open_chains_end_the_history(void **state)
+STORY(open_chains_end_the_history)
 {
-    struct json_case *t = *state;
     add_chain(t, "create", 2, false);
     add_chain(t, "update", 3, true);
     assert_json(t, session_json_history(t->arena, &t->session, &t->parts),
@@ -146,9 +139,8 @@ static void open_chains_end_the_history(void **state)
                 "\"retries\":1,\"open\":true}]");
 }
 
-static void facts_are_sorted_by_name(void **state)
+STORY(facts_are_sorted_by_name)
 {
-    struct json_case *t = *state;
     field(t, STR_LIT("fuser"), "{\"id\":7}");
     field(t, STR_LIT("g"), "not a fact");
     field(t, STR_LIT("forder"), "[1.50,\"x\"]");
@@ -156,9 +148,8 @@ static void facts_are_sorted_by_name(void **state)
     assert_json(t, session_json_facts(t->arena, &t->parts), "{\"order\":[1.50,\"x\"],\"user\":{\"id\":7}}");
 }
 
-static void a_session_tells_all_that_is_used(void **state)
+STORY(a_session_tells_all_that_is_used)
 {
-    struct json_case *t = *state;
     struct session *s = &t->session;
     tool_field(t, "search");
     tool_field(t, "book");
@@ -203,28 +194,11 @@ static void a_session_tells_all_that_is_used(void **state)
         "\"retries\":1,\"open\":true}]}");
 }
 
-static void a_goal_of_an_earlier_turn_is_not_told(void **state)
+STORY(a_goal_of_an_earlier_turn_is_not_told)
 {
-    struct json_case *t = *state;
     field(t, STR_LIT("g"), "of an earlier turn");
     struct json view = session_json(t->arena, STR_LIT("s"), &t->session, &t->parts);
     assert_int_equal(json_get_text(&view, "goal")->type, JSON_NULL);
     assert_null(json_get_text(json_get_text(&view, "budgets"), "tools")); /* none has limits */
     assert_true(json_get_text(json_get_text(&view, "ids"), "complete")->truth);
-}
-
-#define STORY(name) cmocka_unit_test_setup_teardown(name, begin, end)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        STORY(history_tells_each_call_oldest_first),
-        STORY(a_full_ring_begins_with_its_oldest_entry),
-        STORY(a_journal_that_is_cut_short_loses_entries),
-        STORY(open_chains_end_the_history),
-        STORY(facts_are_sorted_by_name),
-        STORY(a_session_tells_all_that_is_used),
-        STORY(a_goal_of_an_earlier_turn_is_not_told),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -7,8 +7,6 @@
 #include "ledger/store_memory.h"
 
 #include <malloc.h>
-#include <stdio.h>
-#include <stdlib.h>
 
 #define DAY_S 86400u
 
@@ -65,6 +63,10 @@ static int story_end(void **state)
     return 0;
 }
 
+FIXTURE(story_begin, story_end)
+
+#define STORY(name) TEST_OF(name, struct story *t)
+
 static struct hash128 id_of(uint64_t n)
 {
     return (struct hash128){n, n * 3};
@@ -113,9 +115,8 @@ static struct store_memory_usage usage_of(const struct story *t)
 
 /* ---- guard ---------------------------------------------------------------- */
 
-static void a_commit_needs_the_core_it_was_made_from(void **state)
+STORY(a_commit_needs_the_core_it_was_made_from)
 {
-    struct story *t = *state;
     assert_int_equal(set_core(t, 1, "v1", "v2 b", DAY_S), STORE_CONFLICT);
     assert_int_equal(t->request.stored[PART_CORE].len, 0);
     assert_int_equal(usage_of(t).sessions, 0);
@@ -130,9 +131,8 @@ static void a_commit_needs_the_core_it_was_made_from(void **state)
     assert_string_equal(core_of(t, 2), "");
 }
 
-static void a_forgotten_session_is_gone_with_its_parts(void **state)
+STORY(a_forgotten_session_is_gone_with_its_parts)
 {
-    struct story *t = *state;
     struct store_request values = {
         .parts = {[PART_CORE] = STR_LIT("v1"), [PART_IDS] = STR_LIT("ids")},
     };
@@ -149,9 +149,8 @@ static void a_forgotten_session_is_gone_with_its_parts(void **state)
 
 /* ---- parts ---------------------------------------------------------------- */
 
-static void a_part_without_a_value_stays_as_it_is(void **state)
+STORY(a_part_without_a_value_stays_as_it_is)
 {
-    struct story *t = *state;
     struct store_request first = {.parts = {STR_LIT("v1"), STR_LIT("notes"), {NULL, 0}, STR_LIT("details")}};
     struct store_request second = {
         .parts = {STR_LIT("v2 long"), {NULL, 0}, STR_LIT("12345678"), STR_LIT("")}};
@@ -168,9 +167,8 @@ static void a_part_without_a_value_stays_as_it_is(void **state)
 
 /* ---- time and memory ------------------------------------------------------ */
 
-static void all_parts_live_until_their_time_is_over(void **state)
+STORY(all_parts_live_until_their_time_is_over)
 {
-    struct story *t = *state;
     set_core(t, 1, "", "v1", 100);
     clock_ms += 99000;
     assert_int_equal(set_core(t, 1, "v1", "v1 later", 100), STORE_DONE);
@@ -189,9 +187,8 @@ static void all_parts_live_until_their_time_is_over(void **state)
     assert_int_equal(usage_of(t).forgotten, 0);
 }
 
-static void sessions_that_nobody_asks_for_go_a_few_at_a_time(void **state)
+STORY(sessions_that_nobody_asks_for_go_a_few_at_a_time)
 {
-    struct story *t = *state;
     for (uint64_t n = 1; n <= 1000; n++)
         set_core(t, n, "", "v1", 100);
     clock_ms += 100000;
@@ -205,9 +202,8 @@ static void sessions_that_nobody_asks_for_go_a_few_at_a_time(void **state)
     assert_int_equal(t->gone.evicted, 0);
 }
 
-static void the_sessions_untouched_for_longest_are_evicted(void **state)
+STORY(the_sessions_untouched_for_longest_are_evicted)
 {
-    struct story *t = *state;
     t->store->kind->free(t->store);
     begin(t, 100000);
     for (uint64_t n = 1; n <= 5000; n++) {
@@ -224,9 +220,8 @@ static void the_sessions_untouched_for_longest_are_evicted(void **state)
     assert_string_equal(core_of(t, 5000 - usage.sessions + 2), "v1 of a session that stays");
 }
 
-static void a_flood_of_sessions_evicts_those_of_its_own_user(void **state)
+STORY(a_flood_of_sessions_evicts_those_of_its_own_user)
 {
-    struct story *t = *state;
     t->store->kind->free(t->store);
     begin(t, 100000);
     t->user = 1000;
@@ -249,9 +244,8 @@ static void a_flood_of_sessions_evicts_those_of_its_own_user(void **state)
 }
 
 /* More users than shares: the last share is common, and the bound holds. */
-static void users_beyond_the_shares_are_bounded_together(void **state)
+STORY(users_beyond_the_shares_are_bounded_together)
 {
-    struct story *t = *state;
     t->store->kind->free(t->store);
     begin(t, 100000);
     for (uint64_t n = 1; n <= 5000; n++) {
@@ -262,9 +256,8 @@ static void users_beyond_the_shares_are_bounded_together(void **state)
     assert_string_equal(core_of(t, 5000), "v1");
 }
 
-static void the_session_touched_last_stays_however_large(void **state)
+STORY(the_session_touched_last_stays_however_large)
 {
-    struct story *t = *state;
     static char large[20000];
     t->store->kind->free(t->store);
     begin(t, 10000);
@@ -311,12 +304,12 @@ static void takes_at_most(struct story *t, unsigned calls, size_t most)
         assert_in_range(by_malloc, bytes * 98 / 100, bytes * 102 / 100);
 }
 
-static void a_session_of_20_calls_takes_little(void **state)
+TEST(a_session_of_20_calls_takes_little)
 {
     takes_at_most(*state, 20, 1300);
 }
 
-static void a_session_of_120_calls_takes_little(void **state)
+TEST(a_session_of_120_calls_takes_little)
 {
     takes_at_most(*state, 120, 2800);
 }
@@ -336,9 +329,8 @@ static uint32_t ask_rate(struct story *t, uint64_t bucket, uint64_t admission, u
     return request.wait_ms;
 }
 
-static void a_rate_takes_its_count_and_then_one_a_step(void **state)
+STORY(a_rate_takes_its_count_and_then_one_a_step)
 {
-    struct story *t = *state;
     for (uint64_t n = 1; n <= 5; n++)
         assert_int_equal(ask_rate(t, 1, n, 5, 10), 0);
     assert_int_equal(ask_rate(t, 1, 6, 5, 10), 2000);
@@ -354,9 +346,8 @@ static void a_rate_takes_its_count_and_then_one_a_step(void **state)
     assert_int_equal(ask_rate(t, 1, 15, 5, 10), 2000);
 }
 
-static void an_admission_is_taken_once(void **state)
+STORY(an_admission_is_taken_once)
 {
-    struct story *t = *state;
     for (int i = 0; i < 10; i++)
         assert_int_equal(ask_rate(t, 1, 7, 2, 60), 0);
     assert_int_equal(ask_rate(t, 1, 8, 2, 60), 0);
@@ -371,9 +362,8 @@ static void an_admission_is_taken_once(void **state)
     assert_int_equal(ask_rate(t, 2, 2, 1, 60), 60000);
 }
 
-static void all_rates_of_a_bucket_must_have_room(void **state)
+STORY(all_rates_of_a_bucket_must_have_room)
 {
-    struct story *t = *state;
     struct store_rate_request request = {.bucket = id_of(1), .rates = {{2, 1}, {3, 60}}, .rate_count = 2};
     const uint32_t waits[] = {0, 0, 500, 500};
     for (size_t i = 0; i < 4; i++) {
@@ -390,9 +380,8 @@ static void all_rates_of_a_bucket_must_have_room(void **state)
     assert_int_equal(request.wait_ms, 19000);
 }
 
-static void steps_that_are_no_whole_number_still_make_the_count(void **state)
+STORY(steps_that_are_no_whole_number_still_make_the_count)
 {
-    struct story *t = *state;
     const uint32_t counts[] = {1, 3, 7, 700, 999, 3000};
     for (uint32_t i = 0; i < sizeof(counts) / sizeof(*counts); i++) {
         uint64_t n = 1;
@@ -402,9 +391,8 @@ static void steps_that_are_no_whole_number_still_make_the_count(void **state)
     }
 }
 
-static void no_clock_that_was_put_back_keeps_anyone_out_for_long(void **state)
+STORY(no_clock_that_was_put_back_keeps_anyone_out_for_long)
 {
-    struct story *t = *state;
     for (uint64_t n = 1; n <= 3; n++)
         ask_rate(t, 1, n, 3, 3600);
     assert_int_equal(ask_rate(t, 1, 4, 3, 3600), 1200000);
@@ -413,9 +401,8 @@ static void no_clock_that_was_put_back_keeps_anyone_out_for_long(void **state)
     assert_int_equal(ask_rate(t, 1, 5, 2, 10), 0); /* the policy has changed: another rate */
 }
 
-static void buckets_expire_and_are_bounded(void **state)
+STORY(buckets_expire_and_are_bounded)
 {
-    struct story *t = *state;
     size_t empty = usage_of(t).bytes;
     for (uint64_t n = 1; n <= 100; n++)
         ask_rate(t, n, n, 1, 3600);
@@ -438,39 +425,11 @@ static void buckets_expire_and_are_bounded(void **state)
     assert_true(ask_rate(t, 5000, 1, 1, 3600) > 0);
 }
 
-static void the_wall_clock_is_the_default(void **state)
+TEST(the_wall_clock_is_the_default)
 {
-    (void)state;
     struct store_memory_options none = {0};
     struct session_store *store = store_memory_new(&none);
     assert_string_equal(store->kind->name, "local");
     assert_true(store->kind->now_ms(store) > 1700000000000);
     store->kind->free(store);
-}
-
-#define STORY(name) cmocka_unit_test_setup_teardown(name, story_begin, story_end)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        STORY(a_commit_needs_the_core_it_was_made_from),
-        STORY(a_forgotten_session_is_gone_with_its_parts),
-        STORY(a_part_without_a_value_stays_as_it_is),
-        STORY(all_parts_live_until_their_time_is_over),
-        STORY(sessions_that_nobody_asks_for_go_a_few_at_a_time),
-        STORY(the_sessions_untouched_for_longest_are_evicted),
-        STORY(a_flood_of_sessions_evicts_those_of_its_own_user),
-        STORY(users_beyond_the_shares_are_bounded_together),
-        STORY(the_session_touched_last_stays_however_large),
-        STORY(a_session_of_20_calls_takes_little),
-        STORY(a_session_of_120_calls_takes_little),
-        STORY(a_rate_takes_its_count_and_then_one_a_step),
-        STORY(an_admission_is_taken_once),
-        STORY(all_rates_of_a_bucket_must_have_room),
-        STORY(steps_that_are_no_whole_number_still_make_the_count),
-        STORY(no_clock_that_was_put_back_keeps_anyone_out_for_long),
-        STORY(buckets_expire_and_are_bounded),
-        cmocka_unit_test(the_wall_clock_is_the_default),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -21,9 +21,10 @@ static const char *type(const char *text)
     return json_of(json_get_text(json_get_text(p->schema, "properties"), "x"));
 }
 
-static void one_line_per_argument(void **state)
+FIXTURE(set_up, tear_down)
+
+TEST(one_line_per_argument)
 {
-    (void)state;
     assert_string_equal(
         schema_of("  ---@param city string Name of the city\n"
                   "  ---@param unit? \"c\"|\"f\" Unit of the temperature\n"
@@ -38,9 +39,8 @@ static void one_line_per_argument(void **state)
         "\"required\":[\"city\",\"days\"],\"additionalProperties\":false}");
 }
 
-static void types_become_schemas(void **state)
+TEST(types_become_schemas)
 {
-    (void)state;
     static const char *const types[][2] = {
         {"string", "{\"type\":\"string\"}"},
         {"number", "{\"type\":\"number\"}"},
@@ -90,9 +90,8 @@ static void types_become_schemas(void **state)
             fail_msg("%s: expected %s, got %s", types[i][0], types[i][1], type(types[i][0]));
 }
 
-static void types_with_nil_are_optional(void **state)
+TEST(types_with_nil_are_optional)
 {
-    (void)state;
     assert_string_equal(
         schema_of("---@param a? string\n---@param b string?\n---@param c string|nil\n---@param d nil|1 One"),
         "{\"type\":\"object\",\"properties\":{\"a\":{\"type\":\"string\"},\"b\":{\"type\":\"string\"},"
@@ -100,9 +99,8 @@ static void types_with_nil_are_optional(void **state)
         "\"additionalProperties\":false}");
 }
 
-static void defaults_are_in_the_schema(void **state)
+TEST(defaults_are_in_the_schema)
 {
-    (void)state;
     static const char *const types[][2] = {
         {"integer = 5 How many", "{\"type\":\"integer\",\"description\":\"How many\",\"default\":5}"},
         {"string = 'a b'", "{\"type\":\"string\",\"default\":\"a b\"}"},
@@ -140,9 +138,8 @@ static void defaults_are_in_the_schema(void **state)
         "\"integer\"}},\"required\":[\"b\"],\"additionalProperties\":false}");
 }
 
-static void a_class_describes_the_tool(void **state)
+TEST(a_class_describes_the_tool)
 {
-    (void)state;
     static const char *const classes[] = {"---Files a claim\n---for a customer.\n---@class Claim\n",
                                           "---@class Claim  Files a claim\n---for a customer.\n"};
     for (size_t i = 0; i < 2; i++) {
@@ -168,9 +165,8 @@ static void a_class_describes_the_tool(void **state)
     }
 }
 
-static void a_class_for_all_arguments(void **state)
+TEST(a_class_for_all_arguments)
 {
-    (void)state;
     const char *source = "---@class Place\n"
                          "---@field city string Name of the city\n"
                          "---@field country? string\n"
@@ -221,9 +217,8 @@ static void a_class_for_all_arguments(void **state)
         "\"additionalProperties\":false}},\"required\":[\"stops\",\"from\"],\"additionalProperties\":{}}");
 }
 
-static void run_may_be_a_function_of_the_file(void **state)
+TEST(run_may_be_a_function_of_the_file)
 {
-    (void)state;
     assert_has(json_of(load("--- Not this one.\n---@param b string\nlocal function other() end\n\n"
                             "---@param a string\nlocal function go(args) return other(args) end\n"
                             "return tool 't' { run = go }")
@@ -238,9 +233,8 @@ static void run_may_be_a_function_of_the_file(void **state)
                "\"a\":{");
 }
 
-static void other_comments_are_ignored(void **state)
+TEST(other_comments_are_ignored)
 {
-    (void)state;
     static const char *const sources[] = {
         "return tool 't' {\n-- @param a string\nrun = function() end }",
         "return tool 't' {\n---@param a string\n\nrun = function() end }",
@@ -257,9 +251,8 @@ static void other_comments_are_ignored(void **state)
     }
 }
 
-static void fields_replace_annotations(void **state)
+TEST(fields_replace_annotations)
 {
-    (void)state;
     const struct policy *p = load(source_of("--- From above.\n---@param b integer Anything",
                                             "schema = params { a = str, b = str }, description = 'Mine',"));
     assert_string_equal(text_of(p->description), "Mine");
@@ -277,16 +270,14 @@ static void fields_replace_annotations(void **state)
                         "Reads it.");
 }
 
-static void rules_accept_annotated_arguments(void **state)
+TEST(rules_accept_annotated_arguments)
 {
-    (void)state;
     assert_has(fault_of(source_of("---@param id string", "rules = { always : needs 'idd' },")),
                "the schema does not allow 'idd' (did you mean 'id'?)");
 }
 
-static void errors_have_their_line(void **state)
+TEST(errors_have_their_line)
 {
-    (void)state;
     static const char *const slips[][1] = {
         {"---@param a strng"},
         {"---@param ok string\n---@param a Unknown[]"},
@@ -330,22 +321,4 @@ static void errors_have_their_line(void **state)
         golden_row(slips[i][0], fault);
     }
     golden_check_rows("load", "annotations: mistakes");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(one_line_per_argument, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(types_become_schemas, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(types_with_nil_are_optional, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(defaults_are_in_the_schema, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(a_class_describes_the_tool, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(a_class_for_all_arguments, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(run_may_be_a_function_of_the_file, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(other_comments_are_ignored, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(fields_replace_annotations, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(rules_accept_annotated_arguments, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(errors_have_their_line, set_up, tear_down),
-    };
-    return cmocka_run_group_tests_name("policy_annotations", tests, NULL, NULL);
 }

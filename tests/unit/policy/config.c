@@ -1,17 +1,11 @@
 /* The configuration file: every key, every error, and the precedence of sources. */
+#include "unit.h"
 #include "base/arena.h"
 #include "policy/config.h"
 #include "ledger/ledger.h"
 #include "golden.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 static char folder[] = "/tmp/toolgate-config-XXXXXX";
 static char file[64];
@@ -33,12 +27,16 @@ static int drop_folder(void **state)
     return rmdir(folder);
 }
 
+GROUP(make_folder, drop_folder)
+
 static int forget(void **state)
 {
     (void)state;
     config_free(&config);
     return 0;
 }
+
+FIXTURE(NULL, forget)
 
 static enum err load(const char *text)
 {
@@ -58,9 +56,8 @@ static void refuses(const char *text)
     config_free(&config);
 }
 
-static void works_without_a_file(void **state)
+TEST(works_without_a_file)
 {
-    (void)state;
     setenv("XDG_RUNTIME_DIR", "/run/user/7", 1);
     assert_int_equal(config_load(&(struct config_sources){0}, &config, &why), OK);
     assert_string_equal(config.socket, "/run/user/7/toolgate/toolgate.sock");
@@ -72,22 +69,20 @@ static void works_without_a_file(void **state)
     assert_true(config.defaults.coerce.strings);
 }
 
-static void default_socket_of_a_service(void **state)
+TEST(default_socket_of_a_service)
 {
-    (void)state;
-    char folder[64];
-    snprintf(folder, sizeof(folder), "/run/user/%u", (unsigned)geteuid());
+    char runtime[64];
+    snprintf(runtime, sizeof(runtime), "/run/user/%u", (unsigned)geteuid());
     unsetenv("XDG_RUNTIME_DIR");
     assert_int_equal(config_load(&(struct config_sources){0}, &config, &why), OK);
-    if (access(folder, F_OK) != 0)
+    if (access(runtime, F_OK) != 0)
         assert_string_equal(config.socket, "/run/toolgate/toolgate.sock");
     else
-        assert_memory_equal(config.socket, folder, strlen(folder));
+        assert_memory_equal(config.socket, runtime, strlen(runtime));
 }
 
-static void default_socket_is_named_by_the_environment(void **state)
+TEST(default_socket_is_named_by_the_environment)
 {
-    (void)state;
     setenv("XDG_RUNTIME_DIR", "/run/user/7", 1);
     setenv("TOOLGATE_SOCKET", "/tmp/named.sock", 1);
     assert_int_equal(config_load(&(struct config_sources){0}, &config, &why), OK);
@@ -96,9 +91,8 @@ static void default_socket_is_named_by_the_environment(void **state)
     assert_null(config.state);
 }
 
-static void state_of_a_user_outlives_the_login(void **state)
+TEST(state_of_a_user_outlives_the_login)
 {
-    (void)state;
     setenv("XDG_RUNTIME_DIR", "/run/user/7", 1);
     setenv("XDG_STATE_HOME", "/tmp/none/state", 1);
     assert_int_equal(config_load(&(struct config_sources){0}, &config, &why), OK);
@@ -109,9 +103,8 @@ static void state_of_a_user_outlives_the_login(void **state)
     assert_null(config.state);
 }
 
-static void every_key_is_read(void **state)
+TEST(every_key_is_read)
 {
-    (void)state;
     assert_int_equal(
         load("return { socket = '/run/x.sock', socket_mode = '0600', tools = { 'a.json', '/b.json' },"
              " ledger = { namespace = 'shared', ttl_s = 3600, history = 10, on_outage = 'local', settle = "
@@ -175,17 +168,15 @@ static void every_key_is_read(void **state)
     assert_true(config.require_descriptions);
 }
 
-static void coercion_can_be_switched_off(void **state)
+TEST(coercion_can_be_switched_off)
 {
-    (void)state;
     assert_int_equal(load("return { defaults = { coerce = false } }"), OK);
     assert_false(config.defaults.coerce.strings || config.defaults.coerce.json ||
                  config.defaults.coerce.enums);
 }
 
-static void unknown_key_is_reported_with_the_closest(void **state)
+TEST(unknown_key_is_reported_with_the_closest)
 {
-    (void)state;
     refuses("return { polices = 'x' }");
     refuses("return { ledger = { ttl = 9 } }");
     refuses("return { defaults = { retry = { zzz = 1 } } }");
@@ -193,9 +184,8 @@ static void unknown_key_is_reported_with_the_closest(void **state)
     golden_check_rows("load", "configuration: unknown keys");
 }
 
-static void wrong_value_is_reported(void **state)
+TEST(wrong_value_is_reported)
 {
-    (void)state;
     refuses("return { turn_idle_s = 'soon' }");
     refuses("return { limits = { depth = 4.5 } }");
     refuses("return { limits = { depth = 129 } }");
@@ -216,24 +206,21 @@ static void wrong_value_is_reported(void **state)
     golden_check_rows("load", "configuration: wrong values");
 }
 
-static void missing_policies_folder_is_reported(void **state)
+TEST(missing_policies_folder_is_reported)
 {
-    (void)state;
     assert_int_equal(load("return { policies = 'nowhere' }"), ERR_CONFIG);
     golden_check("load", "configuration: the folder of policies does not exist", why.text);
 }
 
-static void arguments_limit_fits_the_message_limit(void **state)
+TEST(arguments_limit_fits_the_message_limit)
 {
-    (void)state;
     assert_int_equal(load("return { limits = { message = 2048 } }"), OK);
     assert_int_equal(config.limits.arguments, 2048);
 }
 
-static void metrics_keys_are_checked(void **state)
+TEST(metrics_keys_are_checked)
 {
     static const char *const good[] = {"127.0.0.1:9464", "127.8.9.10:1", "localhost:65535", "[::1]:9464"};
-    (void)state;
     for (size_t i = 0; i < sizeof(good) / sizeof(*good); i++) {
         char text[128];
         snprintf(text, sizeof(text), "return { metrics = { listen = '%s' } }", good[i]);
@@ -265,9 +252,8 @@ static void metrics_keys_are_checked(void **state)
     golden_check_rows("load", "configuration: metrics");
 }
 
-static void ledger_keys_are_checked(void **state)
+TEST(ledger_keys_are_checked)
 {
-    (void)state;
     assert_int_equal(load("return { ledger = { redis = 'unix:/x', timeout_ms = 20, on_outage = 'closed', "
                           "settle = 'sent' } }"),
                      OK);
@@ -285,18 +271,16 @@ static void ledger_keys_are_checked(void **state)
     golden_check_rows("load", "configuration: ledger");
 }
 
-static void all_errors_are_reported_at_once(void **state)
+TEST(all_errors_are_reported_at_once)
 {
-    (void)state;
     assert_int_equal(load("return { polices = 'x', turn_idle_s = -1 }"), ERR_CONFIG);
     assert_non_null(strstr(why.text, "policies"));
     assert_non_null(strstr(why.text, "turn_idle_s"));
     assert_non_null(strchr(why.text, '\n'));
 }
 
-static void rules_name_users_and_groups(void **state)
+TEST(rules_name_users_and_groups)
 {
-    (void)state;
     assert_int_equal(
         load("return { allow = { { users = { 'root', 4711 }, groups = { 'root', 12 }, tools = { 'get_*' } },"
              " { tools = { 'x' } } } }"),
@@ -312,9 +296,8 @@ static void rules_name_users_and_groups(void **state)
     assert_true(config.allow[1].everyone);
 }
 
-static void rule_that_matches_nobody_is_refused(void **state)
+TEST(rule_that_matches_nobody_is_refused)
 {
-    (void)state;
     refuses("return { allow = { { users = { 'nobody-of-that-name' } } } }");
     refuses("return { allow = { { users = {} } } }");
     refuses("return { allow = {} }");
@@ -324,9 +307,8 @@ static void rule_that_matches_nobody_is_refused(void **state)
     golden_check_rows("load", "configuration: allow");
 }
 
-static void the_command_line_wins(void **state)
+TEST(the_command_line_wins)
 {
-    (void)state;
     FILE *out = fopen(file, "w");
     fputs("return { socket = '/a', policies = '/nowhere', tools = 'x.json' }", out);
     fclose(out);
@@ -340,36 +322,11 @@ static void the_command_line_wins(void **state)
     assert_string_equal(config.tools.list[1], "y.json");
 }
 
-static void too_long_socket_path_is_refused(void **state)
+TEST(too_long_socket_path_is_refused)
 {
-    (void)state;
     char path[200];
     memset(path, 'x', sizeof(path) - 1);
     path[sizeof(path) - 1] = '\0';
     assert_int_equal(config_load(&(struct config_sources){.socket = path}, &config, &why), ERR_CONFIG);
     golden_check("load", "configuration: the socket's path is too long", why.text);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_teardown(works_without_a_file, forget),
-        cmocka_unit_test_teardown(default_socket_of_a_service, forget),
-        cmocka_unit_test_teardown(default_socket_is_named_by_the_environment, forget),
-        cmocka_unit_test_teardown(state_of_a_user_outlives_the_login, forget),
-        cmocka_unit_test_teardown(every_key_is_read, forget),
-        cmocka_unit_test_teardown(coercion_can_be_switched_off, forget),
-        cmocka_unit_test(unknown_key_is_reported_with_the_closest),
-        cmocka_unit_test(wrong_value_is_reported),
-        cmocka_unit_test_teardown(missing_policies_folder_is_reported, forget),
-        cmocka_unit_test_teardown(arguments_limit_fits_the_message_limit, forget),
-        cmocka_unit_test(metrics_keys_are_checked),
-        cmocka_unit_test(ledger_keys_are_checked),
-        cmocka_unit_test_teardown(all_errors_are_reported_at_once, forget),
-        cmocka_unit_test_teardown(rules_name_users_and_groups, forget),
-        cmocka_unit_test(rule_that_matches_nobody_is_refused),
-        cmocka_unit_test_teardown(the_command_line_wins, forget),
-        cmocka_unit_test_teardown(too_long_socket_path_is_refused, forget),
-    };
-    return cmocka_run_group_tests(tests, make_folder, drop_folder);
 }

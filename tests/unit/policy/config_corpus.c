@@ -1,26 +1,14 @@
 /* Replays the corpus of fuzz_config. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 
-#include <cmocka.h>
-
+#include "unit.h"
 #include "../fuzz/fuzz_config.c"
 
 #include "base/log.h"
 
 #include "../fuzz/replay.h"
 
-static void corpus_holds(void **state)
+TEST(corpus_holds)
 {
-    (void)state;
     log_quiet();
     replay_corpus("tests/fuzz/corpus/config", LLVMFuzzerTestOneInput, 7);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(corpus_holds)};
-    return cmocka_run_group_tests_name("config_corpus", tests, NULL, NULL);
 }

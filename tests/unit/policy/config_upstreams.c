@@ -1,17 +1,11 @@
 /* The key `upstreams`, and the mcpServers files of other clients. */
+#include "unit.h"
 #include "base/arena.h"
 #include "base/buf.h"
 #include "policy/config_internal.h"
 #include "golden.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 static char folder[] = "/tmp/toolgate-upstreams-XXXXXX";
 static char lua_file[64], json_file[64];
@@ -35,12 +29,16 @@ static int drop_folder(void **state)
     return rmdir(folder);
 }
 
+GROUP(make_folder, drop_folder)
+
 static int forget(void **state)
 {
     (void)state;
     config_free(&config);
     return 0;
 }
+
+FIXTURE(NULL, forget)
 
 static void write_file(const char *path, const char *text)
 {
@@ -96,9 +94,8 @@ static void is_below(struct str got, const char *name)
 
 /* ---- the Lua file ---- */
 
-static void each_kind_with_its_keys(void **state)
+TEST(each_kind_with_its_keys)
 {
-    (void)state;
     assert_int_equal(
         load("return { upstreams = {\n"
              "  files = { command = 'npx', args = { '-y', 'server', 8080 }, env = { DEBUG = true, PORT = 1 "
@@ -145,9 +142,8 @@ static void each_kind_with_its_keys(void **state)
     is(billing->headers.list[0].value, "${file:/run/key}");
 }
 
-static void command_path_is_relative_to_the_file(void **state)
+TEST(command_path_is_relative_to_the_file)
 {
-    (void)state;
     assert_int_equal(load("return { upstreams = { a = { command = 'bin/a' }, b = { command = '/b' }, "
                           "c = { command = '${HOME}/c' }, d = { command = 'd', env = {}, args = {} } } }",
                           NULL),
@@ -158,14 +154,13 @@ static void command_path_is_relative_to_the_file(void **state)
     is(named("d")->argv[0], "d");
 }
 
-static void no_upstreams_are_valid(void **state)
+TEST(no_upstreams_are_valid)
 {
-    (void)state;
     assert_int_equal(load("return { upstreams = {} }", NULL), OK);
     assert_int_equal(config.upstream_count, 0);
 }
 
-static void errors_name_the_whole_path(void **state)
+TEST(errors_name_the_whole_path)
 {
     static const struct {
         const char *entry;
@@ -197,7 +192,6 @@ static void errors_name_the_whole_path(void **state)
         {"{ command = 'x', start_timeout = '1.2.3s' }"},
         {"{ command = 'x', in_flight = 0 }"},
     };
-    (void)state;
     for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
         char lua[512];
         snprintf(lua, sizeof(lua), "return { upstreams = { u = %s } }", wrong[i].entry);
@@ -211,7 +205,7 @@ static void errors_name_the_whole_path(void **state)
     golden_check_rows("load", "upstreams: wrong entries");
 }
 
-static void errors_do_not_quote_secrets(void **state)
+TEST(errors_do_not_quote_secrets)
 {
     static const char *const wrong[] = {"{ command = 'x', env = { TOKEN = { 'hunter2' } } }",
                                         "{ command = 'x', env = 'hunter2' }",
@@ -221,7 +215,6 @@ static void errors_do_not_quote_secrets(void **state)
                                         "{ url = 'https://x', headers = 'hunter2' }",
                                         "{ url = 'https://x', headers = { A = 'hunter2\\n' } }",
                                         "{ command = { 'hunter2' } }"};
-    (void)state;
     for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
         char lua[512];
         snprintf(lua, sizeof(lua), "return { upstreams = { u = %s } }", wrong[i]);
@@ -232,9 +225,8 @@ static void errors_do_not_quote_secrets(void **state)
     }
 }
 
-static void too_many_upstreams_are_refused(void **state)
+TEST(too_many_upstreams_are_refused)
 {
-    (void)state;
     struct buf lua = {0};
     buf_text(&lua, "return { upstreams = {");
     for (unsigned i = 0; i <= CONFIG_UPSTREAMS_MAX; i++)
@@ -248,9 +240,8 @@ static void too_many_upstreams_are_refused(void **state)
 
 /* ---- mcpServers ---- */
 
-static void the_file_of_a_desktop_client(void **state)
+TEST(the_file_of_a_desktop_client)
 {
-    (void)state;
     assert_int_equal(load(NULL,
                           "\xef\xbb\xbf{ // mine\n"
                           "  \"theme\": \"dark\",\n"
@@ -272,9 +263,8 @@ static void the_file_of_a_desktop_client(void **state)
     assert_int_equal(config.warning_count, 0);
 }
 
-static void the_files_of_other_clients(void **state)
+TEST(the_files_of_other_clients)
 {
-    (void)state;
     assert_int_equal(
         load(NULL, "{\"servers\":{\"a\":{\"type\":\"stdio\",\"command\":\"./a\"}},\"inputs\":[]}"), OK);
     is_below(named("a")->argv[0], "./a");
@@ -287,9 +277,8 @@ static void the_files_of_other_clients(void **state)
     is(named("b")->url, "https://b");
 }
 
-static void ignored_keys_get_a_warning(void **state)
+TEST(ignored_keys_get_a_warning)
 {
-    (void)state;
     assert_int_equal(load(NULL, "{\"mcpServers\":{\"a\":{\"command\":\"a\",\"arg\":[],\"envFile\":\".env\"},"
                                 "\"me\":{\"command\":\"/usr/bin/toolgate\",\"args\":[\"connect\"]}}}"),
                      OK);
@@ -301,16 +290,14 @@ static void ignored_keys_get_a_warning(void **state)
 }
 
 /* An entry that cannot be used is left out with a warning (tests/spec/config/upstreams_config_spec.lua). */
-static void files_without_json_are_refused(void **state)
+TEST(files_without_json_are_refused)
 {
-    (void)state;
     refused("{\"mcpServers\":{\"a\"}}", load(NULL, "{\"mcpServers\":{\"a\"}}"));
     golden_check_rows("load", "mcpServers: a file that is no JSON");
 }
 
-static void mcp_config_key_of_the_configuration(void **state)
+TEST(mcp_config_key_of_the_configuration)
 {
-    (void)state;
     write_file(json_file, "{\"mcpServers\":{\"a\":{\"command\":\"y\"}}}");
     assert_int_equal(load("return { mcp_config = 'mcp.json' }", NULL), OK);
     uint64_t hash = config.hash;
@@ -322,22 +309,4 @@ static void mcp_config_key_of_the_configuration(void **state)
     refused("return { mcp_config = { 1 } }", load("return { mcp_config = { 1 } }", NULL));
     refused("return { mcp_config = 'none.json' }", load("return { mcp_config = 'none.json' }", NULL));
     golden_check_rows("load", "mcp_config: wrong values");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_teardown(each_kind_with_its_keys, forget),
-        cmocka_unit_test_teardown(command_path_is_relative_to_the_file, forget),
-        cmocka_unit_test_teardown(no_upstreams_are_valid, forget),
-        cmocka_unit_test_teardown(errors_name_the_whole_path, forget),
-        cmocka_unit_test_teardown(errors_do_not_quote_secrets, forget),
-        cmocka_unit_test_teardown(too_many_upstreams_are_refused, forget),
-        cmocka_unit_test_teardown(the_file_of_a_desktop_client, forget),
-        cmocka_unit_test_teardown(the_files_of_other_clients, forget),
-        cmocka_unit_test_teardown(ignored_keys_get_a_warning, forget),
-        cmocka_unit_test_teardown(files_without_json_are_refused, forget),
-        cmocka_unit_test_teardown(mcp_config_key_of_the_configuration, forget),
-    };
-    return cmocka_run_group_tests(tests, make_folder, drop_folder);
 }

@@ -148,9 +148,10 @@ static const struct {
     {"...", false},
 };
 
-static void wants_all_reads_the_request(void **state)
+FIXTURE(set_up, tear_down)
+
+TEST(wants_all_reads_the_request)
 {
-    (void)state;
     struct buf wrong = buf_in(arena);
     for (size_t i = 0; i < sizeof(requests) / sizeof(requests[0]); i++) {
         const char *got = eval(text_of(arena_printf(arena, "wants_all [==[%s]==]", requests[i].goal)));
@@ -195,9 +196,8 @@ static const struct {
     {"{ { id = 1, v = 5, t = 'movies' }, { id = 2, v = 6, t = 'status' } }", "v", "'that movie'", "1"},
 };
 
-static void newest_takes_what_is_meant(void **state)
+TEST(newest_takes_what_is_meant)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof(choices) / sizeof(choices[0]); i++) {
         const char *goal = choices[i].goal ? choices[i].goal : "nil";
         const char *expression =
@@ -211,13 +211,4 @@ static void newest_takes_what_is_meant(void **state)
     assert_string_equal("{\"v\":true}", eval("newest({}, 'at', 'invoice') == nil"));
     assert_string_equal("{\"v\":true}", eval("newest({ { t = 'invoice' } }, 'at', 'invoice') == nil"));
     assert_has(eval("newest({}, 'at', 5)"), "newest: expected (list, field, goal), got");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(wants_all_reads_the_request, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(newest_takes_what_is_meant, set_up, tear_down),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,9 +2,10 @@
 #include "policy/policy_support.h"
 #include "golden.h"
 
-static void check_returns_nothing_repair_refuse_or_ask(void **state)
+FIXTURE(set_up, tear_down)
+
+TEST(check_returns_nothing_repair_refuse_or_ask)
 {
-    (void)state;
     assert_int_equal(check_body("", "{}"), OUTCOME_PASS);
     assert_int_equal(check_body("return nil", "{}"), OUTCOME_PASS);
     assert_int_equal(
@@ -36,9 +37,8 @@ static void check_returns_nothing_repair_refuse_or_ask(void **state)
     assert_string_equal(json_of(said.choices), "[\"a\",\"b\"]");
 }
 
-static void run_returns_a_value_or_a_failure(void **state)
+TEST(run_returns_a_value_or_a_failure)
 {
-    (void)state;
     assert_int_equal(run_body("return { sum = args.a + args.b }", "{\"a\":1,\"b\":2}"), OUTCOME_VALUE);
     assert_string_equal(json_of(said.value), "{\"sum\":3}");
     assert_int_equal(run_body("return 'done'", "{}"), OUTCOME_VALUE);
@@ -63,9 +63,8 @@ static void run_returns_a_value_or_a_failure(void **state)
     assert_int_equal(run_body("return ok()", "{}"), OUTCOME_POLICY_ERROR);
 }
 
-static void result_is_judged(void **state)
+TEST(result_is_judged)
 {
-    (void)state;
     assert_int_equal(judge_body("", "{}"), OUTCOME_PASS);
     assert_int_equal(judge_body("return ok { coverage = 'SATISFIED', facts = { n = #result.list },\n"
                                 "follow_up = { tool = 'x', args = { id = 1 } } }",
@@ -95,9 +94,8 @@ static void result_is_judged(void **state)
     golden_check_rows("load", "policy fault: what a result hook returns");
 }
 
-static void normalise_changes_or_repairs(void **state)
+TEST(normalise_changes_or_repairs)
 {
-    (void)state;
     assert_string_equal(normalised("args.n = tonumber(args.n) return args", "{\"n\":\"5\"}"), "{\"n\":5}");
     assert_int_equal(
         normalise(with_hook("normalise", "args", "return repair { path = 'n', message = 'm' }"), "{}"),
@@ -108,9 +106,8 @@ static void normalise_changes_or_repairs(void **state)
     assert_int_equal(normalise(p, "{}"), OUTCOME_REPAIR);
 }
 
-static void prepare_rewords_or_hides(void **state)
+TEST(prepare_rewords_or_hides)
 {
-    (void)state;
     const struct json *def = value_of("{\"name\":\"t\", \"inputSchema\":{\"z\":1.10}}");
     const struct policy *p = with_hook(
         "prepare", "def, call", "if call.user == 'eve' then return nil end def.title = call.user return def");
@@ -137,9 +134,8 @@ static void on_progress(void *owner, double done, double total, struct str messa
     last_total = total;
 }
 
-static void the_call_has_its_fields(void **state)
+TEST(the_call_has_its_fields)
 {
-    (void)state;
     struct policy_call call = {.tool = STR("t"),
                                .session = STR("s1"),
                                .goal = STR("g"),
@@ -169,9 +165,8 @@ static void the_call_has_its_fields(void **state)
     assert_string_equal(json_of(said.value), "[0,true,true]");
 }
 
-static void history_and_facts_are_loaded_only_if_read(void **state)
+TEST(history_and_facts_are_loaded_only_if_read)
 {
-    (void)state;
     assert_true(with_hook("check", "args, call", "return call.history[1] and nil")->wants.history);
     assert_true(with_hook("check", "args, c", "local x = c['facts']")->wants.facts);
     const struct policy *p = with_hook(
@@ -179,9 +174,8 @@ static void history_and_facts_are_loaded_only_if_read(void **state)
     assert_true(!p->wants.history && !p->wants.facts);
 }
 
-static void a_broken_hook_names_its_line(void **state)
+TEST(a_broken_hook_names_its_line)
 {
-    (void)state;
     assert_int_equal(check_body("local x = args.a.b", "{}"), OUTCOME_POLICY_ERROR);
     assert_has(said.why.text, "p.lua:3: ");
     golden_row("check: args.a.b", said.why.text);
@@ -194,9 +188,8 @@ static void a_broken_hook_names_its_line(void **state)
     golden_check_rows("load", "policy fault: a hook that breaks");
 }
 
-static void long_paths_are_whole_in_messages(void **state)
+TEST(long_paths_are_whole_in_messages)
 {
-    (void)state;
     struct policy_load_errors faults = {.arena = arena};
     struct str name = STR("/a/rather/long/path/to/a/folder/in/which/an/operator/keeps/policies/t.lua");
     assert_int_equal(policy_set_load_string(name,
@@ -211,20 +204,4 @@ static void long_paths_are_whole_in_messages(void **state)
         ERR_POLICY);
     assert_has(text_of(faults.list[0]),
                "/a/rather/long/path/to/a/folder/in/which/an/operator/keeps/policies/t.lua:1: unknown field");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(check_returns_nothing_repair_refuse_or_ask, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(run_returns_a_value_or_a_failure, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(result_is_judged, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(normalise_changes_or_repairs, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(prepare_rewords_or_hides, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(the_call_has_its_fields, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(history_and_facts_are_loaded_only_if_read, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(a_broken_hook_names_its_line, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(long_paths_are_whole_in_messages, set_up, tear_down),
-    };
-    return cmocka_run_group_tests_name("policy_hooks", tests, NULL, NULL);
 }

@@ -16,9 +16,8 @@ static void faulty(const char *source)
     golden_row(source, fault);
 }
 
-static void everything_declared_is_read(void **state)
+TEST(everything_declared_is_read)
 {
-    (void)state;
     const struct policy *p = load(
         "return tool 'get_events' {\n"
         "  title = 'Events', description = 'd', use_when = 'u', avoid_when = 'a',\n"
@@ -76,9 +75,8 @@ static void everything_declared_is_read(void **state)
     assert_true(p->hooks[HOOK_CHECK] && !p->hooks[HOOK_RUN] && p->wants.history && !p->wants.facts);
 }
 
-static void absent_fields_are_unset(void **state)
+TEST(absent_fields_are_unset)
 {
-    (void)state;
     const struct policy *p = load("return tool 't' {}");
     assert_true(p->validate && !p->final && !p->mode_given && !p->unknown_given && !p->coerce_given &&
                 !p->polls);
@@ -91,9 +89,8 @@ static void absent_fields_are_unset(void **state)
     assert_string_equal(json_of(said.args), "{}");
 }
 
-static void errors_have_line_and_fix(void **state)
+TEST(errors_have_line_and_fix)
 {
-    (void)state;
     faulty("return tool 't' {\n  title = 'x',\n  desciption = 'y',\n}");
     faulty("return tool 't' {\n  retry = {\n    repiar = 2 } }");
     faulty("return tool 't' {\n\n effects = 'wirte' }");
@@ -174,9 +171,8 @@ static void errors_have_line_and_fix(void **state)
     golden_check_rows("load", "declarations: mistakes");
 }
 
-static void examples_have_their_line(void **state)
+TEST(examples_have_their_line)
 {
-    (void)state;
     const struct policy *p = load(
         "-- tool 'x' { examples = { in a comment\n"
         "local s = [[ examples = { ]]\n"
@@ -204,9 +200,8 @@ static void examples_have_their_line(void **state)
     assert_null(p->examples[2].args);
 }
 
-static void params_are_a_closed_schema(void **state)
+TEST(params_are_a_closed_schema)
 {
-    (void)state;
     const struct policy *p =
         load("return tool 't' { schema = params {\n"
              "  title = str { min = 1, max = 9, pattern = '^a', 'Task title' },\n"
@@ -251,9 +246,8 @@ static void params_are_a_closed_schema(void **state)
     golden_check_rows("load", "declarations: params");
 }
 
-static void the_gateway_is_a_file_of_its_own(void **state)
+TEST(the_gateway_is_a_file_of_its_own)
 {
-    (void)state;
     assert_null(
         load("return gateway { instructions = 'Be kind.', prepare_tools = function(defs) return defs end }"));
     assert_true(policy_set_gateway(loaded)->hooks[HOOK_PREPARE] &&
@@ -279,9 +273,8 @@ static void write_file(const char *name, const char *text)
 static int make_folder(void **state)
 {
     strcpy(folder, "/tmp/toolgate-policies-XXXXXX");
-    set_up(state);
     assert_non_null(mkdtemp(folder));
-    return 0;
+    return set_up(state);
 }
 
 static int remove_folder(void **state)
@@ -293,6 +286,8 @@ static int remove_folder(void **state)
     return tear_down(state);
 }
 
+FIXTURE(make_folder, remove_folder)
+
 static struct policy_load_errors load_folder(const struct policy_set_options *with, enum err wanted)
 {
     struct policy_load_errors faults = {.arena = arena};
@@ -301,9 +296,8 @@ static struct policy_load_errors load_folder(const struct policy_set_options *wi
     return faults;
 }
 
-static void a_folder_is_read_in_order(void **state)
+TEST(a_folder_is_read_in_order)
 {
-    (void)state;
     write_file("b.lua", "return tool 'first' {}");
     write_file("a.lua", "return tool 'second' { schema = json 's.json' }");
     write_file("s.json", "{\"type\": \"object\"}");
@@ -321,9 +315,8 @@ static void a_folder_is_read_in_order(void **state)
     assert_true(policy_set_hash(loaded) != hash);
 }
 
-static void every_invalid_file_is_reported(void **state)
+TEST(every_invalid_file_is_reported)
 {
-    (void)state;
     write_file("a.lua", "return tool 't' { titel = 1 }");
     write_file("b.lua", "return tool 't' {}");
     write_file("c.lua", "return tool 't' {}");
@@ -339,9 +332,8 @@ static void every_invalid_file_is_reported(void **state)
     assert_has(text_of(load_folder(NULL, ERR_POLICY).list[0]), "/x.json");
 }
 
-static void a_missing_folder_is_an_error(void **state)
+TEST(a_missing_folder_is_an_error)
 {
-    (void)state;
     struct policy_load_errors faults = {.arena = arena};
     assert_int_equal(policy_set_load("/nonexistent/policies", NULL, &loaded, &faults), ERR_IO);
     golden_check("load", "policies: no folder", text_of(faults.list[0]));
@@ -349,9 +341,8 @@ static void a_missing_folder_is_an_error(void **state)
     assert_int_equal(policy_set_count(loaded), 0);
 }
 
-static void a_quarantined_file_does_not_run(void **state)
+TEST(a_quarantined_file_does_not_run)
 {
-    (void)state;
     struct str text = STR_LIT("while true do end\nreturn tool \"stuck\" { run = function() end }");
     struct policy_stall stall = {arena_printf(arena, "%s/a.lua", folder), hash_stable(text).low};
     options = (struct policy_set_options){.stalls = &stall, .stall_count = 1};
@@ -367,9 +358,8 @@ static void a_quarantined_file_does_not_run(void **state)
     assert_true(str_eq(policy_set_stalls(loaded, &count)[0].file, stall.file) && count == 1);
 }
 
-static void a_quarantine_ends_when_the_file_changes(void **state)
+TEST(a_quarantine_ends_when_the_file_changes)
 {
-    (void)state;
     struct policy_stall stall = {arena_printf(arena, "%s/a.lua", folder),
                                  hash_stable(STR_LIT("what it was")).low};
     options = (struct policy_set_options){.stalls = &stall, .stall_count = 1};
@@ -379,22 +369,4 @@ static void a_quarantine_ends_when_the_file_changes(void **state)
     assert_int_equal(check(policy_set_at(loaded, 0), "{}"), OUTCOME_PASS);
     policy_set_stalls(loaded, &count);
     assert_int_equal(count, 0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(everything_declared_is_read, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(absent_fields_are_unset, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(errors_have_line_and_fix, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(examples_have_their_line, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(params_are_a_closed_schema, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(the_gateway_is_a_file_of_its_own, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(a_folder_is_read_in_order, make_folder, remove_folder),
-        cmocka_unit_test_setup_teardown(every_invalid_file_is_reported, make_folder, remove_folder),
-        cmocka_unit_test_setup_teardown(a_missing_folder_is_an_error, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(a_quarantined_file_does_not_run, make_folder, remove_folder),
-        cmocka_unit_test_setup_teardown(a_quarantine_ends_when_the_file_changes, make_folder, remove_folder),
-    };
-    return cmocka_run_group_tests_name("policy_load", tests, NULL, NULL);
 }

@@ -14,9 +14,10 @@ static const char *params(const char *fields)
 #define OBJECT(properties, required)                                                                         \
     "{\"type\":\"object\",\"properties\":{" properties "}," required "\"additionalProperties\":false}"
 
-static void parameters_keep_the_authors_order(void **state)
+FIXTURE(set_up, tear_down)
+
+TEST(parameters_keep_the_authors_order)
 {
-    (void)state;
     assert_string_equal(
         params("zebra = str,\nant = optional(int),\n['Yak'] = bool, mole = num"),
         OBJECT(
@@ -25,9 +26,8 @@ static void parameters_keep_the_authors_order(void **state)
             "\"required\":[\"zebra\",\"Yak\",\"mole\"],"));
 }
 
-static void keywords_have_a_fixed_order(void **state)
+TEST(keywords_have_a_fixed_order)
 {
-    (void)state;
     assert_string_equal(
         params("t = str { max = 9, min = 1, 'T' }, e = optional(enum({ 'b', 'a' }, 'E'), 'a')"),
         OBJECT("\"t\":{\"type\":\"string\",\"description\":\"T\",\"maxLength\":9,\"minLength\":1},"
@@ -35,9 +35,8 @@ static void keywords_have_a_fixed_order(void **state)
                "\"required\":[\"t\"],"));
 }
 
-static void nested_objects_keep_the_order(void **state)
+TEST(nested_objects_keep_the_order)
 {
-    (void)state;
     assert_string_equal(
         params(
             "to = object({ street = str, city = str }, 'Where to'),\n"
@@ -55,9 +54,8 @@ static void nested_objects_keep_the_order(void **state)
                "\"required\":[\"to\",\"by\",\"from\"],"));
 }
 
-static void the_order_is_found_anywhere_in_the_source(void **state)
+TEST(the_order_is_found_anywhere_in_the_source)
 {
-    (void)state;
     static const char *const sources[] = {
         "return tool 't' { schema = params\n  { -- b = \n b = int, --[[ c = 1 ]] a = int } }",
         "return tool 't' { schema = params({\n  b = int,\n  a = int,\n }, { }) }",
@@ -75,18 +73,16 @@ static void the_order_is_found_anywhere_in_the_source(void **state)
 }
 
 /* Fields that are assigned one by one have no source order: they are sorted by name. */
-static void fields_without_an_order_are_sorted_by_name(void **state)
+TEST(fields_without_an_order_are_sorted_by_name)
 {
-    (void)state;
     assert_string_equal(
         schema_of("local f = {}\nf.b = int\nf.a = int\nreturn tool 't' { schema = params(f) }"),
         OBJECT("\"a\":{\"type\":\"integer\"},\"b\":{\"type\":\"integer\"}", "\"required\":[\"a\",\"b\"],"));
     assert_string_equal(params(""), OBJECT("", ""));
 }
 
-static void json_keeps_its_order(void **state)
+TEST(json_keeps_its_order)
 {
-    (void)state;
     const char *text =
         "{\"required\":[\"b\"],\"type\":\"object\",\"properties\":{\"b\":{\"minimum\":1.0},\"a\":{}}}";
     assert_string_equal(schema_of(arena_printf(arena, "return tool 't' { schema = json [[%s]] }", text).at),
@@ -98,17 +94,4 @@ static void json_keeps_its_order(void **state)
                                       .at),
                         "{\"required\":[\"b\"],\"type\":\"object\",\"properties\":{\"b\":{\"minimum\":1.0},"
                         "\"a\":{},\"c\":{\"type\":\"string\"}}}");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(parameters_keep_the_authors_order, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(keywords_have_a_fixed_order, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(nested_objects_keep_the_order, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(the_order_is_found_anywhere_in_the_source, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(fields_without_an_order_are_sorted_by_name, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(json_keeps_its_order, set_up, tear_down),
-    };
-    return cmocka_run_group_tests_name("policy_params", tests, NULL, NULL);
 }

@@ -1,12 +1,8 @@
 /* Which users may connect, and which tools exist for them. */
+#include "unit.h"
 #include "policy/peer.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 static const uid_t seven[] = {7};
 static const gid_t staff[] = {50};
@@ -24,15 +20,14 @@ static const struct peer member = {.uid = 8, .groups = {8, 50}, .group_count = 2
 static const struct peer both = {.uid = 7, .groups = {7, 50}, .group_count = 2};
 static const struct peer stranger = {.uid = 9, .groups = {9}, .group_count = 1};
 
-static void no_rules_admit_everyone(void **state)
+TEST(no_rules_admit_everyone)
 {
-    (void)state;
     static const struct config open;
     assert_true(peer_may_connect(&open, &stranger));
     assert_true(peer_may_call(&open, &stranger, STR_LIT("anything")));
 }
 
-static void rules_grant_prompts_and_resources(void **state)
+TEST(rules_grant_prompts_and_resources)
 {
     static const struct str emails[] = {STR("mail:*")};
     static const struct allow_rule more[] = {
@@ -41,7 +36,6 @@ static void rules_grant_prompts_and_resources(void **state)
         {.everyone = true, .prompts = {NULL, 0, true}},
     };
     static const struct config config = {.allow = more, .allow_count = 3}, open;
-    (void)state;
     assert_true(peer_may_get(&open, &stranger, STR_LIT("x")) &&
                 peer_may_read(&open, &stranger, STR_LIT("x:")));
     assert_false(peer_may_get(&ruled, &user, STR_LIT("x"))); /* a rule for tools is none for others */
@@ -56,17 +50,15 @@ static void rules_grant_prompts_and_resources(void **state)
     assert_false(peer_has_resource_globs(&first, &user));
 }
 
-static void rules_admit_the_users_they_name(void **state)
+TEST(rules_admit_the_users_they_name)
 {
-    (void)state;
     assert_true(peer_may_connect(&ruled, &user));
     assert_true(peer_may_connect(&ruled, &member));
     assert_false(peer_may_connect(&ruled, &stranger));
 }
 
-static void rights_of_several_rules_add_up(void **state)
+TEST(rights_of_several_rules_add_up)
 {
-    (void)state;
     assert_true(peer_may_call(&ruled, &user, STR_LIT("get_events")));
     assert_true(peer_may_call(&ruled, &user, STR_LIT("list")));
     assert_false(peer_may_call(&ruled, &user, STR_LIT("set_events")));
@@ -77,9 +69,8 @@ static void rights_of_several_rules_add_up(void **state)
     assert_false(peer_may_call(&ruled, &stranger, STR_LIT("get_events")));
 }
 
-static void a_rule_for_everyone(void **state)
+TEST(a_rule_for_everyone)
 {
-    (void)state;
     static const struct allow_rule all[] = {{.everyone = true, .tools = {reading, 2, true}}};
     static const struct config config = {.allow = all, .allow_count = 1};
     assert_true(peer_may_connect(&config, &stranger));
@@ -87,9 +78,8 @@ static void a_rule_for_everyone(void **state)
     assert_false(peer_may_call(&config, &stranger, STR_LIT("lists")));
 }
 
-static void names_come_from_the_user_database(void **state)
+TEST(names_come_from_the_user_database)
 {
-    (void)state;
     struct peer peer;
     peer_init(&peer, 0, 0, 1);
     assert_string_equal(peer.user, "root");
@@ -98,17 +88,4 @@ static void names_come_from_the_user_database(void **state)
     assert_string_equal(peer.user, "3999999999");
     assert_int_equal(peer.group_count, 1);
     assert_int_equal(peer.groups[0], 77);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(no_rules_admit_everyone),
-        cmocka_unit_test(rules_admit_the_users_they_name),
-        cmocka_unit_test(rules_grant_prompts_and_resources),
-        cmocka_unit_test(rights_of_several_rules_add_up),
-        cmocka_unit_test(a_rule_for_everyone),
-        cmocka_unit_test(names_come_from_the_user_database),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,14 +2,7 @@
 #ifndef TOOLGATE_TESTS_POLICY_SUPPORT_H
 #define TOOLGATE_TESTS_POLICY_SUPPORT_H
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-
-#include <cmocka.h>
+#include "unit.h"
 
 #include "base/arena.h"
 #include "json/parse.h"

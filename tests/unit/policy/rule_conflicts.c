@@ -42,9 +42,10 @@ static void expect(const struct expectation *list, size_t count)
     static const struct expectation list[] = {__VA_ARGS__};                                                  \
     expect(list, sizeof(list) / sizeof(list[0]))
 
-static void one_rule_needs_what_another_drops(void **state)
+FIXTURE(set_up, tear_down)
+
+TEST(one_rule_needs_what_another_drops)
 {
-    (void)state;
     EXPECT(
         {"when { action = 'get' } : needs 'id',\nalways : drops 'id'", true},
         {"always : drops 'id',\nwhen { action = 'get' } : needs 'id'", true},
@@ -65,18 +66,16 @@ static void one_rule_needs_what_another_drops(void **state)
 }
 
 /* Each pair can occur together; only examples show whether it does. */
-static void different_conditions_are_left_to_examples(void **state)
+TEST(different_conditions_are_left_to_examples)
 {
-    (void)state;
     EXPECT(
         {"when { action = 'get' } : needs 'id', when { name = given } : drops 'id'", false},
         {"when { limit = above(5) } : needs 'id', when { limit = below(7) } : drops 'id'", false},
         {"when { action = 'get' } : needs 'id', when { action = { 'get', 'find' } } : drops 'id'", false}, );
 }
 
-static void a_rule_may_change_what_another_reads(void **state)
+TEST(a_rule_may_change_what_another_reads)
 {
-    (void)state;
     EXPECT({"when { name = 'x' } : drops 'name, id', when { name = 'x' } : needs 'id'", false},
            {"when { to = given } : drops 'to.city, id', when { to = given } : needs 'id'", false},
            {"always : defaults { limit = 50 }, when { action = 'get' } : drops 'limit'", false},
@@ -84,9 +83,8 @@ static void a_rule_may_change_what_another_reads(void **state)
            {"always : needs 'id' : drops 'id', when { action = 'get' } : defaults { id = 'i' }", false}, );
 }
 
-static void predicates_are_compared_by_function(void **state)
+TEST(predicates_are_compared_by_function)
 {
-    (void)state;
     EXPECT(
         {"when { day = is('a', function() end) } : needs 'id', when { day = is('a', function() end) } : "
          "drops 'id'",
@@ -100,9 +98,8 @@ static void predicates_are_compared_by_function(void **state)
     golden_check_rows("load", "rule conflicts: predicates are compared by function");
 }
 
-static void one_rule_needs_two_of_which_another_allows_one(void **state)
+TEST(one_rule_needs_two_of_which_another_allows_one)
 {
-    (void)state;
     EXPECT({"when { action = 'get' } : needs 'id, name',\nexclusive { 'id', 'name' }", true},
            {"always : needs 'id, name' : exclusive { 'id', 'name' }", true},
            {"when { action = 'get' } : needs 'id', when { action = 'find' } : needs 'name', exclusive { "
@@ -112,9 +109,8 @@ static void one_rule_needs_two_of_which_another_allows_one(void **state)
     golden_check_rows("load", "rule conflicts: one rule needs two of which another allows one");
 }
 
-static void a_default_is_never_used(void **state)
+TEST(a_default_is_never_used)
 {
-    (void)state;
     EXPECT({"always : drops 'limit' : defaults { limit = 5 }", true},
            {"when { action = 'get' } : defaults { limit = 5 }, always : drops 'limit'", true},
            {"when { action = 'get' } : defaults { limit = 5 },\nwhen { action = 'get' } : defaults { limit = "
@@ -126,9 +122,8 @@ static void a_default_is_never_used(void **state)
     golden_check_rows("load", "rule conflicts: a default is never used");
 }
 
-static void the_schema_allows_no_such_value(void **state)
+TEST(the_schema_allows_no_such_value)
 {
-    (void)state;
     EXPECT(
         {"when { action = 'gett' } : needs 'id'", true},
         {"when { action = { 'get', 'lst' } } : needs 'id'", true},
@@ -145,9 +140,8 @@ static void the_schema_allows_no_such_value(void **state)
     golden_check_rows("load", "rule conflicts: the schema allows no such value");
 }
 
-static void the_schema_has_no_such_argument(void **state)
+TEST(the_schema_has_no_such_argument)
 {
-    (void)state;
     EXPECT({"always : needs 'idd'", true}, {"when { acton = 'get' } : needs 'id'", true},
            {"always : needs 'to.town'", true}, {"always : drops 'action'", true},
            {"exclusive { 'id', 'nam' }", true}, {"always : defaults { limt = 4 }", true},
@@ -164,9 +158,8 @@ static void the_schema_has_no_such_argument(void **state)
     golden_check_rows("load", "rule conflicts: the schema has no such argument");
 }
 
-static void all_conflicts_are_reported(void **state)
+TEST(all_conflicts_are_reported)
 {
-    (void)state;
     struct policy_load_errors errors = {.arena = arena};
     const char *source = source_of("always : needs 'idd',\nalways : needs 'id' : drops 'id'");
     assert_int_not_equal(policy_set_load_string(STR_LIT("p.lua"), str_of(source), NULL, &loaded, &errors),
@@ -176,9 +169,8 @@ static void all_conflicts_are_reported(void **state)
     assert_has(text_of(errors.list[1]), "p.lua:3: ");
 }
 
-static void rules_contradict_without_a_schema(void **state)
+TEST(rules_contradict_without_a_schema)
 {
-    (void)state;
     assert_has(fault_of("return tool 't' { rules = { when { n = 5 } : needs 'x',\n when { n = 5 } : "
                         "drops 'x' } }"),
                "p.lua:1: rules: needs 'x', which the rule on line 2 (when n is 5) drops");
@@ -191,9 +183,8 @@ static void add_line(void *out, bool certain, int line, struct str sentence)
     buf_printf(out, "%d: " STR_FMT "\n", line, STR_ARG(sentence));
 }
 
-static void an_unknown_name_in_an_open_schema_is_left_to_lint(void **state)
+TEST(an_unknown_name_in_an_open_schema_is_left_to_lint)
 {
-    (void)state;
     const struct policy *policy =
         load("return tool 't' { schema = json [[{\"properties\":{\"ident\":{}}}]],\n"
              "  rules = { always : needs 'idnet' } }");
@@ -202,22 +193,4 @@ static void an_unknown_name_in_an_open_schema_is_left_to_lint(void **state)
     assert_string_equal(text_of(buf_view(&out)),
                         "2: 'idnet' is not in the schema (did you mean 'ident'?): add "
                         "it there for the model to know it\n");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(one_rule_needs_what_another_drops, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(different_conditions_are_left_to_examples, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(a_rule_may_change_what_another_reads, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(predicates_are_compared_by_function, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(one_rule_needs_two_of_which_another_allows_one, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(a_default_is_never_used, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(the_schema_allows_no_such_value, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(the_schema_has_no_such_argument, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(all_conflicts_are_reported, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(rules_contradict_without_a_schema, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(an_unknown_name_in_an_open_schema_is_left_to_lint, set_up, tear_down),
-    };
-    return cmocka_run_group_tests_name("policy_conflicts", tests, NULL, NULL);
 }

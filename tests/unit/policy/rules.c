@@ -21,9 +21,10 @@ static const char *complaints(const struct policy *p, const char *args)
     return text_of(buf_view(&out));
 }
 
-static void drops_and_defaults_make_new_arguments(void **state)
+FIXTURE(set_up, tear_down)
+
+TEST(drops_and_defaults_make_new_arguments)
 {
-    (void)state;
     const struct policy *p = rules(
         "when { action = 'by_ids' } : drops 'limit',\n"
         "when { action = 'by_span' } : defaults { limit = 50, ['opt.deep'] = true } : drops 'ids, opt.x'");
@@ -38,9 +39,8 @@ static void drops_and_defaults_make_new_arguments(void **state)
     assert_ptr_equal(said.args, untouched);
 }
 
-static void conditions_are_values_and_lists(void **state)
+TEST(conditions_are_values_and_lists)
 {
-    (void)state;
     const struct policy *p = rules("when { a = { 1, 'x' }, b = true } : drops 'z',\n"
                                    "when { c = set { 'm', 'k' } } : drops 'z',\n"
                                    "when { d = null } : drops 'z',\n"
@@ -68,9 +68,8 @@ static const char *holding(const char *condition, const char *const *args, size_
     return text_of(buf_view(&out));
 }
 
-static void conditions_are_ranges(void **state)
+TEST(conditions_are_ranges)
 {
-    (void)state;
     static const char *const numbers[] = {
         "\"n\":99.5", "\"n\":100", "\"n\":100.0000000000000000001", "\"n\":1e400", "\"n\":\"101\"",
         "\"n\":null", ""};
@@ -89,9 +88,8 @@ static void conditions_are_ranges(void **state)
     assert_string_equal(holding("t = between('2026-04-30T23:00:00Z', '2026-05-01')", times, 6), "abc");
 }
 
-static void conditions_test_the_arguments(void **state)
+TEST(conditions_test_the_arguments)
 {
-    (void)state;
     static const char *const args[] = {"\"m\":\"a\"", "\"m\":\"b\"", "\"m\":0", "\"m\":null", ""};
     assert_string_equal(holding("m = given", args, 5), "abc");
     assert_string_equal(holding("m = absent", args, 5), "de");
@@ -101,9 +99,8 @@ static void conditions_test_the_arguments(void **state)
     assert_string_equal(holding("['o.m'] = absent, m = none_of 'b'", args, 5), "ac");
 }
 
-static void conditions_are_predicates(void **state)
+TEST(conditions_are_predicates)
 {
-    (void)state;
     static const char *const args[] = {"\"d\":\"2026-05-02\"", "\"d\":\"2026-05-04\"", "\"d\":null", "",
                                        "\"d\":\"2026-05-02\",\"k\":1"};
     const char *weekend = "d = is('on a weekend', function(day) return time(day) / 86400 % 7 - 2 < 2 and"
@@ -115,9 +112,8 @@ static void conditions_are_predicates(void **state)
         "e");
 }
 
-static void predicates_of_valid_arguments_only(void **state)
+TEST(predicates_of_valid_arguments_only)
 {
-    (void)state;
     const struct policy *p = rules("when { d = is('x', function(d) return d.no.such end) } : needs 'e',\n"
                                    "always : needs 'f'");
     struct problems problems;
@@ -127,9 +123,8 @@ static void predicates_of_valid_arguments_only(void **state)
     assert_true(str_is(problems.list[0].path, "f"));
 }
 
-static void a_predicate_that_breaks_names_its_rule(void **state)
+TEST(a_predicate_that_breaks_names_its_rule)
 {
-    (void)state;
     const struct policy *p = rules("when { k = 1 } : needs 'x',\n"
                                    "when { d = is('before noon',\n"
                                    "  function(d) return d.hour < 12 end) } : refuses 'no'");
@@ -149,9 +144,8 @@ static void a_predicate_that_breaks_names_its_rule(void **state)
     golden_check_rows("load", "policy fault: predicates of rules");
 }
 
-static void a_predicate_decides_what_is_needed(void **state)
+TEST(a_predicate_decides_what_is_needed)
 {
-    (void)state;
     const struct policy *p =
         rules("when { n = is('odd', function(n) return n % 2 == 1 end) } : needs 'why',\n"
               "when { n = is('above all', function(n) return n > 90 end) } : refuses('top', 'no')");
@@ -162,9 +156,8 @@ static void a_predicate_decides_what_is_needed(void **state)
     assert_true(p->rule_hits[0] == 1 && p->rule_hits[1] == 1);
 }
 
-static void errors_in_conditions_are_found_at_load(void **state)
+TEST(errors_in_conditions_are_found_at_load)
 {
-    (void)state;
     static const char *const slips[][1] = {
         {"when { n = above } : needs 'x'"},
         {"when { n = above() } : needs 'x'"},
@@ -195,9 +188,8 @@ static void errors_in_conditions_are_found_at_load(void **state)
     golden_check_rows("load", "rules: conditions that are refused");
 }
 
-static void all_problems_are_reported_at_once(void **state)
+TEST(all_problems_are_reported_at_once)
 {
-    (void)state;
     const struct policy *p = rules("when { action = 'by_span' } : needs 'start, end',\n"
                                    "needs_one_of { 'id', 'name' },\n"
                                    "exclusive { 'x', 'y', 'z' }");
@@ -208,9 +200,8 @@ static void all_problems_are_reported_at_once(void **state)
     assert_string_equal(applied(p, "{\"action\":\"other\",\"id\":1}"), "{\"action\":\"other\",\"id\":1}");
 }
 
-static void rules_are_reported_beside_the_schema(void **state)
+TEST(rules_are_reported_beside_the_schema)
 {
-    (void)state;
     const struct policy *p = rules("when { action = 'by_span' } : needs 'start' : defaults { limit = 1 }, "
                                    "always : needs 'limit, start'");
     struct problems problems;
@@ -222,9 +213,8 @@ static void rules_are_reported_beside_the_schema(void **state)
     assert_int_equal(p->rule_hits[0], 0);
 }
 
-static void a_rule_refuses_in_check(void **state)
+TEST(a_rule_refuses_in_check)
 {
-    (void)state;
     const struct policy *p =
         rules("when { action = 'wipe' } : refuses('no_wiping', 'nothing is wiped here', 'archive it')");
     assert_true(p->hooks[HOOK_CHECK]);
@@ -235,9 +225,8 @@ static void a_rule_refuses_in_check(void **state)
     assert_int_equal(p->rule_hits[0], 1);
 }
 
-static void rules_describe_their_needs(void **state)
+TEST(rules_describe_their_needs)
 {
-    (void)state;
     const struct policy *p =
         rules("when { action = 'by_ids', mode = { 'a', 'b' } } : needs 'ids' : drops 'limit',\n"
               "when { n = 3 } : needs('start', 'end') : defaults { page = 50 },\n"
@@ -255,9 +244,8 @@ static void rules_describe_their_needs(void **state)
     golden_check("feedback", "rules: in words", text_of(buf_view(&described)));
 }
 
-static void hits_count_the_effects_of_a_rule(void **state)
+TEST(hits_count_the_effects_of_a_rule)
 {
-    (void)state;
     const struct policy *p =
         rules("when { a = 1 } : needs 'b', when { a = 1 } : drops 'c', when { a = 2 } : drops 'c'");
     normalise(p, "{\"a\":1}");
@@ -268,35 +256,11 @@ static void hits_count_the_effects_of_a_rule(void **state)
     assert_true(hits[0] == 1 && hits[1] == 1 && hits[2] == 0);
 }
 
-static void the_schema_decides_the_type_of_empty_default_tables(void **state)
+TEST(the_schema_decides_the_type_of_empty_default_tables)
 {
-    (void)state;
     const struct policy *p =
         load("return tool 't' { schema = json "
              "[[{\"properties\":{\"o\":{\"type\":\"object\"},\"l\":{\"type\":\"array\"}}}]],\n"
              "rules = { always : defaults { o = {}, l = {}, q = {} } } }");
     assert_string_equal(applied(p, "{}"), "{\"l\":[],\"o\":{},\"q\":[]}");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(drops_and_defaults_make_new_arguments, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(conditions_are_values_and_lists, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(conditions_are_ranges, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(conditions_test_the_arguments, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(conditions_are_predicates, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(predicates_of_valid_arguments_only, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(a_predicate_that_breaks_names_its_rule, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(a_predicate_decides_what_is_needed, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(errors_in_conditions_are_found_at_load, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(all_problems_are_reported_at_once, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(rules_are_reported_beside_the_schema, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(a_rule_refuses_in_check, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(rules_describe_their_needs, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(hits_count_the_effects_of_a_rule, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(the_schema_decides_the_type_of_empty_default_tables, set_up,
-                                        tear_down),
-    };
-    return cmocka_run_group_tests_name("policy_rules", tests, NULL, NULL);
 }

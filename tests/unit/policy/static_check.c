@@ -14,9 +14,10 @@ static const char *all_faults(const char *source)
     return text_of(buf_view(&out));
 }
 
-static void mistyped_globals_are_found(void **state)
+FIXTURE(set_up, tear_down)
+
+TEST(mistyped_globals_are_found)
 {
-    (void)state;
     is_refused("return tol 't' {}");
     is_refused("return tool 't' {\n check = function(args)\n  return false or\n   refuze('a', 'b')\n end }");
     is_refused("local function later()\n return function()\n  return lenght end end\nreturn tool 't' {}");
@@ -26,9 +27,8 @@ static void mistyped_globals_are_found(void **state)
     golden_check_rows("load", "static check: mistyped globals");
 }
 
-static void mistyped_fields_of_libraries_are_found(void **state)
+TEST(mistyped_fields_of_libraries_are_found)
 {
-    (void)state;
     is_refused("return tool 't' { check = function(a)\n return string.fnid(a.x, 'y') end }");
     is_refused("return tool 't' { check = function(a)\n\n table.isnert(a, 1) end }");
     body_is_refused("return math.foo");
@@ -39,9 +39,8 @@ static void mistyped_fields_of_libraries_are_found(void **state)
     golden_check_rows("load", "static check: mistyped members of libraries");
 }
 
-static void forgotten_locals_are_found(void **state)
+TEST(forgotten_locals_are_found)
 {
-    (void)state;
     is_refused("return tool 't' { check = function(args)\n total = 1\n end }");
     is_refused("return tool 't' { check = function() for i = 1, 2 do last = i end end }");
     is_refused("return tool 't' { check = function() function inner() end end }");
@@ -50,9 +49,8 @@ static void forgotten_locals_are_found(void **state)
     golden_check_rows("load", "static check: forgotten locals");
 }
 
-static void mistyped_fields_of_call_are_found(void **state)
+TEST(mistyped_fields_of_call_are_found)
 {
-    (void)state;
     body_is_refused("\n\n return call.goall");
     is_refused("return tool 't' { run = function(a, c)\n return c.histroy end }");
     is_refused("return gateway { prepare_tools = function(defs, call) return call.xyzzy and defs end }");
@@ -61,9 +59,8 @@ static void mistyped_fields_of_call_are_found(void **state)
 }
 
 /* Code that may be right is not an error. */
-static void correct_code_is_accepted(void **state)
+TEST(correct_code_is_accepted)
 {
-    (void)state;
     static const char *const right[] = {
         "local string = { fnid = 1 } return tool 't' { check = function() return string.fnid and nil end }",
         "local s = string return tool 't' { check = function(a) if a.never then return s.fnid end end }",
@@ -99,9 +96,8 @@ static void correct_code_is_accepted(void **state)
     }
 }
 
-static void all_errors_of_a_file_are_reported_at_once(void **state)
+TEST(all_errors_of_a_file_are_reported_at_once)
 {
-    (void)state;
     assert_string_equal(
         all_faults("local x = strng\nreturn tool 't' {\n  check = function(args)\n    total = lenght(x)\n"
                    "    return string.fnid(x) or strng or strng\n  end }"),
@@ -121,9 +117,8 @@ static void all_errors_of_a_file_are_reported_at_once(void **state)
 }
 
 /* The error has the complete path, even if Lua would truncate it. */
-static void long_paths_are_complete(void **state)
+TEST(long_paths_are_complete)
 {
-    (void)state;
     struct policy_load_errors faults = {.arena = arena};
     char name[200];
     snprintf(name, sizeof(name), "%0150d/p.lua", 7);
@@ -135,9 +130,8 @@ static void long_paths_are_complete(void **state)
     assert_true(str_starts(faults.list[1], arena_printf(arena, "%s:2: there is no", name).at));
 }
 
-static void a_second_value_is_refused(void **state)
+TEST(a_second_value_is_refused)
 {
-    (void)state;
     is_refused("local a = 1\nreturn tool 't' {}, tool 'u' {}");
     is_refused("return tool 't' {}, nil");
     golden_check_rows("load", "static check: a second value");
@@ -145,9 +139,8 @@ static void a_second_value_is_refused(void **state)
 
 /* The reader of bytecode handles everything that the compiler emits: long files, many constants, deep
  * functions. */
-static void every_form_of_code_is_read(void **state)
+TEST(every_form_of_code_is_read)
 {
-    (void)state;
     struct buf text = buf_in(arena);
     buf_text(&text,
              "local t = { 1, 2.5, -3, 'x', true, false, a = 1e300, [7] = 'y', [2.5] = 1, [true] = false }\n"
@@ -167,20 +160,4 @@ static void every_form_of_code_is_read(void **state)
     text.len = good;
     buf_text(&text, "\nreturn tol 't' {}");
     assert_has(fault_of(text_of(buf_view(&text))), "p.lua:854: there is no builtin or global 'tol'");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(mistyped_globals_are_found, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(mistyped_fields_of_libraries_are_found, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(forgotten_locals_are_found, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(mistyped_fields_of_call_are_found, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(correct_code_is_accepted, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(all_errors_of_a_file_are_reported_at_once, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(long_paths_are_complete, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(a_second_value_is_refused, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(every_form_of_code_is_read, set_up, tear_down),
-    };
-    return cmocka_run_group_tests_name("policy_names", tests, NULL, NULL);
 }

@@ -2,11 +2,20 @@
 #include "policy/policy_support.h"
 #include "policy/reference_support.h"
 
-/* Reads each word as a policy would: a word that is registered but not defined fails while the sandbox is set
- * up. */
-static void words_exist(void **state)
+static int read_the_reference(void **state)
 {
     (void)state;
+    reference_read();
+    return 0;
+}
+
+FIXTURE(set_up, tear_down)
+GROUP(read_the_reference, NULL)
+
+/* Reads each word as a policy would: a word that is registered but not defined fails while the sandbox is set
+ * up. */
+TEST(words_exist)
+{
     const struct vocabulary_word *words = reference.words;
     size_t count = reference.word_count;
     for (size_t i = 0; i < count; i++) {
@@ -37,9 +46,8 @@ static const struct reference_table *table_of(const char *of)
 }
 
 /* The error for an unknown option of a type lists the options of the reference. */
-static void options_of_types(void **state)
+TEST(options_of_types)
 {
-    (void)state;
     static const struct {
         const char *source, *of;
     } types[] = {{"str { zz = 1 }", "str"},
@@ -67,9 +75,8 @@ static void options_of_types(void **state)
 }
 
 /* Each field of a policy's tables is accepted by its reader, and an unknown one is an error. */
-static void fields_are_taken(void **state)
+TEST(fields_are_taken)
 {
-    (void)state;
     static const struct {
         const char *of, *source;
     } places[] = {{"tool", "return tool 't' { %s = print_ }"},
@@ -101,9 +108,8 @@ static void fields_are_taken(void **state)
 }
 
 /* call.NAME for each documented name; an unknown one is an error. */
-static void call_has_its_fields(void **state)
+TEST(call_has_its_fields)
 {
-    (void)state;
     const struct reference_table *table = table_of("call");
     for (size_t n = 0; n <= table->count; n++) {
         const char *name = n < table->count ? table->fields[n] : "stranger";
@@ -119,16 +125,4 @@ static void call_has_its_fields(void **state)
         policy_check(load(source), &call, value_of("{}"), arena, &said);
         assert_int_equal(said.kind, OUTCOME_PASS);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(words_exist, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(options_of_types, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(fields_are_taken, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(call_has_its_fields, set_up, tear_down),
-    };
-    reference_read();
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -16,9 +16,10 @@ static void gives(const char *expression, const char *json)
         fail_msg("%s: expected %s, got %s", expression, wanted, got);
 }
 
-static void times(void **state)
+FIXTURE(set_up, tear_down)
+
+TEST(times)
 {
-    (void)state;
     gives("time '1970-01-01T00:00:00Z'", "0");
     gives("time '2026-05-01T00:00:00Z'", "1777593600");
     gives("time '2026-05-01'", "1777593600");
@@ -46,9 +47,8 @@ static void times(void **state)
           "[5400,5400,86401,604800,5400,true,true,true,true,true]");
 }
 
-static void urls(void **state)
+TEST(urls)
 {
-    (void)state;
     gives("url 'https://Ana:x@Example.COM:8080/a/b?c=d#e'",
           "{\"fragment\":\"e\",\"host\":\"example.com\",\"path\":\"/a/"
           "b\",\"port\":8080,\"query\":\"c=d\",\"scheme\":\"https\",\"user\":\"Ana:x\"}");
@@ -71,9 +71,8 @@ static void urls(void **state)
           "[true,true,true,false]");
 }
 
-static void lists_and_goals(void **state)
+TEST(lists_and_goals)
 {
-    (void)state;
     gives("newest({ { at = '2026-05-01T10:00:00+02:00', n = 1 }, { at = '2026-05-01T09:00:00Z', n = 2 }, { n "
           "= 3 } }, 'at').n",
           "2");
@@ -94,9 +93,8 @@ static bool fits(const char *shape, const char *json)
     return id_format_mismatch(str_of(shape), value_of(json)) == NULL;
 }
 
-static void id_formats(void **state)
+TEST(id_formats)
 {
-    (void)state;
     assert_true(fits("uuid", "\"3f2b8c1e-5a74-4d7e-9b1a-0c6d2e8f4a10\"") &&
                 !fits("uuid", "\"3f2b8c1e5a744d7e9b1a0c6d2e8f4a10\"") && !fits("uuid", "7") &&
                 !fits("uuid", "\"project-123\""));
@@ -128,9 +126,8 @@ static const char *values_at(const char *json, const char *path)
     return text_of(buf_view(&out));
 }
 
-static void values_at_paths(void **state)
+TEST(values_at_paths)
 {
-    (void)state;
     assert_string_equal(values_at("{\"id\":1}", "id"), "1 ");
     assert_string_equal(values_at("{\"ids\":[1,\"a\",null,{}]}", "ids"), "1 \"a\" ");
     assert_string_equal(values_at("{\"items\":[{\"id\":1},{\"x\":2},{\"id\":3}]}", "items[].id"), "1 3 ");
@@ -151,9 +148,8 @@ static enum err read_config(const char *text, struct json *out, struct why *why)
     return err;
 }
 
-static void the_configuration_is_data(void **state)
+TEST(the_configuration_is_data)
 {
-    (void)state;
     struct json out;
     struct why why = {""};
     assert_int_equal(read_config("local n = 2\nreturn { socket = '/x', limits = { depth = 64 * n }, allow = "
@@ -174,17 +170,4 @@ static void the_configuration_is_data(void **state)
     }
     assert_int_equal(lua_config_read("/nonexistent.lua", arena, &out, &why), ERR_IO);
     golden_check_rows("load", "configuration: the file as Lua");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(times, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(urls, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(lists_and_goals, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(id_formats, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(values_at_paths, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(the_configuration_is_data, set_up, tear_down),
-    };
-    return cmocka_run_group_tests_name("policy_words", tests, NULL, NULL);
 }

@@ -1,14 +1,9 @@
 /* Following a log through its rotations: each step of the writer happens where the reader has come to the
  * end. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 
-#include <cmocka.h>
+#include "unit.h"
+
 #include <fcntl.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -41,6 +36,8 @@ static int remove_folder(void **state)
     unlink(aside);
     return rmdir(folder);
 }
+
+FIXTURE(make_folder, remove_folder)
 
 static void append(const char *text)
 {
@@ -192,55 +189,50 @@ static void rotate_with_a_hole(void)
 
 /* ---- the cases ---- */
 
-static void lines_that_come_later(void **state)
+TEST(lines_that_come_later)
 {
     static writer_step *const steps[] = {nothing, write_1, write_half, nothing, write_the_other_half, NULL};
     struct writer writer = {steps};
-    (void)state;
     struct recording *recording = follow(&writer); /* the file does not exist yet */
     expect_lines(recording, "1 2 ");
     assert_int_equal(faults(recording), 0);
     recording_close(recording);
 }
 
-static void each_rotation_once(void **state)
+TEST(each_rotation_once)
 {
     static writer_step *const steps[] = {write_1, rename_only, nothing, write_3, rotate_three_times, NULL};
     struct writer writer = {steps};
-    (void)state;
     struct recording *recording = follow(&writer);
     expect_lines(recording, "1 3 4 5 6 7 ");
     assert_int_equal(faults(recording), 0);
     recording_close(recording);
 }
 
-static void a_truncated_file_begins_again(void **state)
+TEST(a_truncated_file_begins_again)
 {
     static writer_step *const steps[] = {write_1, write_half, truncate_and_write, NULL};
     struct writer writer = {steps};
-    (void)state;
     struct recording *recording = follow(&writer);
     expect_lines(recording, "1 8 ");
     assert_int_equal(recording_faults(recording)[RECORDING_CUT].count, 1);
     recording_close(recording);
 }
 
-static void files_that_were_rotated_away_are_a_fault(void **state)
+TEST(files_that_were_rotated_away_are_a_fault)
 {
     static writer_step *const steps[] = {write_1, rotate_away, NULL};
     struct writer writer = {steps};
-    (void)state;
     struct recording *recording = follow(&writer);
     expect_lines(recording, "1 3 4 5 ");
     assert_int_equal(recording_faults(recording)[RECORDING_FAILED].count, 1);
     recording_close(recording);
 }
 
-static void a_file_moved_aside_reads_no_older_ones(void **state)
+TEST(a_file_moved_aside_reads_no_older_ones)
 {
     static writer_step *const steps[] = {move_aside, NULL};
     struct writer writer = {steps};
-    (void)state;
     append("{\"n\":9}\n");
     assert_int_equal(rename(path, names[1]), 0);
     append("{\"n\":1}\n");
@@ -250,29 +242,14 @@ static void a_file_moved_aside_reads_no_older_ones(void **state)
     recording_close(recording);
 }
 
-static void a_hole_between_rotated_files_is_passed_over(void **state)
+TEST(a_hole_between_rotated_files_is_passed_over)
 {
     static writer_step *const steps[] = {rotate_with_a_hole, nothing, NULL};
     struct writer writer = {steps};
-    (void)state;
     append("{\"n\":9}\n");
     assert_int_equal(rename(path, names[1]), 0);
     append("{\"n\":1}\n");
     struct recording *recording = follow(&writer);
     expect_lines(recording, "1 3 ");
     recording_close(recording);
-}
-
-int main(void)
-{
-#define TEST(function) cmocka_unit_test_setup_teardown(function, make_folder, remove_folder)
-    const struct CMUnitTest tests[] = {
-        TEST(lines_that_come_later),
-        TEST(each_rotation_once),
-        TEST(a_truncated_file_begins_again),
-        TEST(files_that_were_rotated_away_are_a_fault),
-        TEST(a_hole_between_rotated_files_is_passed_over),
-        TEST(a_file_moved_aside_reads_no_older_ones),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

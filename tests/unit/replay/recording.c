@@ -1,12 +1,7 @@
 /* Reading recordings: lines, documents, and everything that is neither. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 
-#include <cmocka.h>
-#include <stdio.h>
-#include <stdlib.h>
+#include "unit.h"
+
 #include <unistd.h>
 
 #include "replay/recording.h"
@@ -50,6 +45,8 @@ static int remove_folder(void **state)
     return rmdir(folder);
 }
 
+FIXTURE(make_folder, remove_folder)
+
 static struct recording *open_files(size_t count, bool documents)
 {
     struct recording_options options = {.documents = documents};
@@ -86,9 +83,8 @@ static void expect_fault(struct recording *recording, enum recording_fault fault
         assert_int_equal(faults[fault].places[0].number, first);
 }
 
-static void several_files(void **state)
+TEST(several_files)
 {
-    (void)state;
     write_file(0, "a", "{\"n\":1}\r\n\n{\"n\":2}\n");
     write_file(1, "b", "");
     write_file(2, "c", "\xEF\xBB\xBF{\"n\":3}");
@@ -106,9 +102,8 @@ static void several_files(void **state)
     recording_close(recording);
 }
 
-static void faults_are_counted_and_skipped(void **state)
+TEST(faults_are_counted_and_skipped)
 {
-    (void)state;
     write_file(
         0, "a",
         "no json\n{\"n\":1}\n[1]\n7\n{\"v\":2,\"decision_id\":\"x\",\"n\":9}\n{\"v\":2,\"n\":2}\n{\"n\":3},\n"
@@ -124,9 +119,8 @@ static void faults_are_counted_and_skipped(void **state)
     recording_close(recording);
 }
 
-static void hostile_nesting_is_a_fault(void **state)
+TEST(hostile_nesting_is_a_fault)
 {
-    (void)state;
     FILE *file = create(0, "a");
     for (int i = 0; i < 100000; i++)
         fputs("{\"a\":", file);
@@ -139,9 +133,8 @@ static void hostile_nesting_is_a_fault(void **state)
     recording_close(recording);
 }
 
-static void a_line_that_is_too_long_is_skipped(void **state)
+TEST(a_line_that_is_too_long_is_skipped)
 {
-    (void)state;
     char block[65536];
     memset(block, 'x', sizeof(block));
     FILE *file = create(0, "a");
@@ -158,9 +151,8 @@ static void a_line_that_is_too_long_is_skipped(void **state)
     recording_close(recording);
 }
 
-static void documents(void **state)
+TEST(documents)
 {
-    (void)state;
     write_file(0, "a", "{\n  \"n\": 1\n}\n");
     write_file(1, "b", "[{\"n\":1}]\n{\"n\":2}\n");
     write_file(2, "c", "{\n\n{\"n\":3}\n");
@@ -176,9 +168,8 @@ static void documents(void **state)
     recording_close(recording);
 }
 
-static void a_document_without_its_end_is_one_fault(void **state)
+TEST(a_document_without_its_end_is_one_fault)
 {
-    (void)state;
     write_file(0, "a", "{\n  \"n\": [\n1,\n2\n");
     write_file(1, "b", "{\"n\":3}\n");
     struct recording *recording = open_files(2, true);
@@ -189,29 +180,13 @@ static void a_document_without_its_end_is_one_fault(void **state)
     recording_close(recording);
 }
 
-static void a_missing_file_is_an_error_at_once(void **state)
+TEST(a_missing_file_is_an_error_at_once)
 {
     struct recording *recording;
     struct why why;
-    (void)state;
     write_file(0, "a", "{\"n\":1}\n");
     paths[1] = strdup("/nonexistent/b");
     assert_int_equal(recording_open(paths, 2, NULL, &recording, &why), ERR_IO);
     assert_null(recording);
     assert_non_null(strstr(why.text, "/nonexistent/b"));
-}
-
-int main(void)
-{
-#define TEST(function) cmocka_unit_test_setup_teardown(function, make_folder, remove_folder)
-    const struct CMUnitTest tests[] = {
-        TEST(several_files),
-        TEST(faults_are_counted_and_skipped),
-        TEST(hostile_nesting_is_a_fault),
-        TEST(a_line_that_is_too_long_is_skipped),
-        TEST(documents),
-        TEST(a_document_without_its_end_is_one_fault),
-        TEST(a_missing_file_is_an_error_at_once),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

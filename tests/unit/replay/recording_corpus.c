@@ -1,26 +1,14 @@
 /* Replays the corpus of fuzz_recording. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 
-#include <cmocka.h>
-
+#include "unit.h"
 #include "../fuzz/fuzz_recording.c"
 
 #include "base/log.h"
 
 #include "../fuzz/replay.h"
 
-static void corpus_holds(void **state)
+TEST(corpus_holds)
 {
-    (void)state;
     log_quiet();
     replay_corpus("tests/fuzz/corpus/recording", LLVMFuzzerTestOneInput, 7);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(corpus_holds)};
-    return cmocka_run_group_tests_name("recording_corpus", tests, NULL, NULL);
 }

@@ -1,12 +1,6 @@
 /* Compaction: what stays, the notes, and properties over random values. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <cmocka.h>
 
+#include "unit.h"
 #include "base/arena.h"
 #include "base/hash.h"
 #include "result/compact.h"
@@ -36,6 +30,8 @@ static int tear_down(void **state)
     arena_free(arena);
     return 0;
 }
+
+FIXTURE(set_up, tear_down)
 
 static const struct json *parse(struct str text)
 {
@@ -111,17 +107,15 @@ static const struct json *events(unsigned count, unsigned body)
 
 /* ---- fields and items ---- */
 
-static void a_result_within_budget_is_unchanged(void **state)
+TEST(a_result_within_budget_is_unchanged)
 {
-    (void)state;
     struct compaction c = shrink(events(3, 2), NULL, "");
     assert_false(c.done);
     assert_int_equal(c.note.len, 0);
 }
 
-static void every_id_and_title_stays_before_any_text_does(void **state)
+TEST(every_id_and_title_stays_before_any_text_does)
 {
-    (void)state;
     tool.compact.max_bytes = 2000;
     struct compaction c = shrink(events(20, 100), NULL, "");
     assert_true(c.done && shown(&c).len <= 2000);
@@ -133,9 +127,8 @@ static void every_id_and_title_stays_before_any_text_does(void **state)
     says(shown(&c), "\"total\":40");
 }
 
-static void omitted_items_are_counted(void **state)
+TEST(omitted_items_are_counted)
 {
-    (void)state;
     tool.parameters = (struct str[]){STR("query"), STR("limit")};
     tool.parameter_count = 2;
     struct compaction c = shrink(events(400, 10), NULL, "");
@@ -148,17 +141,15 @@ static void omitted_items_are_counted(void **state)
     assert_true(list->len > 3);
 }
 
-static void the_newest_items_stay(void **state)
+TEST(the_newest_items_stay)
 {
-    (void)state;
     struct compaction c = shrink(events(28, 200), NULL, "");
     says(shown(&c), "\"e27\"");
     says_not(shown(&c), "\"e0\"");
 }
 
-static void items_with_words_of_the_goal_stay_whole(void **state)
+TEST(items_with_words_of_the_goal_stay_whole)
 {
-    (void)state;
     tool.compact.max_bytes = 2000;
     const struct json *all =
         value_of("[{\"id\":1,\"text\":\"lunch with the team\"},{\"id\":2,\"text\":\"dentist\"}]");
@@ -173,9 +164,8 @@ static void items_with_words_of_the_goal_stay_whole(void **state)
     assert_int_equal(all->len, 2);
 }
 
-static void the_subject_of_the_call_stays_whole(void **state)
+TEST(the_subject_of_the_call_stays_whole)
 {
-    (void)state;
     struct compaction c = shrink(events(20, 100), "{\"event_id\":\"e7\"}", "");
     const struct json *list = json_get_text(parse(shown(&c)), "events");
     const struct json *asked = NULL;
@@ -186,9 +176,8 @@ static void the_subject_of_the_call_stays_whole(void **state)
     assert_int_equal(json_str(json_get_text(asked, "body")).len, 600);
 }
 
-static void fields_that_the_policy_drops_go_first(void **state)
+TEST(fields_that_the_policy_drops_go_first)
 {
-    (void)state;
     tool.compact.max_bytes = 1600;
     tool.compact.drop = (struct str[]){STR("events[].body")};
     tool.compact.drop_count = 1;
@@ -197,9 +186,8 @@ static void fields_that_the_policy_drops_go_first(void **state)
     note_is(&c, "compaction note: a field that the policy drops");
 }
 
-static void fields_that_the_policy_keeps_stay(void **state)
+TEST(fields_that_the_policy_keeps_stay)
 {
-    (void)state;
     tool.compact.keep = (struct str[]){STR("note"), STR("items[].price")};
     tool.compact.keep_count = 2;
     struct buf out = buf_in(arena);
@@ -216,9 +204,8 @@ static void fields_that_the_policy_keeps_stay(void **state)
         assert_non_null(json_get_text(&items->items[i], "price"));
 }
 
-static void ids_of_the_policy_stay(void **state)
+TEST(ids_of_the_policy_stay)
 {
-    (void)state;
     policy.gives_ids = (struct str[]){STR("rows[].ref")};
     policy.gives_id_count = 1;
     struct buf out = buf_in(arena);
@@ -243,9 +230,8 @@ static const struct json *rows(unsigned count)
     return parse(buf_view(&out));
 }
 
-static void a_list_loses_items_if_their_kept_fields_exceed_the_budget(void **state)
+TEST(a_list_loses_items_if_their_kept_fields_exceed_the_budget)
 {
-    (void)state;
     tool.compact.max_bytes = 2000;
     tool.compact.keep = (struct str[]){STR("place")};
     tool.compact.keep_count = 1;
@@ -264,9 +250,8 @@ static void a_list_loses_items_if_their_kept_fields_exceed_the_budget(void **sta
     note_is(&c, "compaction note: rows with equal fields");
 }
 
-static void a_list_that_is_kept_whole_stays_whole(void **state)
+TEST(a_list_that_is_kept_whole_stays_whole)
 {
-    (void)state;
     tool.compact.keep = (struct str[]){STR("refs")};
     tool.compact.keep_count = 1;
     struct buf out = buf_in(arena);
@@ -278,9 +263,8 @@ static void a_list_that_is_kept_whole_stays_whole(void **state)
     assert_int_equal(json_get_text(parse(shown(&c)), "refs")->len, 50);
 }
 
-static void one_huge_field_does_not_displace_the_rest(void **state)
+TEST(one_huge_field_does_not_displace_the_rest)
 {
-    (void)state;
     struct buf out = buf_in(arena);
     buf_printf(&out,
                "{\"id\":\"d1\",\"body\":\"%05000d\",\"author\":{\"name\":\"Ana\",\"mail\":\"ana@example."
@@ -295,9 +279,8 @@ static void one_huge_field_does_not_displace_the_rest(void **state)
 }
 
 /* Names come from the tool, so the note truncates them. */
-static void a_long_name_is_cut_in_the_note(void **state)
+TEST(a_long_name_is_cut_in_the_note)
 {
-    (void)state;
     struct buf text = buf_in(arena);
     buf_text(&text, "{\"");
     for (int i = 0; i < 5000; i++)
@@ -308,9 +291,8 @@ static void a_long_name_is_cut_in_the_note(void **state)
     assert_true(c.note.len < 300);
 }
 
-static void a_string_keeps_whole_lines_and_words_of_the_goal(void **state)
+TEST(a_string_keeps_whole_lines_and_words_of_the_goal)
 {
-    (void)state;
     struct buf out = buf_in(arena);
     for (int i = 0; i < 200; i++)
         buf_printf(&out, "line %d says %s\n", i, i == 150 ? "the invoice is overdue" : "nothing");
@@ -332,9 +314,8 @@ static struct compaction shrink_text(struct buf *out, const char *args, const ch
     return c;
 }
 
-static void a_table_keeps_its_head_and_the_row_of_the_call(void **state)
+TEST(a_table_keeps_its_head_and_the_row_of_the_call)
 {
-    (void)state;
     struct buf out = buf_in(arena);
     buf_text(&out, "id,name,city\n");
     for (int i = 0; i < 300; i++)
@@ -345,9 +326,8 @@ static void a_table_keeps_its_head_and_the_row_of_the_call(void **state)
     says_not(shown(&c), "\nc122,");
 }
 
-static void a_log_keeps_its_end_and_its_errors(void **state)
+TEST(a_log_keeps_its_end_and_its_errors)
 {
-    (void)state;
     struct buf out = buf_in(arena);
     for (int i = 0; i < 300; i++)
         buf_printf(&out, "2026-05-01T10:%02d:%02d %s\n", i / 60, i % 60,
@@ -357,9 +337,8 @@ static void a_log_keeps_its_end_and_its_errors(void **state)
     says(shown(&c), "10:04:58 all is well\n2026-05-01T10:04:59 all is well\n");
 }
 
-static void a_text_of_records_keeps_every_name(void **state)
+TEST(a_text_of_records_keeps_every_name)
 {
-    (void)state;
     struct buf out = buf_in(arena);
     buf_text(&out, "tools:\n");
     for (int i = 0; i < 8; i++) {
@@ -375,9 +354,8 @@ static void a_text_of_records_keeps_every_name(void **state)
     }
 }
 
-static void headings_of_a_document_stay(void **state)
+TEST(headings_of_a_document_stay)
 {
-    (void)state;
     struct buf out = buf_in(arena);
     for (int i = 0; i < 6; i++) {
         buf_printf(&out, "## Part %d\n\n", i);
@@ -392,9 +370,8 @@ static void headings_of_a_document_stay(void **state)
     }
 }
 
-static void a_text_without_lines_keeps_sentences(void **state)
+TEST(a_text_without_lines_keeps_sentences)
 {
-    (void)state;
     struct buf out = buf_in(arena);
     for (int i = 0; i < 100; i++)
         buf_printf(&out, "Sentence %d is about %s. ", i, i == 60 ? "the missing invoice" : "something else");
@@ -404,9 +381,8 @@ static void a_text_without_lines_keeps_sentences(void **state)
     says(shown(&c), " sentences left out …]");
 }
 
-static void a_page_keeps_its_text(void **state)
+TEST(a_page_keeps_its_text)
 {
-    (void)state;
     struct buf out = buf_in(arena);
     buf_text(&out, "<!DOCTYPE html><html><head><title>Opening hours</title><style>p{color:red}</style>");
     for (int i = 0; i < 100; i++)
@@ -420,9 +396,8 @@ static void a_page_keeps_its_text(void **state)
     note_is(&c, "compaction note: HTML");
 }
 
-static void lists_within_a_list_all_stay(void **state)
+TEST(lists_within_a_list_all_stay)
 {
-    (void)state;
     struct buf out = buf_in(arena);
     tool.compact.max_bytes = 1500;
     for (int i = 0; i < 12; i++)
@@ -439,9 +414,8 @@ static void lists_within_a_list_all_stay(void **state)
         assert_non_null(json_get_text(&list->items[i].items[1], "flight_number"));
 }
 
-static void an_embedded_text_is_shortened_in_place(void **state)
+TEST(an_embedded_text_is_shortened_in_place)
 {
-    (void)state;
     struct buf out = buf_in(arena);
     buf_text(&out, "{\"content\":[{\"type\":\"resource\",\"resource\":{\"uri\":\"file:///a\",\"text\":\"");
     for (int i = 0; i < 300; i++)
@@ -454,9 +428,8 @@ static void an_embedded_text_is_shortened_in_place(void **state)
 }
 
 /* 16 MB of line breaks, or of numbers, are cut as one. */
-static void a_value_with_too_many_parts_is_cut_as_text(void **state)
+TEST(a_value_with_too_many_parts_is_cut_as_text)
 {
-    (void)state;
     struct buf out = buf_in(arena);
     buf_text(&out, "begin");
     for (int i = 0; i < 250000; i++)
@@ -464,9 +437,8 @@ static void a_value_with_too_many_parts_is_cut_as_text(void **state)
     says(shown(&(struct compaction){.result = shrink_text(&out, NULL, "").result}), "bytes left out]");
 }
 
-static void images_stay_beside_a_shortened_text(void **state)
+TEST(images_stay_beside_a_shortened_text)
 {
-    (void)state;
     struct buf out = buf_in(arena);
     buf_printf(&out,
                "{\"content\":[{\"type\":\"image\",\"data\":\"%03000d\",\"mimeType\":\"image/png\"},"
@@ -498,9 +470,8 @@ static const struct json *structured(const struct json *value)
     return parse(buf_view(&out));
 }
 
-static void a_structured_result_still_matches_its_schema(void **state)
+TEST(a_structured_result_still_matches_its_schema)
 {
-    (void)state;
     use_schema(
         "{\"type\":\"object\",\"required\":[\"events\"],\"properties\":{\"events\":{\"type\":\"array\","
         "\"items\":"
@@ -514,9 +485,8 @@ static void a_structured_result_still_matches_its_schema(void **state)
     note_is(&c, "compaction note: with an output schema");
 }
 
-static void a_result_that_its_schema_forbids_to_shorten_stays_whole(void **state)
+TEST(a_result_that_its_schema_forbids_to_shorten_stays_whole)
 {
-    (void)state;
     use_schema("{\"type\":\"object\",\"properties\":{\"events\":{\"type\":\"array\",\"minItems\":20}}}");
     struct compaction c = shrink(structured(events(20, 100)), NULL, "");
     tool.compact.max_bytes = 200; /* twenty ids do not fit either */
@@ -529,9 +499,8 @@ static void a_result_that_its_schema_forbids_to_shorten_stays_whole(void **state
 /* ---- tokens ---- */
 
 /* Each was cut to a note that was longer than the text: the result grew, and nothing of it was left. */
-static void of_many_small_blocks_the_first_stay(void **state)
+TEST(of_many_small_blocks_the_first_stay)
 {
-    (void)state;
     struct buf text = buf_in(arena);
     buf_text(&text, "{\"content\":[");
     for (int i = 0; i < 500; i++)
@@ -546,9 +515,8 @@ static void of_many_small_blocks_the_first_stay(void **state)
     assert_non_null(memmem(c.note.at, c.note.len, "434 of 500 items", 16));
 }
 
-static void tokens_are_estimated(void **state)
+TEST(tokens_are_estimated)
 {
-    (void)state;
     static const struct {
         const char *text;
         size_t least, most; /* counts of real tokenizers, a third more and less */
@@ -567,9 +535,8 @@ static void tokens_are_estimated(void **state)
     }
 }
 
-static void a_budget_in_tokens_is_kept(void **state)
+TEST(a_budget_in_tokens_is_kept)
 {
-    (void)state;
     tool.compact.max_bytes = 0;
     tool.compact.max_tokens = 300;
     struct compaction c = shrink(events(200, 10), NULL, "");
@@ -639,9 +606,8 @@ static void ids_come_from(const struct json *small, struct str whole)
     }
 }
 
-static void random_results_fit_and_stay_json(void **state)
+TEST(random_results_fit_and_stay_json)
 {
-    (void)state;
     const char *rounds = getenv("TOOLGATE_COMPACT_ROUNDS");
     random_state = hash_random();
     print_message("seed %llu\n", (unsigned long long)random_state);
@@ -676,43 +642,4 @@ static void random_results_fit_and_stay_json(void **state)
         arena = arena_new();
     }
     assert_true(shortened > 50 || rounds);
-}
-
-#define STORY(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        STORY(a_result_within_budget_is_unchanged),
-        STORY(every_id_and_title_stays_before_any_text_does),
-        STORY(omitted_items_are_counted),
-        STORY(the_newest_items_stay),
-        STORY(items_with_words_of_the_goal_stay_whole),
-        STORY(the_subject_of_the_call_stays_whole),
-        STORY(fields_that_the_policy_drops_go_first),
-        STORY(fields_that_the_policy_keeps_stay),
-        STORY(ids_of_the_policy_stay),
-        STORY(a_list_loses_items_if_their_kept_fields_exceed_the_budget),
-        STORY(a_list_that_is_kept_whole_stays_whole),
-        STORY(one_huge_field_does_not_displace_the_rest),
-        STORY(a_long_name_is_cut_in_the_note),
-        STORY(a_string_keeps_whole_lines_and_words_of_the_goal),
-        STORY(a_table_keeps_its_head_and_the_row_of_the_call),
-        STORY(a_log_keeps_its_end_and_its_errors),
-        STORY(a_text_of_records_keeps_every_name),
-        STORY(headings_of_a_document_stay),
-        STORY(a_text_without_lines_keeps_sentences),
-        STORY(a_page_keeps_its_text),
-        STORY(lists_within_a_list_all_stay),
-        STORY(an_embedded_text_is_shortened_in_place),
-        STORY(a_value_with_too_many_parts_is_cut_as_text),
-        STORY(images_stay_beside_a_shortened_text),
-        STORY(a_structured_result_still_matches_its_schema),
-        STORY(a_result_that_its_schema_forbids_to_shorten_stays_whole),
-        STORY(of_many_small_blocks_the_first_stay),
-        STORY(tokens_are_estimated),
-        STORY(a_budget_in_tokens_is_kept),
-        STORY(random_results_fit_and_stay_json),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,6 +3,7 @@
  * is found beside the project or at $TOOLGATE_CORPUS, measures the
  * classification of recorded results.
  */
+#include "unit.h"
 #include "arena_case.h"
 #include "result/failure_envelope.h"
 #include "json/build.h"
@@ -10,13 +11,7 @@
 #include "json/write.h"
 
 #include <glob.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <sys/stat.h>
-
-#include <cmocka.h>
 
 #define BESIDE_US "../shared/data/corpus"
 
@@ -40,9 +35,8 @@ static void is(const char *text, enum envelope_kind kind, const char *code)
                  code ? code : "");
 }
 
-static void failures_are_recognised_with_their_code(void **state)
+TEST(failures_are_recognised_with_their_code)
 {
-    (void)state;
     static const char *const failures[][2] = {
         {"{\"error\":\"no such city\"}", "error_field"},
         {"{\"stdout\":\"\",\"stderr\":\"boom\",\"exit_code\":2}", "exit_code"},
@@ -117,9 +111,8 @@ static void failures_are_recognised_with_their_code(void **state)
         is(failures[i][0], ENVELOPE_FAILED, failures[i][1]);
 }
 
-static void data_about_failures_is_data(void **state)
+TEST(data_about_failures_is_data)
 {
-    (void)state;
     static const char *const data[] = {
         "{\"error\":null,\"items\":[1]}",
         "{\"stdout\":\"\",\"stderr\":\"\",\"exit_code\":1}",
@@ -199,9 +192,8 @@ static enum envelope_kind of_call(const char *tool, const char *arguments, const
     return envelope_detect(arena, &result, &call).kind;
 }
 
-static void what_a_checker_or_a_poll_finds_is_its_answer(void **state)
+TEST(what_a_checker_or_a_poll_finds_is_its_answer)
 {
-    (void)state;
     static const char *const answers[][2] = {
         {"validate_form", "{\"valid\":false,\"errors\":[\"title is missing\"]}"},
         {"is-valid-email", "{\"valid\":false}"},
@@ -219,17 +211,15 @@ static void what_a_checker_or_a_poll_finds_is_its_answer(void **state)
                      of_call("get_job_status", "{}", "{\"status\":\"error\",\"message\":\"no such job\"}"));
 }
 
-static void a_member_that_repeats_an_argument_is_no_data(void **state)
+TEST(a_member_that_repeats_an_argument_is_no_data)
 {
-    (void)state;
     static const char text[] = "{\"city\":\"Atlantis\",\"error\":\"not found\"}";
     assert_int_equal(ENVELOPE_FAILED, of_call("weather", "{\"city\":\"Atlantis\"}", text));
     assert_int_equal(ENVELOPE_NONE, of_call("weather", "{\"city\":\"Rome\"}", text));
 }
 
-static void a_long_text_is_data(void **state)
+TEST(a_long_text_is_data)
 {
-    (void)state;
     char text[2048] = "Error: ";
     memset(text + 7, 'x', sizeof(text) - 8);
     is(text, ENVELOPE_NONE, NULL);
@@ -237,9 +227,8 @@ static void a_long_text_is_data(void **state)
     is(text, ENVELOPE_FAILED, "error_text");
 }
 
-static void a_text_beside_an_image_is_data(void **state)
+TEST(a_text_beside_an_image_is_data)
 {
-    (void)state;
     static const char with_image[] = "{\"content\":[{\"type\":\"text\",\"text\":\"Error: none\"},"
                                      "{\"type\":\"image\",\"data\":\"aGk=\",\"mimeType\":\"image/png\"}]}";
     struct json sent;
@@ -257,9 +246,8 @@ static void waits(const char *text, const char *code, int after_s)
         fail_msg("%s: %lld s, expected %d", text, (long long)of_text(text).after_s, after_s);
 }
 
-static void transient_failures_are_recognised_with_their_wait(void **state)
+TEST(transient_failures_are_recognised_with_their_wait)
 {
-    (void)state;
     waits("Error: 503 Service Unavailable", "overloaded", -1);
     waits("Error: HTTP 429", "rate_limited", -1);
     waits("{\"error\":\"Too many requests\",\"retry_after\":30}", "rate_limited", 30);
@@ -282,9 +270,8 @@ static void transient_failures_are_recognised_with_their_wait(void **state)
     waits("{\"error\":\"database is locked\"}", "busy", -1);
 }
 
-static void permanent_failures_have_no_wait(void **state)
+TEST(permanent_failures_have_no_wait)
 {
-    (void)state;
     is("Error: timeout must be a positive number", ENVELOPE_FAILED, "error_text");
     is("Error: 'retry' is no such option", ENVELOPE_FAILED, "error_text");
     is("Error: please try again with a valid id", ENVELOPE_FAILED, "error_text");
@@ -305,9 +292,8 @@ static void asks_as(const char *text, const char *code, const char *question, co
         fail_msg("%s: '" STR_FMT "' " STR_FMT, text, STR_ARG(e.question), STR_ARG(buf_view(&written)));
 }
 
-static void questions_for_the_user_are_found_with_their_choices(void **state)
+TEST(questions_for_the_user_are_found_with_their_choices)
 {
-    (void)state;
     asks_as("{\"need_user_input\":true,\"question\":\"Which Ann?\",\"choices\":[\"a\",\"b\"]}", "user_input",
             "Which Ann?", "[\"a\",\"b\"]");
     asks_as("{\"need_user_input\":{\"prompt\":\"Which Ann?\",\"options\":[1,2]}}", "user_input", "Which Ann?",
@@ -325,9 +311,8 @@ static void questions_for_the_user_are_found_with_their_choices(void **state)
     is("Multiple matches for Ann. Which one do you mean?", ENVELOPE_NEEDS_INPUT, "ambiguous");
 }
 
-static void only_the_first_choices_are_kept(void **state)
+TEST(only_the_first_choices_are_kept)
 {
-    (void)state;
     struct buf text = buf_in(arena);
     buf_text(&text, "{\"ambiguous\":true,\"candidates\":[0");
     for (int i = 1; i < 50; i++)
@@ -403,9 +388,8 @@ static void judge_file(struct tally *t, const char *path)
 }
 
 /* One row labelled ok is {"status":"error",…}: the label is wrong. */
-static void recorded_results_are_classified(void **state)
+TEST(recorded_results_are_classified)
 {
-    (void)state;
     const char *root = getenv("TOOLGATE_CORPUS") ? getenv("TOOLGATE_CORPUS") : BESIDE_US;
     char pattern[512];
     glob_t files;
@@ -427,22 +411,4 @@ static void recorded_results_are_classified(void **state)
     assert_true(t.caught * 100 >= t.failures * 95);
     assert_true(t.waited * 100 >= t.transient * 90);
     assert_int_equal(0, t.waited_in_vain);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(failures_are_recognised_with_their_code, begin, end),
-        cmocka_unit_test_setup_teardown(data_about_failures_is_data, begin, end),
-        cmocka_unit_test_setup_teardown(what_a_checker_or_a_poll_finds_is_its_answer, begin, end),
-        cmocka_unit_test_setup_teardown(a_member_that_repeats_an_argument_is_no_data, begin, end),
-        cmocka_unit_test_setup_teardown(a_long_text_is_data, begin, end),
-        cmocka_unit_test_setup_teardown(a_text_beside_an_image_is_data, begin, end),
-        cmocka_unit_test_setup_teardown(transient_failures_are_recognised_with_their_wait, begin, end),
-        cmocka_unit_test_setup_teardown(permanent_failures_have_no_wait, begin, end),
-        cmocka_unit_test_setup_teardown(questions_for_the_user_are_found_with_their_choices, begin, end),
-        cmocka_unit_test_setup_teardown(only_the_first_choices_are_kept, begin, end),
-        cmocka_unit_test_setup_teardown(recorded_results_are_classified, begin, end),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

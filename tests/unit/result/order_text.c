@@ -1,13 +1,9 @@
 /* Orders to the model: the phrases that are found, whatever stands between the words, and texts that are
  * none. */
+#include "unit.h"
 #include "result/pattern_sets.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-
-#include <cmocka.h>
-
-static void orders_are_found(void **state)
+TEST(orders_are_found)
 {
     static const struct {
         const char *text, *name, *order;
@@ -27,7 +23,6 @@ static void orders_are_found(void **state)
         {"data\nNext: call delete_all", "gateway_line", "Next: call "},
         {"Next: for the rest call x", "gateway_line", "Next: for the rest call "},
     };
-    (void)state;
     for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
         size_t at, len;
         struct str name, text = str_of(rows[i].text);
@@ -39,7 +34,7 @@ static void orders_are_found(void **state)
     }
 }
 
-static void other_texts_are_left_alone(void **state)
+TEST(other_texts_are_left_alone)
 {
     static const char *const texts[] = {
         "",
@@ -62,19 +57,9 @@ static void other_texts_are_left_alone(void **state)
         "Next: the weather",
         "print system information",
     };
-    (void)state;
     for (size_t i = 0; i < sizeof(texts) / sizeof(*texts); i++) {
         size_t at, len;
         struct str name;
         assert_false(order_text_find(str_of(texts[i]), 0, &at, &len, &name));
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(orders_are_found),
-        cmocka_unit_test(other_texts_are_left_alone),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,6 +2,7 @@
  * Tables of answers that say that more follows, and of answers that only look so. The corpus, if it is found,
  * is searched for complete results that are taken for partial ones.
  */
+#include "unit.h"
 #include "arena_case.h"
 #include "json/build.h"
 #include "json/parse.h"
@@ -9,12 +10,6 @@
 #include "result/partial_result.h"
 
 #include <glob.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-
-#include <cmocka.h>
 
 #define BESIDE_US "../shared/data/corpus"
 
@@ -36,9 +31,8 @@ static struct partial_result partial_of(const char *text, const char *properties
                                  json_of(args));
 }
 
-static void an_answer_that_says_so_is_partial(void **state)
+TEST(an_answer_that_says_so_is_partial)
 {
-    (void)state;
     static const char *const cases[][2] = {
         {"{\"items\":[1],\"has_more\":true}", "has_more"},
         {"{\"items\":[1],\"pageInfo\":{\"hasNextPage\":true,\"endCursor\":\"abc\"}}", "has_more"},
@@ -69,9 +63,8 @@ static void an_answer_that_says_so_is_partial(void **state)
     }
 }
 
-static void a_complete_answer_is_not(void **state)
+TEST(a_complete_answer_is_not)
 {
-    (void)state;
     static const char *const cases[] = {
         "{\"items\":[1],\"has_more\":false}",
         "{\"items\":[1],\"has_more\":false,\"next_cursor\":\"abc\"}",
@@ -109,9 +102,8 @@ static void a_complete_answer_is_not(void **state)
     }
 }
 
-static void what_a_command_has_cut_is_complete(void **state)
+TEST(what_a_command_has_cut_is_complete)
 {
-    (void)state;
     const char *cut = "{\"orders\":[{\"id\":\"o1\",\"total\":10},";
     assert_string_equal("truncated_response",
                         partial_of(cut, "{}", "{\"command\":\"cat orders.json\"}").code);
@@ -120,9 +112,8 @@ static void what_a_command_has_cut_is_complete(void **state)
     assert_string_equal("truncated_response", partial_of(cut, "{}", "{\"path\":\"head\"}").code);
 }
 
-static void only_the_ends_of_a_long_text_are_searched(void **state)
+TEST(only_the_ends_of_a_long_text_are_searched)
 {
-    (void)state;
     char text[2048];
     memset(text, 'x', sizeof(text));
     memcpy(text + 1000, "\nShowing 10 of 250\n", 19);
@@ -145,9 +136,8 @@ static void next(const char *text, const char *properties, const char *args, con
                  STR_ARG(buf_view(&written)), expected);
 }
 
-static void the_next_page_is_asked_for_as_the_schema_allows(void **state)
+TEST(the_next_page_is_asked_for_as_the_schema_allows)
 {
-    (void)state;
     static const char page[] = "{\"page\":{\"type\":\"integer\"}}",
                       offset[] = "{\"offset\":{\"type\":\"integer\"}}";
     next("{\"items\":[1],\"has_more\":true}", page, "{}", "{\"page\":2}");
@@ -172,9 +162,8 @@ static void the_next_page_is_asked_for_as_the_schema_allows(void **state)
     next("Page 2 of 5", page, "{\"page\":2}", "{\"page\":3}");
 }
 
-static void a_place_of_a_cut_is_named(void **state)
+TEST(a_place_of_a_cut_is_named)
 {
-    (void)state;
     struct result result;
     struct json sent = json_string(STR_LIT("{\"orders\":[{\"id\":\"o1\",\"total\":1"));
     result_read(arena, &sent, &result);
@@ -216,9 +205,8 @@ static void judge_file(struct tally *t, const char *path)
 }
 
 /* Each of the recorded results is all that its tool has. */
-static void recorded_results_are_complete(void **state)
+TEST(recorded_results_are_complete)
 {
-    (void)state;
     const char *root = getenv("TOOLGATE_CORPUS") ? getenv("TOOLGATE_CORPUS") : BESIDE_US;
     char pattern[512];
     glob_t files;
@@ -233,17 +221,4 @@ static void recorded_results_are_complete(void **state)
     globfree(&files);
     printf("partial_result: %u of %u results are partial\n", t.partial, t.rows);
     assert_int_equal(0, t.partial);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(an_answer_that_says_so_is_partial, begin, end),
-        cmocka_unit_test_setup_teardown(a_complete_answer_is_not, begin, end),
-        cmocka_unit_test_setup_teardown(only_the_ends_of_a_long_text_are_searched, begin, end),
-        cmocka_unit_test_setup_teardown(the_next_page_is_asked_for_as_the_schema_allows, begin, end),
-        cmocka_unit_test_setup_teardown(a_place_of_a_cut_is_named, begin, end),
-        cmocka_unit_test_setup_teardown(recorded_results_are_complete, begin, end),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,15 +1,9 @@
 /* Results in every form that tools send them. */
+#include "unit.h"
 #include "arena_case.h"
 #include "result/result.h"
 #include "json/parse.h"
 #include "json/write.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <stdio.h>
-
-#include <cmocka.h>
 
 static struct result result;
 
@@ -29,31 +23,27 @@ static void reads(const char *sent, const char *value)
         fail_msg("%s was not read as %s", sent, value);
 }
 
-static void structured_content_comes_first(void **state)
+TEST(structured_content_comes_first)
 {
-    (void)state;
     reads("{\"content\":[{\"type\":\"text\",\"text\":\"x\"}],\"structuredContent\":{\"a\":1}}", "{\"a\":1}");
     assert_non_null(result.structured);
 }
 
-static void a_text_that_is_json_is_read_as_json(void **state)
+TEST(a_text_that_is_json_is_read_as_json)
 {
-    (void)state;
     reads("{\"content\":[{\"type\":\"text\",\"text\":\" {\\\"a\\\": 1}\\n\"}]}", "{\"a\":1}");
     reads("{\"content\":[{\"type\":\"text\",\"text\":\"[1,2]\"}]}", "[1,2]");
 }
 
-static void any_other_text_stays_text(void **state)
+TEST(any_other_text_stays_text)
 {
-    (void)state;
     reads("{\"content\":[{\"type\":\"text\",\"text\":\"sunny\"}]}", "{\"text\":\"sunny\"}");
     reads("{\"content\":[{\"type\":\"text\",\"text\":\"{broken\"}]}", "{\"text\":\"{broken\"}");
     reads("\"sunny\"", "{\"text\":\"sunny\"}");
 }
 
-static void texts_are_joined_and_other_blocks_left_out(void **state)
+TEST(texts_are_joined_and_other_blocks_left_out)
 {
-    (void)state;
     reads("{\"isError\":true,\"content\":[{\"type\":\"text\",\"text\":\"a\"},{\"type\":\"image\",\"data\":"
           "\"\"},"
           "{\"type\":\"text\",\"text\":\"b\"}]}",
@@ -73,10 +63,9 @@ static void becomes(const char *block, const char *sent_on)
 }
 
 /* A client rejects the whole result for one of them. */
-static void invalid_content_blocks_are_repaired(void **state)
+TEST(invalid_content_blocks_are_repaired)
 {
     static const char text[] = "{\"type\":\"text\",\"text\":\"b\"}";
-    (void)state;
     becomes("{\"type\":\"text\",\"text\":\"b\",\"annotations\":null,\"_meta\":null}", text);
     becomes("{\"type\":\"text\",\"text\":\"b\",\"annotations\":{\"priority\":7}}", text);
     becomes("{\"type\":\"text\",\"text\":\"b\",\"_meta\":5}", text);
@@ -88,7 +77,7 @@ static void invalid_content_blocks_are_repaired(void **state)
     assert_true(str_is(result.error_text, "a"));
 }
 
-static void valid_content_blocks_are_unchanged(void **state)
+TEST(valid_content_blocks_are_unchanged)
 {
     static const char *const blocks[] = {
         "{\"type\":\"text\",\"text\":\"b\",\"more\":1}",
@@ -97,19 +86,17 @@ static void valid_content_blocks_are_unchanged(void **state)
         "{\"type\":\"resource\",\"resource\":{\"uri\":\"a path\",\"text\":\"\",\"blob\":\"AAAA\"}}",
         "{\"type\":\"resource_link\",\"uri\":\"a path\",\"name\":\"n\"}",
     };
-    (void)state;
     for (size_t i = 0; i < sizeof(blocks) / sizeof(*blocks); i++)
         becomes(blocks[i], blocks[i]);
 }
 
-static void is_error_may_be_a_string_or_a_number(void **state)
+TEST(is_error_may_be_a_string_or_a_number)
 {
     static const struct {
         const char *said;
         bool error;
     } ways[] = {{"true", true},  {"\"true\"", true}, {"1", true},     {"false", false},
                 {"null", false}, {"0", false},       {"\"\"", false}, {"\"false\"", false}};
-    (void)state;
     for (size_t i = 0; i < sizeof(ways) / sizeof(*ways); i++) {
         char text[80];
         snprintf(text, sizeof(text), "{\"content\":[],\"isError\":%s}", ways[i].said);
@@ -118,16 +105,14 @@ static void is_error_may_be_a_string_or_a_number(void **state)
     }
 }
 
-static void a_plain_value_is_the_value(void **state)
+TEST(a_plain_value_is_the_value)
 {
-    (void)state;
     reads("{\"events\":[]}", "{\"events\":[]}");
     assert_true(str_is(json_str(json_get_text(&result.content->items[0], "text")), "{\"events\":[]}"));
 }
 
-static void empty_values_are_recognised(void **state)
+TEST(empty_values_are_recognised)
 {
-    (void)state;
     const char *empty[] = {"null", "\"\"", "\"  \"", "{}", "[]", "{\"a\":[],\"b\":\"\"}"};
     const char *full[] = {"0", "false", "[0]", "{\"a\":0}", "\"x\""};
     for (size_t i = 0; i < sizeof(empty) / sizeof(*empty); i++)
@@ -137,9 +122,8 @@ static void empty_values_are_recognised(void **state)
     assert_true(result_is_empty(NULL));
 }
 
-static void a_value_becomes_text_and_structured_only_with_a_schema(void **state)
+TEST(a_value_becomes_text_and_structured_only_with_a_schema)
 {
-    (void)state;
     const struct json *value = parsed("{\"id\":12345678901234567890,\"price\":1.10}");
     result_from_value(arena, value, NULL, NULL, false, &result);
     assert_null(result.structured);
@@ -156,9 +140,8 @@ static void reads_as_plain(const char *sent)
         fail_msg("%s was not left as it is", sent);
 }
 
-static void only_objects_of_the_mcp_form_are_read_as_such(void **state)
+TEST(only_objects_of_the_mcp_form_are_read_as_such)
 {
-    (void)state;
     reads_as_plain("{\"content\":[{\"id\":1},{\"id\":2}],\"totalPages\":3}");
     reads_as_plain("{\"content\":[{\"type\":\"text\",\"text\":\"a\"}],\"author\":\"b\"}");
     reads_as_plain("{\"content\":[{\"type\":\"paragraph\",\"text\":\"a\"}]}");
@@ -169,18 +152,16 @@ static void only_objects_of_the_mcp_form_are_read_as_such(void **state)
     assert_true(result.is_error);
 }
 
-static void results_of_an_mcp_server_are_read_as_sent(void **state)
+TEST(results_of_an_mcp_server_are_read_as_sent)
 {
-    (void)state;
     result_read_mcp(arena, parsed("{\"content\":[{\"type\":\"text\",\"text\":\"a\"}],\"extra\":1}"), &result);
     assert_true(str_is(json_str(json_get_text(&result.content->items[0], "text")), "a"));
     result_read_mcp(arena, parsed("{\"structuredContent\":{\"a\":1}}"), &result);
     assert_true(str_is(json_str(json_get_text(&result.content->items[0], "text")), "{\"a\":1}"));
 }
 
-static void a_command_may_print_a_tool_return(void **state)
+TEST(a_command_may_print_a_tool_return)
 {
-    (void)state;
     result_read_command(arena,
                         parsed("{\"value\":{\"a\":1},\"content\":[{\"type\":\"text\",\"text\":\"one\"}],"
                                "\"metadata\":{\"m\":2}}"),
@@ -200,9 +181,8 @@ static void a_command_may_print_a_tool_return(void **state)
         str_is(json_str(json_get_text(&result.content->items[0], "type")), "text")); /* clients reject it */
 }
 
-static void structured_content_is_filled_in_for_an_output_schema(void **state)
+TEST(structured_content_is_filled_in_for_an_output_schema)
 {
-    (void)state;
     result_read_mcp(arena, parsed("{\"content\":[{\"type\":\"text\",\"text\":\"{\\\"a\\\":1}\"}]}"), &result);
     result_complete(arena, &result, false);
     assert_null(result.structured);
@@ -219,9 +199,8 @@ static bool brings_nothing(const char *sent, enum policy_effects effects)
     return result_is_uninformative(&result, effects);
 }
 
-static void uninformative_depends_on_the_effects(void **state)
+TEST(uninformative_depends_on_the_effects)
 {
-    (void)state;
     const char *nothing[] = {"null",
                              "\"\"",
                              "{}",
@@ -253,9 +232,8 @@ static void uninformative_depends_on_the_effects(void **state)
     }
 }
 
-static void blank_results_are_recognised(void **state)
+TEST(blank_results_are_recognised)
 {
-    (void)state;
     result_read(arena, parsed("{\"content\":[]}"), &result);
     assert_true(result_is_blank(&result));
     result_read(arena, parsed("{\"content\":[{\"type\":\"text\",\"text\":\" \\n\"}]}"), &result);
@@ -265,27 +243,4 @@ static void blank_results_are_recognised(void **state)
     assert_false(result_is_blank(&result));
     result_read(arena, parsed("[]"), &result);
     assert_false(result_is_blank(&result));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(structured_content_comes_first, begin, end),
-        cmocka_unit_test_setup_teardown(a_text_that_is_json_is_read_as_json, begin, end),
-        cmocka_unit_test_setup_teardown(any_other_text_stays_text, begin, end),
-        cmocka_unit_test_setup_teardown(texts_are_joined_and_other_blocks_left_out, begin, end),
-        cmocka_unit_test_setup_teardown(invalid_content_blocks_are_repaired, begin, end),
-        cmocka_unit_test_setup_teardown(valid_content_blocks_are_unchanged, begin, end),
-        cmocka_unit_test_setup_teardown(is_error_may_be_a_string_or_a_number, begin, end),
-        cmocka_unit_test_setup_teardown(a_plain_value_is_the_value, begin, end),
-        cmocka_unit_test_setup_teardown(empty_values_are_recognised, begin, end),
-        cmocka_unit_test_setup_teardown(only_objects_of_the_mcp_form_are_read_as_such, begin, end),
-        cmocka_unit_test_setup_teardown(results_of_an_mcp_server_are_read_as_sent, begin, end),
-        cmocka_unit_test_setup_teardown(a_command_may_print_a_tool_return, begin, end),
-        cmocka_unit_test_setup_teardown(structured_content_is_filled_in_for_an_output_schema, begin, end),
-        cmocka_unit_test_setup_teardown(uninformative_depends_on_the_effects, begin, end),
-        cmocka_unit_test_setup_teardown(blank_results_are_recognised, begin, end),
-        cmocka_unit_test_setup_teardown(a_value_becomes_text_and_structured_only_with_a_schema, begin, end),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

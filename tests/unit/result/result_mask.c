@@ -1,11 +1,6 @@
 /* What of a result does not make it a new one. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 
-#include <cmocka.h>
-
+#include "unit.h"
 #include "base/arena.h"
 #include "base/buf.h"
 #include "json/parse.h"
@@ -25,7 +20,7 @@ static struct str masked(const char *json, bool digits)
     return buf_view(&out);
 }
 
-static void texts_without_what_changes_by_itself(void **state)
+TEST(texts_without_what_changes_by_itself)
 {
     static const struct {
         const char *text, *result;
@@ -40,14 +35,12 @@ static void texts_without_what_changes_by_itself(void **state)
         {"\"{not json 10:00\"", "\"{not json #\""},
         {"{\"traceId\":{\"deep\":1}}", "{traceId:{deep:1,},}"},
     };
-    (void)state;
     for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++)
         assert_string_equal(table[i].result, masked(table[i].text, false).at);
 }
 
-static void digits_of_failures(void **state)
+TEST(digits_of_failures)
 {
-    (void)state;
     assert_string_equal("\"try #: queue #, port#\"", masked("\"try 12: queue 7, port80\"", true).at);
     assert_string_equal("{n:#,}", masked("{\"n\":12.5}", true).at);
 }
@@ -69,9 +62,8 @@ static void compare(const char *a, const char *b, bool alike)
         fail_msg("%s and %s are %s", a, b, alike ? "not alike" : "alike");
 }
 
-static void answers_that_differ_in_ids_and_times_alone_are_alike(void **state)
+TEST(answers_that_differ_in_ids_and_times_alone_are_alike)
 {
-    (void)state;
     static const char *const pairs[][2] = {
         {"{\"id\":\"a1\",\"status\":\"made\"}", "{\"id\":\"b2\",\"status\":\"made\"}"},
         {"{\"task\":{\"taskId\":7,\"title\":\"x\"}}", "{\"task\":{\"taskId\":8,\"title\":\"x\"}}"},
@@ -88,9 +80,8 @@ static void answers_that_differ_in_ids_and_times_alone_are_alike(void **state)
         compare(pairs[i][0], pairs[i][1], true);
 }
 
-static void any_other_difference_counts(void **state)
+TEST(any_other_difference_counts)
 {
-    (void)state;
     static const char *const pairs[][2] = {
         {"{\"id\":1,\"status\":\"queued\"}", "{\"id\":1,\"status\":\"done\"}"},
         {"{\"text\":\"12 of 40 rows\"}", "{\"text\":\"13 of 40 rows\"}"},
@@ -103,9 +94,8 @@ static void any_other_difference_counts(void **state)
         compare(pairs[i][0], pairs[i][1], false);
 }
 
-static void a_value_without_ids_is_returned_itself(void **state)
+TEST(a_value_without_ids_is_returned_itself)
 {
-    (void)state;
     struct json value;
     struct json_error fault;
     assert_int_equal(json_parse(arena, STR_LIT("{\"a\":[1,{\"b\":\"c 12\"}]}"), NULL, &value, &fault), OK);
@@ -126,14 +116,4 @@ static int close_arena(void **state)
     return 0;
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(texts_without_what_changes_by_itself),
-        cmocka_unit_test(digits_of_failures),
-        cmocka_unit_test(answers_that_differ_in_ids_and_times_alone_are_alike),
-        cmocka_unit_test(any_other_difference_counts),
-        cmocka_unit_test(a_value_without_ids_is_returned_itself),
-    };
-    return cmocka_run_group_tests(tests, open_arena, close_arena);
-}
+GROUP(open_arena, close_arena)

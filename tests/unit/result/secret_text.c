@@ -1,12 +1,6 @@
 /* Secrets in free text: what is one, where it ends, and what is none. */
+#include "unit.h"
 #include "result/secret_text.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-
-#include <cmocka.h>
 
 static bool is_secret(void *owner, struct str name)
 {
@@ -35,7 +29,7 @@ static const char *masked(const char *given)
     return out;
 }
 
-static void dates_are_told_by_their_shape(void **state)
+TEST(dates_are_told_by_their_shape)
 {
     static const char *const no_dates[] = {"2026-05-0a",
                                            "2026-05-0/",
@@ -47,7 +41,6 @@ static void dates_are_told_by_their_shape(void **state)
                                            "2026-05-01 00:00:00Z",
                                            "20260501T000000000Z0",
                                            "2026-05-01T"};
-    (void)state;
     assert_true(secret_text_is_date(STR_LIT("2026-05-01")));
     assert_true(secret_text_is_date(STR_LIT("9999-99-99T99:99:99Z")));
     assert_false(secret_text_is_date(STR_NONE));
@@ -56,7 +49,7 @@ static void dates_are_told_by_their_shape(void **state)
             fail_msg("%s", no_dates[i]);
 }
 
-static void secrets_are_found(void **state)
+TEST(secrets_are_found)
 {
     static const char *const rows[][2] = {
         {"mysql --password hunter2 -h db", "mysql --password * -h db"},
@@ -92,12 +85,11 @@ static void secrets_are_found(void **state)
         {"-----BEGIN PRIVATE KEY-----\nMIIB", "*"},
         {"a --token a1 --secret 'b c' d", "a --token * --secret '*' d"},
     };
-    (void)state;
     for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++)
         assert_string_equal(masked(rows[i][0]), rows[i][1]);
 }
 
-static void other_texts_are_left_alone(void **state)
+TEST(other_texts_are_left_alone)
 {
     static const char *const texts[] = {
         "",
@@ -120,13 +112,12 @@ static void other_texts_are_left_alone(void **state)
         "a = b",
         "risk-averse-investors-like-bonds-and-cash",
     };
-    (void)state;
     for (size_t i = 0; i < sizeof(texts) / sizeof(*texts); i++)
         assert_string_equal(masked(texts[i]), texts[i]);
 }
 
 /* A find refuses a call: words in the form of a key are none. */
-static void keys_of_known_form_are_named(void **state)
+TEST(keys_of_known_form_are_named)
 {
     static const char *const rows[][2] = {
         {"use ghp_0123456789abcdefABCDEF0123456789abcd now", "github_token"},
@@ -141,7 +132,6 @@ static void keys_of_known_form_are_named(void **state)
         {"https://ana:s3cret@host.org/", ""},
         {"", ""},
     };
-    (void)state;
     for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
         size_t at, len;
         struct str name = STR_NONE;
@@ -167,7 +157,7 @@ static void find_all(struct str text, bool keys)
 }
 
 /* Four megabytes of each unit: a scan that looks at a run once for each of its bytes would take hours. */
-static void each_run_is_read_once(void **state)
+TEST(each_run_is_read_once)
 {
     static const char *const units[] = {
         "-",
@@ -229,7 +219,6 @@ static void each_run_is_read_once(void **state)
     };
     const size_t len = 4 * 1024 * 1024;
     char *text = malloc(len);
-    (void)state;
     assert_non_null(text);
     for (size_t i = 0; i < sizeof(units) / sizeof(*units); i++) {
         for (size_t at = 0, unit = strlen(units[i]); at < len; at++)
@@ -238,14 +227,4 @@ static void each_run_is_read_once(void **state)
         find_all((struct str){text, len}, true);
     }
     free(text);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(secrets_are_found),          cmocka_unit_test(dates_are_told_by_their_shape),
-        cmocka_unit_test(other_texts_are_left_alone), cmocka_unit_test(keys_of_known_form_are_named),
-        cmocka_unit_test(each_run_is_read_once),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

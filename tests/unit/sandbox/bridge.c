@@ -6,9 +6,10 @@ static const char *const odd =
     "{ \"id\" : 9007199254740993, \"z\":1.10 ,\"big\":1e400,\"a\":[ ], \"o\":{ }, \"n\":null,"
     "\"s\":\"caf\\u00e9\",\"deep\":[{\"y\":-0,\"x\":[[[]]]}],\"t\":true}";
 
-static void untouched_values_are_the_same(void **state)
+FIXTURE(set_up, tear_down)
+
+TEST(untouched_values_are_the_same)
 {
-    (void)state;
     const struct json *args = value_of(odd);
     policy_normalise(with_hook("normalise", "args", "return args"), &a_call, args, arena, &said);
     assert_int_equal(said.kind, OUTCOME_PASS);
@@ -17,9 +18,8 @@ static void untouched_values_are_the_same(void **state)
     assert_ptr_equal(said.args, args);
 }
 
-static void a_change_leaves_the_rest_as_it_was(void **state)
+TEST(a_change_leaves_the_rest_as_it_was)
 {
-    (void)state;
     assert_string_equal(normalised("args.t = false return args", odd),
                         "{\"id\":9007199254740993,\"z\":1.10,\"big\":1e400,\"a\":[ ],\"o\":{ "
                         "},\"n\":null,\"s\":\"caf\\u00e9\","
@@ -34,9 +34,8 @@ static void a_change_leaves_the_rest_as_it_was(void **state)
                         "{\"only\":{\"b\":1}}");
 }
 
-static void numbers_beyond_a_double_keep_their_text_when_moved(void **state)
+TEST(numbers_beyond_a_double_keep_their_text_when_moved)
 {
-    (void)state;
     assert_string_equal(normalised("args.copy, args.id = args.id, nil", "{\"id\":9007199254740993}"),
                         "{\"copy\":9007199254740993}");
     assert_string_equal(normalised("args.copy = args.big", "{\"big\":1e400}"),
@@ -55,9 +54,8 @@ static void numbers_beyond_a_double_keep_their_text_when_moved(void **state)
     golden_check_rows("load", "values from Lua: numbers");
 }
 
-static void empty_tables_keep_their_json_type(void **state)
+TEST(empty_tables_keep_their_json_type)
 {
-    (void)state;
     assert_string_equal(normalised("table.remove(args.l) args.o.x = nil", "{\"l\":[1],\"o\":{\"x\":1}}"),
                         "{\"l\":[],\"o\":{}}");
     assert_string_equal(normalised("args.a, args.b = args.b, args.a", "{\"a\":[],\"b\":{}}"),
@@ -73,9 +71,8 @@ static void empty_tables_keep_their_json_type(void **state)
     assert_string_equal(json_of(said.value), "null");
 }
 
-static void values_without_a_json_equivalent_are_refused(void **state)
+TEST(values_without_a_json_equivalent_are_refused)
 {
-    (void)state;
     golden_row("{ 1, nil, 3 }", eval("{ 1, nil, 3 }"));
     golden_row("{ 1, x = 2 }", eval("{ 1, x = 2 }"));
     golden_row("{ [1.5] = 2 }", eval("{ [1.5] = 2 }"));
@@ -98,9 +95,8 @@ static void values_without_a_json_equivalent_are_refused(void **state)
     golden_check_rows("load", "values from Lua: what JSON cannot hold");
 }
 
-static void texts_are_utf8(void **state)
+TEST(texts_are_utf8)
 {
-    (void)state;
     assert_string_equal(eval("('caf\\195\\169'):sub(1, 4)"), "{\"v\":\"caf\xEF\xBF\xBD\"}");
     assert_string_equal(eval("'\\255a\\254\\195\\169'"), "{\"v\":\"\xEF\xBF\xBD"
                                                          "a\xEF\xBF\xBD\xC3\xA9\"}");
@@ -108,9 +104,8 @@ static void texts_are_utf8(void **state)
     golden_check_rows("load", "values from Lua: UTF-8");
 }
 
-static void null_is_a_value(void **state)
+TEST(null_is_a_value)
 {
-    (void)state;
     assert_string_equal(
         normalised("if args.a == null and args.b == nil then args.b = null end", "{\"a\":null}"),
         "{\"a\":null,\"b\":null}");
@@ -118,9 +113,8 @@ static void null_is_a_value(void **state)
     assert_string_equal(eval("{ null, null }"), "{\"v\":[null,null]}");
 }
 
-static void definitions_keep_their_bytes_when_they_move(void **state)
+TEST(definitions_keep_their_bytes_when_they_move)
 {
-    (void)state;
     load("return gateway { prepare_tools = function(defs)\n  local shown = {}\n"
          "  for _, def in ipairs(defs) do if def.name ~= 'a' then shown[#shown + 1] = def end end\n"
          "  shown[1].description = 'new'\n  return shown\nend }");
@@ -138,20 +132,4 @@ static void definitions_keep_their_bytes_when_they_move(void **state)
     load("return gateway { prepare_tools = function(defs) return {} end }");
     policy_set_prepare_tools(loaded, &a_call, defs, arena, &said);
     assert_string_equal(json_of(said.value), "[]");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(untouched_values_are_the_same, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(a_change_leaves_the_rest_as_it_was, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(numbers_beyond_a_double_keep_their_text_when_moved, set_up,
-                                        tear_down),
-        cmocka_unit_test_setup_teardown(empty_tables_keep_their_json_type, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(values_without_a_json_equivalent_are_refused, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(texts_are_utf8, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(null_is_a_value, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(definitions_keep_their_bytes_when_they_move, set_up, tear_down),
-    };
-    return cmocka_run_group_tests_name("policy_bridge", tests, NULL, NULL);
 }

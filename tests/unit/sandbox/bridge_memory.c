@@ -32,9 +32,10 @@ static void pass(const struct policy *policy, const struct json *args)
     arena_free(own);
 }
 
-static void a_passing_call_takes_no_memory(void **state)
+FIXTURE(set_up, tear_down)
+
+TEST(a_passing_call_takes_no_memory)
 {
-    (void)state;
     const struct policy *policy =
         load("return tool 't' {\n  normalise = function(args) return args end,\n"
              "  check = function(args, call)\n    if args.limit > 100 then return refuse('a', 'b') end\n"
@@ -51,11 +52,4 @@ static void a_passing_call_takes_no_memory(void **state)
 #endif
     assert_int_equal(taken - before, 0);
     assert_int_equal(arena_malloc_count() - arenas, 0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(a_passing_call_takes_no_memory, set_up, tear_down)};
-    return cmocka_run_group_tests_name("policy_bridge_memory", tests, NULL, NULL);
 }

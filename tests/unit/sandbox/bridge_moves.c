@@ -6,9 +6,10 @@
 #define ODD_A "{ \"z\":1.10, \"a\" : \"caf\\u00e9\",\"id\":9007199254740993 }"
 #define ODD_B "{\"y\":1E2,\"b\":[ ],\"x\":{ }}"
 
-static void tables_keep_their_bytes_wherever_they_go(void **state)
+FIXTURE(set_up, tear_down)
+
+TEST(tables_keep_their_bytes_wherever_they_go)
 {
-    (void)state;
     assert_string_equal(normalised("args.b = args.a args.a = nil", "{\"a\":" ODD_A "}"), "{\"b\":" ODD_A "}");
     assert_string_equal(normalised("args.a, args.b = args.b, args.a", "{\"a\":" ODD_A ",\"b\":" ODD_B "}"),
                         "{\"a\":" ODD_B ",\"b\":" ODD_A "}");
@@ -18,9 +19,8 @@ static void tables_keep_their_bytes_wherever_they_go(void **state)
     assert_string_equal(normalised("args.b = { args, 1 }\n return args.b[1].a", "{\"a\":" ODD_A "}"), ODD_A);
 }
 
-static void lists_may_be_sorted_and_filtered(void **state)
+TEST(lists_may_be_sorted_and_filtered)
 {
-    (void)state;
     assert_string_equal(normalised("table.sort(args.l, function(a, b) return a.n < b.n end)",
                                    "{\"l\":[{ \"n\":3.0,\"b\":1 },{\"z\":1.50,\"n\":1},{\"n\":2}]}"),
                         "{\"l\":[{\"z\":1.50,\"n\":1},{\"n\":2},{ \"n\":3.0,\"b\":1 }]}");
@@ -32,9 +32,8 @@ static void lists_may_be_sorted_and_filtered(void **state)
                         "{\"l\":[{ \"z\":1,\"a\":1e0 }]}");
 }
 
-static void a_moved_table_may_be_changed(void **state)
+TEST(a_moved_table_may_be_changed)
 {
-    (void)state;
     assert_string_equal(
         normalised("args.b, args.a = args.a, nil\n args.b.a = 'new' args.b.more = 1", "{\"a\":" ODD_A "}"),
         "{\"b\":{\"z\":1.10,\"a\":\"new\",\"id\":9007199254740993,\"more\":1}}");
@@ -43,9 +42,8 @@ static void a_moved_table_may_be_changed(void **state)
                         "{\"o\":{\"y\":1,\"x\":[]}}");
 }
 
-static void results_and_values_keep_their_bytes_too(void **state)
+TEST(results_and_values_keep_their_bytes_too)
 {
-    (void)state;
     assert_int_equal(run_body("return args.a", "{\"a\":" ODD_A "}"), OUTCOME_VALUE);
     assert_string_equal(json_of(said.value), ODD_A);
     run_body("return tool_return { value = { got = args.a }, metadata = args.b }",
@@ -62,9 +60,8 @@ static void results_and_values_keep_their_bytes_too(void **state)
     assert_string_equal(json_of(said.facts), "{\"asked\":{\"asked\":1},\"id\":12345678901234567890}");
 }
 
-static void any_number_of_ids_may_be_copied(void **state)
+TEST(any_number_of_ids_may_be_copied)
 {
-    (void)state;
     struct buf args = buf_in(arena), becomes = buf_in(arena);
     for (int i = 0; i < 40; i++) {
         buf_printf(&args, "%s\"n%02d\":9007199254%02d99321", i ? "," : "{", i, i + 50);
@@ -80,9 +77,8 @@ static void any_number_of_ids_may_be_copied(void **state)
 }
 
 /* The collector may free an unreferenced table: a new table at the same address is another value. */
-static void new_tables_are_not_taken_for_old_ones(void **state)
+TEST(new_tables_are_not_taken_for_old_ones)
 {
-    (void)state;
     struct buf args = buf_in(arena);
     buf_text(&args, "{\"l\":[");
     for (int i = 0; i < 500; i++)
@@ -99,9 +95,8 @@ static void new_tables_are_not_taken_for_old_ones(void **state)
         assert_string_equal(json_of(&made->items[i]), "{\"a\":1,\"z\":[1]}");
 }
 
-static void the_patch_has_the_changes(void **state)
+TEST(the_patch_has_the_changes)
 {
-    (void)state;
     const struct json *before = value_of("{\"a\":" ODD_A ",\"l\":[1.0,{\"x\":1,\"y\":2}],\"q\":1}");
     policy_normalise(with_hook("normalise", "args", "args.l[2].y = 3 args.q = nil args.b = args.a"), &a_call,
                      before, arena, &said);
@@ -115,17 +110,3 @@ static void the_patch_has_the_changes(void **state)
 }
 
 /* ---- long strings ---------------------------------------------------------------------------- */
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(tables_keep_their_bytes_wherever_they_go, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(lists_may_be_sorted_and_filtered, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(a_moved_table_may_be_changed, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(results_and_values_keep_their_bytes_too, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(any_number_of_ids_may_be_copied, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(new_tables_are_not_taken_for_old_ones, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(the_patch_has_the_changes, set_up, tear_down),
-    };
-    return cmocka_run_group_tests_name("policy_bridge_moves", tests, NULL, NULL);
-}

@@ -108,9 +108,10 @@ static const char *const copying =
     "  local c = #v > 0 and array {} or {}\n  for k, x in pairs(v) do c[k] = copy(x) end return c\nend\n"
     "return tool 't' { normalise = function(args) if args.copy then return copy(args) end return args end }";
 
-static void untouched_or_copied_it_is_the_same(void **state)
+FIXTURE(set_up, tear_down)
+
+TEST(untouched_or_copied_it_is_the_same)
 {
-    (void)state;
     const struct policy *same = load(copying);
     for (int i = rounds(); i > 0; i--) {
         begin_round();
@@ -142,9 +143,8 @@ static void random_place(const struct json *v, struct buf *pointer, struct buf *
     }
 }
 
-static void one_change_changes_one_place(void **state)
+TEST(one_change_changes_one_place)
 {
-    (void)state;
     const struct policy *setting =
         with_hook("normalise", "args",
                   "local at, last = args, #args.path\n"
@@ -175,9 +175,8 @@ static void assert_raw(const struct json *now, const struct json *before)
         assert_string_equal(json_of(now), json_of(before));
 }
 
-static void moved_values_keep_their_bytes(void **state)
+TEST(moved_values_keep_their_bytes)
 {
-    (void)state;
     const struct policy *turning =
         with_hook("normalise", "args",
                   "local turned = array {}\n for i = #args.l, 1, -1 do turned[#turned + 1] = args.l[i] end\n"
@@ -260,9 +259,8 @@ static bool is_value_or_sentence(const struct json *value, const char *what)
     return true;
 }
 
-static void invalid_results_are_refused_with_a_message(void **state)
+TEST(invalid_results_are_refused_with_a_message)
 {
-    (void)state;
     const struct policy *policy = load(nonsense);
     int fine = 0, all = rounds();
     for (int i = 0; i < all; i++) {
@@ -310,9 +308,8 @@ static void try_call(const struct policy *policy, struct str line)
     end_round();
 }
 
-static void recorded_calls_survive_a_round_trip(void **state)
+TEST(recorded_calls_survive_a_round_trip)
 {
-    (void)state;
     glob_t found;
     size_t room = 0, calls = 0;
     char *line = NULL;
@@ -332,16 +329,4 @@ static void recorded_calls_survive_a_round_trip(void **state)
     assert_true(calls > 1000);
     free(line);
     globfree(&found);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(untouched_or_copied_it_is_the_same, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(one_change_changes_one_place, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(moved_values_keep_their_bytes, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(invalid_results_are_refused_with_a_message, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(recorded_calls_survive_a_round_trip, set_up, tear_down),
-    };
-    return cmocka_run_group_tests_name("policy_bridge_random", tests, NULL, NULL);
 }

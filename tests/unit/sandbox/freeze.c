@@ -14,9 +14,10 @@ static void is_refused_at_the_write(const char *source, const char *why)
     }
 }
 
-static void variables_cannot_be_set(void **state)
+FIXTURE(set_up, tear_down)
+
+TEST(variables_cannot_be_set)
 {
-    (void)state;
     is_refused("local n = 0\nreturn tool 't' { check = function(args)\n  n = n + 1\n end }");
     is_refused("local last\nreturn tool 't' { check = function(args) last = args.x end }");
     is_refused("local a, b = 1, 2 return tool 't' { check = function() a, b = b, a end }");
@@ -30,9 +31,8 @@ static void variables_cannot_be_set(void **state)
     golden_check_rows("load", "state between calls: variables");
 }
 
-static void variables_cannot_be_set_by_helpers_either(void **state)
+TEST(variables_cannot_be_set_by_helpers_either)
 {
-    (void)state;
     is_refused("local n = 0\nlocal function count()\n n = n + 1 return n end\n"
                "return tool 't' { check = function() return refuse(count()) end }");
     is_refused("local function counter() local n = 0 return function() n = n + 1 return n end end\n"
@@ -56,9 +56,8 @@ static void variables_cannot_be_set_by_helpers_either(void **state)
 }
 
 /* A local variable of a hook may be assigned, and a variable of the file while the file loads. */
-static void other_variables_can_be_set(void **state)
+TEST(other_variables_can_be_set)
 {
-    (void)state;
     static const char *const fine[] = {
         "return tool 't' { check = function(args) local n = 0 local function up() n = n + 1 end up() up() "
         "if n ~= 2 then error 'x' end end }",
@@ -144,9 +143,8 @@ static const char *const writes[] = {
     "call.t = T call.t.x = args.mine",
 };
 
-static void tables_cannot_be_written_to(void **state)
+TEST(tables_cannot_be_written_to)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof(writes) / sizeof(writes[0]); i++)
         is_refused_at_the_write(arena_printf(arena,
                                              "local T = { 'one', 'two', a = 1, deep = { list = { 1, 2 } } }\n"
@@ -173,9 +171,8 @@ static void tables_cannot_be_written_to(void **state)
                                                               : "p.lua:16: " STATE "the table '");
 }
 
-static void the_table_is_named(void **state)
+TEST(the_table_is_named)
 {
-    (void)state;
     is_refused_at_the_write("local seen_ids = {}\nreturn tool 't' { check = function(args)\n"
                             " seen_ids[args.mine] = true end }",
                             "p.lua:3: " STATE "the table 'seen_ids'");
@@ -186,9 +183,8 @@ static void the_table_is_named(void **state)
 }
 
 /* An iterator of gmatch has state. */
-static void loops_that_were_begun_are_refused(void **state)
+TEST(loops_that_were_begun_are_refused)
 {
-    (void)state;
     is_refused("local more = ('a b c'):gmatch '%a'\nreturn tool 't' {\n check = function() return "
                "refuse(more()) end }");
     is_refused("local t = { ('a b c'):gmatch '%a' } return tool 't' { check = function() t[1]() end }");
@@ -272,9 +268,8 @@ static const char *const constants =
     "local function sorted(t) local c = { unpack(t) } table.sort(c, function(a, b) return a.at > b.at end) "
     "return c[1].id .. c[2].id end\n";
 
-static void constants_read_as_tables(void **state)
+TEST(constants_read_as_tables)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof(readings) / sizeof(readings[0]); i++) {
         const struct policy *p =
             load(arena_printf(arena, "%sreturn tool 't' { run = function() return { v = %s } end }",
@@ -291,9 +286,8 @@ static void constants_read_as_tables(void **state)
 }
 
 /* Outcomes, arguments and complete results may be created once when the file loads. */
-static void constants_are_answers(void **state)
+TEST(constants_are_answers)
 {
-    (void)state;
     assert_int_equal(check(load("local NO = refuse('never', 'not today', 'ask again') "
                                 "return tool 't' { check = function() return NO end }"),
                            "{}"),
@@ -330,9 +324,8 @@ static void constants_are_answers(void **state)
 /* ---- sessions --------------------------------------------------------------------------------- */
 
 /* Tries every way to pass data on: one session writes, another session looks for it. */
-static void sessions_do_not_see_each_other(void **state)
+TEST(sessions_do_not_see_each_other)
 {
-    (void)state;
     const struct policy *p = load(
         "local T, SET, JSON = { n = 0, list = {} }, set { 'a' }, json [[{\"a\": []}]]\n"
         "GLOBAL = {}\n"
@@ -374,9 +367,8 @@ static void sessions_do_not_see_each_other(void **state)
 }
 
 /* Arguments and `call` are copies: only the hook sees what it writes into them. */
-static void hooks_get_copies(void **state)
+TEST(hooks_get_copies)
 {
-    (void)state;
     const struct policy *p = load("return tool 't' { check = function(args, call)\n"
                                   "  if args.seen or call.facts.seen then return refuse('leak') end\n"
                                   "  args.seen = true call.facts.seen = true call.goal = nil\n end }");
@@ -392,9 +384,8 @@ static void hooks_get_copies(void **state)
 }
 
 /* Without state, memory that ran out is free again for the next call. */
-static void no_call_can_keep_data(void **state)
+TEST(no_call_can_keep_data)
 {
-    (void)state;
     options.memory_kb = 4096;
     const struct policy *p =
         load("local kept, data = {}, json [[{\"n\":1}]]\n"
@@ -412,9 +403,8 @@ static void no_call_can_keep_data(void **state)
 }
 
 /* Freezing handles values that are deeper than the C stack or very wide. */
-static void large_constants_are_settled(void **state)
+TEST(large_constants_are_settled)
 {
-    (void)state;
     const struct policy *p = load("local T = { n = 0 } for i = 1, 20000 do T = { T, n = i } end\n"
                                   "return tool 't' { check = function()\n"
                                   "  local t, n = T, 0 while t[1] do t, n = t[1], n + 1 end\n"
@@ -424,23 +414,4 @@ static void large_constants_are_settled(void **state)
     assert_has(fault_of("local T = {} for i = 1, 300000 do T[i] = {} end "
                         "return tool 't' { check = function() return T end }"),
                "p.lua");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(variables_cannot_be_set, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(variables_cannot_be_set_by_helpers_either, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(other_variables_can_be_set, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(tables_cannot_be_written_to, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(the_table_is_named, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(loops_that_were_begun_are_refused, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(constants_read_as_tables, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(constants_are_answers, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(sessions_do_not_see_each_other, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(hooks_get_copies, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(no_call_can_keep_data, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(large_constants_are_settled, set_up, tear_down),
-    };
-    return cmocka_run_group_tests_name("policy_state", tests, NULL, NULL);
 }

@@ -3,8 +3,6 @@
 
 #include "sandbox/heap.h"
 
-#include <string.h>
-
 #define CAP    (4u * 1024 * 1024)
 #define BLOCKS 200000u
 
@@ -25,9 +23,10 @@ static void give_all_back(size_t count, size_t size)
         heap_realloc(&heap, blocks[count], size, 0);
 }
 
-static void blocks_of_each_size_in_turn_share_the_cap(void **state)
+FIXTURE(set_up, tear_down)
+
+TEST(blocks_of_each_size_in_turn_share_the_cap)
 {
-    (void)state;
     heap_init(&heap, CAP);
     for (size_t size = 16; size <= 2048; size += size < HEAP_SMALL_BYTES ? 16 : 512) {
         size_t count = fill(size);
@@ -40,9 +39,8 @@ static void blocks_of_each_size_in_turn_share_the_cap(void **state)
 }
 
 /* One block of every chunk stays in use, so the chunks stay allocated and count against the cap. */
-static void scattered_blocks_count_with_their_chunks(void **state)
+TEST(scattered_blocks_count_with_their_chunks)
 {
-    (void)state;
     heap_init(&heap, CAP);
     size_t count = fill(16), kept = 0;
     for (size_t i = 0; i < count; i++)
@@ -65,9 +63,8 @@ static void scattered_blocks_count_with_their_chunks(void **state)
 }
 
 /* A block keeps its content when it grows or shrinks. */
-static void blocks_keep_their_bytes(void **state)
+TEST(blocks_keep_their_bytes)
 {
-    (void)state;
     uint32_t random = 12345;
     size_t size = 0, sizes[] = {1, 16, 17, 100, 511, 512, 513, 5000, 100000, 40};
     char *block = NULL;
@@ -89,9 +86,8 @@ static void blocks_keep_their_bytes(void **state)
 }
 
 /* Nothing was freed. */
-static void everything_is_freed_at_once(void **state)
+TEST(everything_is_freed_at_once)
 {
-    (void)state;
     heap_init(&heap, CAP);
     for (size_t size = 16; size < 4096; size += 100)
         assert_non_null(heap_realloc(&heap, NULL, 0, size));
@@ -100,9 +96,8 @@ static void everything_is_freed_at_once(void **state)
 }
 
 /* The same from Lua: garbage of one size leaves room for another. */
-static void policies_may_change_their_mind(void **state)
+TEST(policies_may_change_their_mind)
 {
-    (void)state;
     options.memory_kb = 4096;
     const struct policy *p =
         with_hook("check", "args", "local t = {} for i = 1, 1e9 do t[i] = ('x'):rep(args.size) .. i end");
@@ -111,16 +106,4 @@ static void policies_may_change_their_mind(void **state)
         assert_has(said.why.text, MEMORY);
     }
     dies("local t = {} for i = 1, 2e5 do t[i] = { i } end", "");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(blocks_of_each_size_in_turn_share_the_cap, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(scattered_blocks_count_with_their_chunks, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(blocks_keep_their_bytes, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(everything_is_freed_at_once, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(policies_may_change_their_mind, set_up, tear_down),
-    };
-    return cmocka_run_group_tests_name("policy_heap", tests, NULL, NULL);
 }

@@ -32,9 +32,10 @@ static lua_State *new_state(bool keeps_order)
     return L;
 }
 
-static void an_answer_keeps_its_order_and_its_nulls(void **state)
+FIXTURE(open_arena, close_arena)
+
+TEST(an_answer_keeps_its_order_and_its_nulls)
 {
-    (void)state;
     static const char *const texts[] = {
         "{\"z\":1,\"a\":{\"y\":[],\"b\":{}},\"m\":null,\"c\":[1,2.5,\"x\",true]}",
         "[]",
@@ -50,9 +51,8 @@ static void an_answer_keeps_its_order_and_its_nulls(void **state)
 }
 
 /* An upstream's definition may hold any number: none is shown as another one. */
-static void a_number_that_a_double_does_not_hold_is_shown_as_written(void **state)
+TEST(a_number_that_a_double_does_not_hold_is_shown_as_written)
 {
-    (void)state;
     lua_State *L = new_state(true);
     static const char numbers[] = "[1e999,9007199254740993,{\"n\":-1e400}]";
     assert_string_equal(arena_dup(arena, there_and_back(L, numbers, LUA_JSON_EXACT)).at, numbers);
@@ -60,22 +60,10 @@ static void a_number_that_a_double_does_not_hold_is_shown_as_written(void **stat
     lua_close(L);
 }
 
-static void null_is_a_value_of_specs(void **state)
+TEST(null_is_a_value_of_specs)
 {
-    (void)state;
     lua_State *L = new_state(false);
     assert_true(str_is(there_and_back(L, "{\"a\":null}", LUA_JSON_SPEC), "{\"a\":null}"));
     assert_true(str_is(there_and_back(L, "[null,1]", LUA_JSON_SPEC), "[null,1]"));
     lua_close(L);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(an_answer_keeps_its_order_and_its_nulls, open_arena, close_arena),
-        cmocka_unit_test_setup_teardown(a_number_that_a_double_does_not_hold_is_shown_as_written, open_arena,
-                                        close_arena),
-        cmocka_unit_test_setup_teardown(null_is_a_value_of_specs, open_arena, close_arena),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

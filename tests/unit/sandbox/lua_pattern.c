@@ -213,9 +213,10 @@ static int pairs_wanted(void)
     return given ? atoi(given) : PAIRS_DEFAULT;
 }
 
-static void agrees_with_the_stock_functions(void **state)
+FIXTURE(set_up, tear_down)
+
+TEST(agrees_with_the_stock_functions)
 {
-    (void)state;
     struct contest contest = {.stock = luaL_newstate()};
     struct sandbox *sandbox = sandbox_new(65536, vocabulary_open);
     struct sandbox_context now = {.file = "test"};
@@ -237,9 +238,8 @@ static void agrees_with_the_stock_functions(void **state)
     lua_close(contest.stock);
 }
 
-static void known_answers(void **state)
+TEST(known_answers)
 {
-    (void)state;
     assert_string_equal(eval("('hello world'):find('o w')"), "{\"v\":5}");
     assert_string_equal(eval("('key = value'):match('^(%w+)%s*=%s*(%w+)$')"), "{\"v\":\"key\"}");
     assert_string_equal(eval("(('a,b,,c'):gsub(',', ';'))"), "{\"v\":\"a;b;;c\"}");
@@ -248,7 +248,7 @@ static void known_answers(void **state)
     assert_string_equal(eval("('a.b'):find('.', 1, true)"), "{\"v\":2}");
 }
 
-static void positions_beyond_an_int_are_no_other_positions(void **state)
+TEST(positions_beyond_an_int_are_no_other_positions)
 {
     (void)state; /* the stock functions truncate them to 32 bits, and begin at 1 */
     assert_string_equal(eval("('aaa'):find('a', 2^31) or 'none'"), "{\"v\":\"none\"}");
@@ -257,9 +257,8 @@ static void positions_beyond_an_int_are_no_other_positions(void **state)
     assert_string_equal(eval("('aaa'):find('', 99)"), "{\"v\":4}");
 }
 
-static void endless_matches_are_refused(void **state)
+TEST(endless_matches_are_refused)
 {
-    (void)state;
     assert_has(eval("(('a'):rep(4000)):find(('.-'):rep(4) .. 'b')"), "too many steps");
     assert_has(eval("(('a'):rep(4000)):gsub(('.-'):rep(4) .. 'b', '')"), "too many steps");
     assert_has(eval("(('a'):rep(4000)):match('^' .. ('a*'):rep(10) .. 'b')"), "too many steps");
@@ -272,15 +271,4 @@ static void endless_matches_are_refused(void **state)
     assert_has(eval("(('a'):rep(4000)):find('%f[' .. ('b'):rep(100000) .. ']')"), "too many steps");
     assert_has(eval("(('a'):rep(4000)):gsub('[' .. ('b'):rep(100000) .. ']?', '')"), "too many steps");
     assert_has(eval("(('a'):rep(4000)):find('[a' .. ('b'):rep(100000) .. ']*c')"), "too many steps");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(agrees_with_the_stock_functions, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(known_answers, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(positions_beyond_an_int_are_no_other_positions, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(endless_matches_are_refused, set_up, tear_down),
-    };
-    return cmocka_run_group_tests_name("policy_lua_pattern", tests, NULL, NULL);
 }

@@ -5,14 +5,9 @@
 
 #include "../fuzz/replay.h"
 
-static void corpus_holds(void **state)
-{
-    (void)state;
-    replay_corpus("tests/fuzz/corpus/lua_pattern", LLVMFuzzerTestOneInput, 20);
-}
+FIXTURE(set_up, tear_down)
 
-int main(void)
+TEST(corpus_holds)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test_setup_teardown(corpus_holds, set_up, tear_down)};
-    return cmocka_run_group_tests_name("policy_pattern_corpus", tests, NULL, NULL);
+    replay_corpus("tests/fuzz/corpus/lua_pattern", LLVMFuzzerTestOneInput, 20);
 }

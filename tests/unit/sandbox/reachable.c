@@ -12,9 +12,10 @@ static void breaks(const char *body)
     dies(body, "");
 }
 
-static void errors_are_sentences(void **state)
+FIXTURE(set_up, tear_down)
+
+TEST(errors_are_sentences)
 {
-    (void)state;
     breaks("error('no good')");
     breaks("error('no place', 0)");
     breaks("return args.x.y");
@@ -30,9 +31,8 @@ static void errors_are_sentences(void **state)
 }
 
 /* Reading the name is an error when the file loads, or when a computed name is read. */
-static void the_rest_of_lua_is_out_of_reach(void **state)
+TEST(the_rest_of_lua_is_out_of_reach)
 {
-    (void)state;
     static const char *const names[] = {
         "io",         "os",      "ffi",       "jit",          "debug",          "load",
         "loadstring", "dofile",  "loadfile",  "package",      "xpcall",         "newproxy",
@@ -67,17 +67,15 @@ static void the_rest_of_lua_is_out_of_reach(void **state)
         dies(ways[i], "there is no ");
 }
 
-static void bytecode_is_refused(void **state)
+TEST(bytecode_is_refused)
 {
-    (void)state;
     const char *fault = fault_of("\x1bLJ\x02\x02\x10\x02\x00");
     assert_non_null(fault);
     assert_has(fault, "attempt to load chunk with wrong mode");
 }
 
-static void shared_things_cannot_be_changed(void **state)
+TEST(shared_things_cannot_be_changed)
 {
-    (void)state;
     breaks("string.find = nil");
     breaks("math.floor = function() return 7 end");
     breaks("string.leak = 1");
@@ -96,9 +94,8 @@ static void shared_things_cannot_be_changed(void **state)
 }
 
 /* No word, including future ones, is a table that a policy could write to. */
-static void no_word_can_be_changed(void **state)
+TEST(no_word_can_be_changed)
 {
-    (void)state;
     reference_read();
     const struct vocabulary_word *words = reference.words;
     size_t count = reference.word_count;
@@ -136,9 +133,8 @@ static const char *const addresses[] = {
 /* A string that a policy makes is the same on every worker: tables and functions are shown by their type
  * only.
  */
-static void addresses_are_not_shown(void **state)
+TEST(addresses_are_not_shown)
 {
-    (void)state;
     static const char *const ways[] = {
         "tostring(v)",
         "string.format('%s', v)",
@@ -177,9 +173,8 @@ static void addresses_are_not_shown(void **state)
         }
 }
 
-static void types_are_shown(void **state)
+TEST(types_are_shown)
 {
-    (void)state;
     assert_string_equal(
         eval("('%s %s %5.2f|%-4s|%%|%q|%s %s'):format({}, tostring, 2.25, 'x', 'q', nil, true)"),
         "{\"v\":\"table function  2.25|x   |%|\\\"q\\\"|nil true\"}");
@@ -195,9 +190,8 @@ static void types_are_shown(void **state)
     golden_check_rows("load", "policy fault: string functions");
 }
 
-static void policies_do_not_see_each_other(void **state)
+TEST(policies_do_not_see_each_other)
 {
-    (void)state;
     struct policy_load_errors faults = {.arena = arena};
     char folder[] = "/tmp/toolgate-policy-XXXXXX";
     assert_non_null(mkdtemp(folder));
@@ -230,19 +224,4 @@ static void policies_do_not_see_each_other(void **state)
     for (int i = 0; i < 2; i++)
         remove(text_of(arena_printf(arena, "%s/%d.lua", folder, i)));
     rmdir(folder);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(errors_are_sentences, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(the_rest_of_lua_is_out_of_reach, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(bytecode_is_refused, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(shared_things_cannot_be_changed, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(no_word_can_be_changed, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(addresses_are_not_shown, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(types_are_shown, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(policies_do_not_see_each_other, set_up, tear_down),
-    };
-    return cmocka_run_group_tests_name("policy_reach", tests, NULL, NULL);
 }

@@ -1,9 +1,10 @@
 /* Every hook ends in bounded time, memory and C stack. */
 #include "policy/policy_hostile.h"
 
-static void loops_end(void **state)
+FIXTURE(set_up, tear_down)
+
+TEST(loops_end)
 {
-    (void)state;
     options.deadline_ms = 10;
     dies("while true do end", LATE);
     dies("repeat until false", LATE);
@@ -27,9 +28,8 @@ static void loops_end(void **state)
 }
 
 /* Iterators that never end, and loops over a table that grows. */
-static void iterators_end(void **state)
+TEST(iterators_end)
 {
-    (void)state;
     options.deadline_ms = 10;
     dies("local function more(_, n) return n + 1 end for _ in more, nil, 1 do end", LATE);
     dies("for _ in ('x'):rep(1e6):gmatch('()') do end for _ in ('x'):rep(1e6):gmatch('') do end while true "
@@ -40,9 +40,8 @@ static void iterators_end(void **state)
     dies("for k in next, args.missing do end", "table expected");
 }
 
-static void comparators_and_callbacks_end(void **state)
+TEST(comparators_and_callbacks_end)
 {
-    (void)state;
     options.deadline_ms = 10;
     dies("local t = {} for i = 1, 50 do t[i] = i end table.sort(t, function() while true do end end)", LATE);
     dies("local t = {} for i = 1, 300000 do t[i] = i % 7 end table.sort(t, function(a, b) return true end)",
@@ -68,9 +67,8 @@ static void comparators_and_callbacks_end(void **state)
          LATE);
 }
 
-static void recursion_ends(void **state)
+TEST(recursion_ends)
 {
-    (void)state;
     options.deadline_ms = POLICY_DEADLINE_MS;
     dies("local function f() return 1 + f() end return f()", "stack overflow");
     dies("local function f(x) return (x:gsub('.', f)) end return f('aaaa')", "nested too deep");
@@ -92,9 +90,8 @@ static void recursion_ends(void **state)
     dies("local t = {} t.t = t return repair { message = 'x', suggest = t }", "no cycles");
 }
 
-static void bombs_in_loops_end(void **state)
+TEST(bombs_in_loops_end)
 {
-    (void)state;
     options.deadline_ms = POLICY_DEADLINE_MS;
     dies("local t = {} while true do pcall(function() for i = 1, 1e9 do t[#t + 1] = ('x'):rep(1000) .. i end "
          "end) end",
@@ -102,9 +99,8 @@ static void bombs_in_loops_end(void **state)
     dies("while true do pcall(function() local s = 'x' while true do s = s .. s end end) end", LATE);
 }
 
-static void memory_is_capped(void **state)
+TEST(memory_is_capped)
 {
-    (void)state;
     options.memory_kb = 8192;
     dies("local s = 'x' while true do s = s .. s end", MEMORY);
     dies("return ('x'):rep(1e9)", MEMORY);
@@ -133,9 +129,8 @@ static void memory_is_capped(void **state)
          LATE);
 }
 
-static void memory_is_freed(void **state)
+TEST(memory_is_freed)
 {
-    (void)state;
     options.memory_kb = 8192;
     const struct policy *p =
         with_hook("check", "args",
@@ -148,9 +143,8 @@ static void memory_is_freed(void **state)
 }
 
 /* A call's garbage does not affect other policies, nor later calls of the same one. */
-static void memory_of_one_call_is_there_for_the_next(void **state)
+TEST(memory_of_one_call_is_there_for_the_next)
 {
-    (void)state;
     options.memory_kb = 8192;
     const struct policy *p = with_hook("check", "args",
                                        "if args.many then local t = {} for i = 1, args.many do t[i] = { i } "
@@ -162,9 +156,8 @@ static void memory_of_one_call_is_there_for_the_next(void **state)
     }
 }
 
-static void patterns_end(void **state)
+TEST(patterns_end)
 {
-    (void)state;
     dies("return (('a'):rep(4000)):find(('.-'):rep(4) .. 'b')", "too many steps");
     dies("return (('a'):rep(4000)):match(('a*'):rep(30) .. 'b')", "too many steps");
     dies("for _ in (('a'):rep(4000)):gmatch(('.-'):rep(5) .. 'b') do end", "too many steps");
@@ -179,9 +172,8 @@ static void patterns_end(void **state)
 }
 
 /* LuaJIT's own pcall wrote beyond its stack. */
-static void nested_pcalls_end(void **state)
+TEST(nested_pcalls_end)
 {
-    (void)state;
     assert_int_equal(
         check_body("assert(select('#', pcall(function(...) return ... end, 1, nil, nil)) == 4)", "{}"),
         OUTCOME_PASS);
@@ -199,9 +191,8 @@ static void nested_pcalls_end(void **state)
 }
 
 /* An error value need not be a string, and a string may be long, empty or binary. */
-static void error_objects_do_no_harm(void **state)
+TEST(error_objects_do_no_harm)
 {
-    (void)state;
     dies("error({ code = 1 })", "the error raised is a table: error(…) takes a string");
     dies("local t = {} t.t = t error(t)", "takes a string");
     dies("error(function() while true do end end)", "takes a string");
@@ -221,9 +212,8 @@ static void error_objects_do_no_harm(void **state)
     dies("local function f(n) local ok, e = pcall(f, n + 1) error(tostring(e) .. n, 0) end f(1)", "");
 }
 
-static void loading_is_bounded_too(void **state)
+TEST(loading_is_bounded_too)
 {
-    (void)state;
     assert_has(fault_of("while true do end"), "took longer to load than the 200 ms");
     options.memory_kb = 8192;
     assert_has(fault_of("local t = {} while true do t[#t + 1] = ('x'):rep(1e6) .. #t end"), MEMORY);
@@ -232,9 +222,8 @@ static void loading_is_bounded_too(void **state)
     assert_has(fault_of(nested), "p.lua:1:");
 }
 
-static void the_deadline_is_the_options(void **state)
+TEST(the_deadline_is_the_options)
 {
-    (void)state;
     options.deadline_ms = 5;
     options.memory_kb = 2048;
     struct policy_load_errors faults = {.arena = arena};
@@ -248,33 +237,11 @@ static void the_deadline_is_the_options(void **state)
     assert_has(said.why.text, "2048 KB");
 }
 
-static void cdata_does_no_harm(void **state)
+TEST(cdata_does_no_harm)
 {
-    (void)state;
     options.deadline_ms = POLICY_DEADLINE_MS;
     dies("return (1LL):foo()", "");
     dies("local x = 1LL while true do x = x + 1 end", LATE);
     assert_int_equal(run_body("return { n = 1LL }", "{}"), OUTCOME_POLICY_ERROR);
     assert_has(said.why.text, "result.n: expected plain data");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(loops_end, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(iterators_end, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(comparators_and_callbacks_end, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(recursion_ends, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(bombs_in_loops_end, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(memory_is_capped, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(memory_is_freed, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(memory_of_one_call_is_there_for_the_next, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(patterns_end, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(nested_pcalls_end, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(error_objects_do_no_harm, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(loading_is_bounded_too, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(the_deadline_is_the_options, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(cdata_does_no_harm, set_up, tear_down),
-    };
-    return cmocka_run_group_tests_name("policy_sandbox", tests, NULL, NULL);
 }

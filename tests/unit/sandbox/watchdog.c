@@ -5,9 +5,6 @@
 #include "sandbox/deadline.h"
 
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -64,9 +61,10 @@ static void never_end(void)
         continue;
 }
 
-static void a_stall_ends_the_process_and_names_the_file(void **state)
+FIXTURE(set_up, tear_down)
+
+TEST(a_stall_ends_the_process_and_names_the_file)
 {
-    (void)state;
     int status;
     char line[128];
     record_of(never_end, &status, line, sizeof(line));
@@ -93,9 +91,8 @@ static void bus_error(void)
     raise(SIGBUS);
 }
 
-static void a_crash_names_the_file_and_ends_the_process_as_before(void **state)
+TEST(a_crash_names_the_file_and_ends_the_process_as_before)
 {
-    (void)state;
     static const struct {
         void (*end)(void);
         int signo;
@@ -110,9 +107,8 @@ static void a_crash_names_the_file_and_ends_the_process_as_before(void **state)
 }
 
 /* Timers are not inherited: a child that runs policies makes its own. */
-static void the_deadline_holds_after_a_fork(void **state)
+TEST(the_deadline_holds_after_a_fork)
 {
-    (void)state;
     options.deadline_ms = POLICY_DEADLINE_MS;
     int status;
     assert_int_equal(check_body("while true do end", "{}"), OUTCOME_POLICY_ERROR);
@@ -123,15 +119,4 @@ static void the_deadline_holds_after_a_fork(void **state)
     }
     assert_int_equal(waitpid(child, &status, 0), child);
     assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(a_stall_ends_the_process_and_names_the_file, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(a_crash_names_the_file_and_ends_the_process_as_before, set_up,
-                                        tear_down),
-        cmocka_unit_test_setup_teardown(the_deadline_holds_after_a_fork, set_up, tear_down),
-    };
-    return cmocka_run_group_tests_name("policy_watchdog", tests, NULL, NULL);
 }

@@ -48,9 +48,10 @@ static const struct json *random_instance(void)
     return parse(arena_printf(arena, "{%s%s}", keys[below(11)], others[below(4)]).at);
 }
 
-static void discriminators_change_no_answer(void **state)
+FIXTURE(begin, end)
+
+TEST(discriminators_change_no_answer)
 {
-    (void)state;
     uint32_t fit = 0;
     for (uint32_t n = 0; n < 400; n++) {
         uint32_t chosen[4], count = 2 + below(3);
@@ -70,20 +71,12 @@ static void discriminators_change_no_answer(void **state)
 }
 
 /* unevaluatedProperties counts what the selected branch evaluated, and only that. */
-static void the_selected_branch_is_evaluated(void **state)
+TEST(the_selected_branch_is_evaluated)
 {
-    (void)state;
     struct schema *schema = compile("{`oneOf`:[{`properties`:{`k`:{`const`:`a`},`x`:true},`required`:[`k`]},"
                                     "{`properties`:{`k`:{`const`:`b`},`y`:true},`required`:[`k`]}],"
                                     "`unevaluatedProperties`:false}");
     assert_int_equal(schema_validate(schema, parse("{`k`:`a`,`x`:1}")), SCHEMA_VALID);
     assert_int_equal(schema_validate(schema, parse("{`k`:`a`,`y`:1}")), SCHEMA_INVALID);
     assert_int_equal(schema_validate(schema, parse("{`y`:1,`k`:`b`}")), SCHEMA_VALID);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {TEST(discriminators_change_no_answer),
-                                       TEST(the_selected_branch_is_evaluated)};
-    return cmocka_run_group_tests_name("schema branches", tests, NULL, NULL);
 }

@@ -254,9 +254,8 @@ static const struct {
     {"{`properties`:{`a`:{`type`:`integer`},`b`:{}}}", "{`a`:`1`,`b`:`1`}", "{`a`:1,`b`:`1`}"},
 };
 
-static void coerces_only_to_the_one_reading_that_fits(void **state)
+TEST(coerces_only_to_the_one_reading_that_fits)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof(readings) / sizeof(*readings); i++) {
         const char *got = coerced_text(compile(readings[i].schema), parse(readings[i].instance));
         if (strcmp(got, quoted(readings[i].coerced).at) != 0)
@@ -264,9 +263,8 @@ static void coerces_only_to_the_one_reading_that_fits(void **state)
     }
 }
 
-static void each_coercion_can_be_disabled(void **state)
+TEST(each_coercion_can_be_disabled)
 {
-    (void)state;
     static const struct {
         const char *schema, *instance;
         struct coerce_options without;
@@ -292,13 +290,4 @@ static void each_coercion_can_be_disabled(void **state)
         assert_ptr_equal(schema_coerce(schema, v, &table[i].without, arena, NULL), v);
         assert_ptr_not_equal(schema_coerce(schema, v, &coerce_options_all, arena, NULL), v);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(coerces_only_to_the_one_reading_that_fits),
-        TEST(each_coercion_can_be_disabled),
-    };
-    return cmocka_run_group_tests_name("schema coerce", tests, NULL, NULL);
 }

@@ -97,9 +97,8 @@ static const struct {
      "{`Kind`:`y`,`n`:1}", "{`kind`:`y`,`n`:`1`}"},
 };
 
-static void are_renamed_if_one_declared_name_is_meant(void **state)
+TEST(are_renamed_if_one_declared_name_is_meant)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
         const char *got = renamed(names[i].schema, names[i].instance);
         if (strcmp(got, quoted(names[i].renamed).at) != 0)
@@ -107,22 +106,12 @@ static void are_renamed_if_one_declared_name_is_meant(void **state)
     }
 }
 
-static void of_many_undeclared_members_are_left_alone(void **state)
+TEST(of_many_undeclared_members_are_left_alone)
 {
-    (void)state;
     struct buf text = buf_in(arena);
     buf_text(&text, "{");
     for (unsigned i = 0; i < 64; i++)
         buf_printf(&text, "`k%u`:1,", i);
     buf_text(&text, "`Limit`:5}");
     assert_string_equal(renamed(OPEN(""), arena_dup(arena, buf_view(&text)).at), "as it was");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(are_renamed_if_one_declared_name_is_meant),
-        TEST(of_many_undeclared_members_are_left_alone),
-    };
-    return cmocka_run_group_tests_name("schema coerce names", tests, NULL, NULL);
 }

@@ -86,9 +86,8 @@ static const struct {
     {"{`type`:`string`,`format`:`date-time`,`pattern`:`Z$`}", LOCAL, "UTC", "invalid", 0},
 };
 
-static void get_a_zone_or_a_warning(void **state)
+TEST(get_a_zone_or_a_warning)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof(times) / sizeof(*times); i++) {
         size_t reports;
         const char *got = timed(times[i].schema, times[i].instance, times[i].zone, &reports);
@@ -97,9 +96,8 @@ static void get_a_zone_or_a_warning(void **state)
     }
 }
 
-static void are_invalid_for_a_strict_schema(void **state)
+TEST(are_invalid_for_a_strict_schema)
 {
-    (void)state;
     const struct json *v = parse(LOCAL);
     struct schema_remarks remarks;
     assert_int_equal(schema_inspect(compile(TIME), v, &remarks, NULL), SCHEMA_INVALID);
@@ -107,22 +105,11 @@ static void are_invalid_for_a_strict_schema(void **state)
 }
 
 /* A repair elsewhere does not stumble over them. */
-static void stay_beside_a_coerced_value(void **state)
+TEST(stay_beside_a_coerced_value)
 {
-    (void)state;
     const struct schema *schema =
         compile_lenient("{`properties`:{`n`:{`type`:`integer`},`l`:{`type`:`array`,`items`:" TIME "}}}");
     const struct json *v =
         schema_coerce(schema, parse("{`n`:`5`,`l`:" LOCAL "}"), &coerce_options_all, arena, NULL);
     assert_string_equal(written(v), quoted("{`n`:5,`l`:[" LOCAL "]}").at);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(get_a_zone_or_a_warning),
-        TEST(are_invalid_for_a_strict_schema),
-        TEST(stay_beside_a_coerced_value),
-    };
-    return cmocka_run_group_tests_name("schema coerce times", tests, NULL, NULL);
 }

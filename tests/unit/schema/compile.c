@@ -16,9 +16,8 @@ static const char *refusal(const char *text)
     return arena_dup(arena, str_of(why.text)).at;
 }
 
-static void invalid_schemas_are_refused_with_their_pointer(void **state)
+TEST(invalid_schemas_are_refused_with_their_pointer)
 {
-    (void)state;
     static const struct {
         const char *schema;
     } table[] = {
@@ -37,9 +36,8 @@ static void invalid_schemas_are_refused_with_their_pointer(void **state)
     golden_check_rows("load", "schema: what is refused");
 }
 
-static void small_faults_are_understood_with_a_warning(void **state)
+TEST(small_faults_are_understood_with_a_warning)
 {
-    (void)state;
     static const struct {
         const char *schema, *good, *bad, *warned_at;
     } table[] = {
@@ -68,9 +66,8 @@ static void small_faults_are_understood_with_a_warning(void **state)
     }
 }
 
-static void formats_can_be_annotations(void **state)
+TEST(formats_can_be_annotations)
 {
-    (void)state;
     struct schema_options options = {.annotate_format = true};
     struct schema *schema;
     assert_int_equal(schema_compile(arena, parse("{`format`:`ipv4`}"), &options, &schema, NULL, NULL), OK);
@@ -79,9 +76,8 @@ static void formats_can_be_annotations(void **state)
     assert_int_equal(schema_validate(compile("{`format`:`uuid4`}"), parse("`x`")), SCHEMA_VALID);
 }
 
-static void documents_come_from_the_registry(void **state)
+TEST(documents_come_from_the_registry)
 {
-    (void)state;
     struct map *registry = map_new(arena);
     struct schema_options options = {.registry = registry};
     struct schema *schema;
@@ -112,9 +108,8 @@ static const char *nested(unsigned levels, bool kind_first, const char *leaf)
     "{`type`:`object`,`properties`:{`child`:{`$ref`:`#/$defs/n`},`kind`:{`const`:`" kind                     \
     "`}},`required`:[`kind`]}"
 
-static void nested_alternatives_are_selected_by_discriminator(void **state)
+TEST(nested_alternatives_are_selected_by_discriminator)
 {
-    (void)state;
     const struct schema *schema =
         compile("{`$ref`:`#/$defs/n`,`$defs`:{`n`:{`oneOf`:[{`type`:`null`}," BRANCH("a") "," BRANCH(
             "b") "," BRANCH("c") "]}}}");
@@ -130,9 +125,8 @@ static void nested_alternatives_are_selected_by_discriminator(void **state)
     }
 }
 
-static void too_many_steps_are_reported(void **state)
+TEST(too_many_steps_are_reported)
 {
-    (void)state;
     const struct schema *schema =
         compile("{`$ref`:`#/$defs/n`,`$defs`:{`n`:{`anyOf`:["
                 "{`type`:`object`,`properties`:{`c`:{`$ref`:`#/$defs/n`}},`required`:[`x`]},"
@@ -156,9 +150,8 @@ static void too_many_steps_are_reported(void **state)
     assert_string_equal(problems.list[0].code, "too_complex");
 }
 
-static void patterns_are_bounded(void **state)
+TEST(patterns_are_bounded)
 {
-    (void)state;
     const struct schema *schema = compile("{`pattern`:`^(a+)+$`}");
     struct buf out = buf_in(arena);
     buf_byte(&out, '"');
@@ -169,9 +162,8 @@ static void patterns_are_bounded(void **state)
     assert_int_equal(schema_validate(schema, parse(out.at)), SCHEMA_TOO_COMPLEX);
 }
 
-static void deep_schemas_are_refused(void **state)
+TEST(deep_schemas_are_refused)
 {
-    (void)state;
     struct buf deep = buf_in(arena), chain = buf_in(arena);
     for (int i = 0; i < 70; i++)
         buf_text(&deep, "{`not`:");
@@ -188,9 +180,8 @@ static void deep_schemas_are_refused(void **state)
     golden_check("load", "schema: too many references in a row", refusal(chain.at));
 }
 
-static void validation_allocates_nothing(void **state)
+TEST(validation_allocates_nothing)
 {
-    (void)state;
     const struct schema *schema = compile(
         "{`properties`:{`a`:{`type`:`array`,`items`:{`type`:`integer`,`multipleOf`:1},`uniqueItems`:true},"
         "`s`:{`pattern`:`^[a-z]+$`,`format`:`hostname`},`o`:{`anyOf`:[{`type`:`null`},{`type`:`string`}]}},"
@@ -202,20 +193,4 @@ static void validation_allocates_nothing(void **state)
         assert_int_equal(schema_validate(schema, v), SCHEMA_VALID);
     assert_int_equal(arena_live_bytes(), bytes);
     assert_int_equal(arena_malloc_count(), mallocs);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(invalid_schemas_are_refused_with_their_pointer),
-        TEST(small_faults_are_understood_with_a_warning),
-        TEST(formats_can_be_annotations),
-        TEST(documents_come_from_the_registry),
-        TEST(nested_alternatives_are_selected_by_discriminator),
-        TEST(too_many_steps_are_reported),
-        TEST(patterns_are_bounded),
-        TEST(deep_schemas_are_refused),
-        TEST(validation_allocates_nothing),
-    };
-    return cmocka_run_group_tests_name("schema compile", tests, NULL, NULL);
 }

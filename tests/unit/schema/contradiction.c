@@ -43,9 +43,8 @@ static const struct {
     {"{`properties`:{`a`:{`enum`:[{`required`:[`x`],`properties`:{`x`:{`default`:1}}}]}}}", NULL, NULL},
 };
 
-static void contradictions_are_softened(void **state)
+TEST(contradictions_are_softened)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof(schemas) / sizeof(*schemas); i++) {
         const struct json *schema = parse(schemas[i].schema);
         struct problems found;
@@ -82,9 +81,8 @@ static const struct {
     {"{`anyOf`:[{`properties`:{}},{`type`:`object`}]}", NULL},
 };
 
-static void open_branches_are_dropped(void **state)
+TEST(open_branches_are_dropped)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof(unions) / sizeof(*unions); i++) {
         const struct json *schema = parse(unions[i].schema);
         const struct json *now = schema_drop_open_branches(arena, schema);
@@ -121,20 +119,9 @@ static const struct {
     {"It no longer defaults to UTC", false},
 };
 
-static void descriptions_are_read_strictly(void **state)
+TEST(descriptions_are_read_strictly)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof(descriptions) / sizeof(*descriptions); i++)
         if (description_says_optional(str_of(descriptions[i].text)) != descriptions[i].optional)
             fail_msg("%s", descriptions[i].text);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(contradictions_are_softened),
-        TEST(open_branches_are_dropped),
-        TEST(descriptions_are_read_strictly),
-    };
-    return cmocka_run_group_tests_name("schema contradiction", tests, NULL, NULL);
 }

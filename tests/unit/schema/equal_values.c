@@ -28,7 +28,7 @@ static bool equal_in_a_long_list(const char *a, const char *b)
     return found;
 }
 
-static void spellings_of_a_number_are_equal(void **state)
+TEST(spellings_of_a_number_are_equal)
 {
     static const char *const equal[][2] = {
         {"0", "-0.000e7"},
@@ -47,7 +47,6 @@ static void spellings_of_a_number_are_equal(void **state)
         {"1e99999999999999999999", "1e99999999999999999998"},
         {"1e99999999999999999999", "1e-99999999999999999999"},
     };
-    (void)state;
     for (size_t i = 0; i < sizeof(equal) / sizeof(equal[0]); i++)
         assert_true(equal_in_a_long_list(equal[i][0], equal[i][1]));
     for (size_t i = 0; i < sizeof(other) / sizeof(other[0]); i++)
@@ -67,9 +66,8 @@ static void many_numbers(const char *before, const char *after)
     buf_clear(&list);
 }
 
-static void numbers_of_one_double_are_told_apart(void **state)
+TEST(numbers_of_one_double_are_told_apart)
 {
-    (void)state;
     many_numbers("1.0000000000000000000000", "1");
     many_numbers("1e9999999999999999999", "");
     many_numbers("1e-9999999999999999999", "");
@@ -83,12 +81,11 @@ static uint64_t unmixed(uint64_t n)
 }
 
 /* Without a seed these exponents hash alike, all of them. */
-static void exponents_cannot_be_chosen_to_hash_alike(void **state)
+TEST(exponents_cannot_be_chosen_to_hash_alike)
 {
     __extension__ typedef unsigned __int128 wide;
     const uint64_t billion = 1000000000;
     struct buf list = {0};
-    (void)state;
     for (uint64_t i = 0; i < NUMBERS; i++) {
         wide exponent = ((wide)(i + 1) << 64 | unmixed(12345 - 2 * (i + 1))) - 1;
         buf_printf(&list, "%c1e%llu%018llu", i ? ',' : '[',
@@ -99,14 +96,4 @@ static void exponents_cannot_be_chosen_to_hash_alike(void **state)
     buf_byte(&list, '\0');
     assert_false(has_pair(list.at));
     buf_clear(&list);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(spellings_of_a_number_are_equal),
-        TEST(numbers_of_one_double_are_told_apart),
-        TEST(exponents_cannot_be_chosen_to_hash_alike),
-    };
-    return cmocka_run_group_tests_name("schema unique items", tests, NULL, NULL);
 }

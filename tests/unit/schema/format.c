@@ -6,9 +6,8 @@
 #include "schema/schema_node.h"
 #include "base/suggest.h"
 
-static void formats_accept_valid_strings_only(void **state)
+TEST(formats_accept_valid_strings_only)
 {
-    (void)state;
     static const struct {
         const char *format, *good[6], *bad[8];
     } table[] = {
@@ -57,9 +56,8 @@ static void formats_accept_valid_strings_only(void **state)
     assert_null(format_find(STR_LIT("uuid4")));
 }
 
-static void multiples_are_exact(void **state)
+TEST(multiples_are_exact)
 {
-    (void)state;
     static const struct {
         const char *number, *divisor;
         bool multiple;
@@ -90,9 +88,8 @@ static void multiples_are_exact(void **state)
     }
 }
 
-static void names_are_suggested_by_similarity(void **state)
+TEST(names_are_suggested_by_similarity)
 {
-    (void)state;
     static const struct {
         const char *word, *candidates[4], *best; /* NULL: none */
     } table[] = {
@@ -124,9 +121,8 @@ static void names_are_suggested_by_similarity(void **state)
     }
 }
 
-static void suggestions_are_ranked_and_few(void **state)
+TEST(suggestions_are_ranked_and_few)
 {
-    (void)state;
     static const struct str names[] = {STR("list_item"),  STR("list_items"),  STR("LIST_ITEMS"),
                                        STR("list_itemz"), STR("list_items2"), STR("list_it"),
                                        STR("list"),       STR("lists"),       STR("item_list")};
@@ -134,15 +130,4 @@ static void suggestions_are_ranked_and_few(void **state)
     assert_int_equal(suggest_ranked(STR_LIT("list-items"), names, 9, out), SUGGEST_MAX);
     assert_int_equal(out[0], 1);
     assert_int_equal(out[1], 2);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(formats_accept_valid_strings_only),
-        TEST(multiples_are_exact),
-        TEST(names_are_suggested_by_similarity),
-        TEST(suggestions_are_ranked_and_few),
-    };
-    return cmocka_run_group_tests_name("schema format", tests, NULL, NULL);
 }

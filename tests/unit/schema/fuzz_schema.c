@@ -5,14 +5,7 @@
 
 #include "../fuzz/replay.h"
 
-static void corpus_holds(void **state)
+TEST(corpus_holds)
 {
-    (void)state;
     replay_corpus("tests/fuzz/corpus/schema", LLVMFuzzerTestOneInput, 16);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {TEST(corpus_holds)};
-    return cmocka_run_group_tests_name("schema fuzz schema", tests, NULL, NULL);
 }

@@ -4,9 +4,8 @@
 
 #define OBJECT(properties) "{`type`:`object`,`properties`:{" properties "}}"
 
-static void each_kind_of_problem_has_its_line(void **state)
+TEST(each_kind_of_problem_has_its_line)
 {
-    (void)state;
     static const struct {
         const char *schema, *instance;
     } table[] = {
@@ -54,25 +53,22 @@ static void each_kind_of_problem_has_its_line(void **state)
     golden_check_rows("feedback", "schema: each keyword");
 }
 
-static void every_problem_is_reported_at_once(void **state)
+TEST(every_problem_is_reported_at_once)
 {
-    (void)state;
     expect_lines("{`properties`:{`a`:{`type`:`string`,`minLength`:3,`pattern`:`^x`},`b`:{`type`:`integer`}},"
                  "`required`:[`c`]}",
                  "{`a`:`y`,`b`:null}");
     golden_check_rows("feedback", "schema: several problems");
 }
 
-static void equal_problems_are_reported_once(void **state)
+TEST(equal_problems_are_reported_once)
 {
-    (void)state;
     expect_lines("{`allOf`:[{`required`:[`a`]},{`required`:[`a`]}]}", "{}");
     golden_check_rows("feedback", "schema: the same problem twice");
 }
 
-static void long_values_are_cut(void **state)
+TEST(long_values_are_cut)
 {
-    (void)state;
     struct buf json = buf_in(arena);
     buf_text(&json, "{`a`:`");
     for (int i = 0; i < 1000; i++)
@@ -84,16 +80,14 @@ static void long_values_are_cut(void **state)
     assert_non_null(strstr(lines, "é…\"\n"));
 }
 
-static void lists_of_choices_are_cut(void **state)
+TEST(lists_of_choices_are_cut)
 {
-    (void)state;
     expect_lines("{`enum`:[1,2,3,4,5,6,7,8,9,10,11,12,13,14,`fifteen`]}", "`fiveteen`");
     golden_check_rows("feedback", "schema: a long enum");
 }
 
-static void problems_of_items_are_one_line(void **state)
+TEST(problems_of_items_are_one_line)
 {
-    (void)state;
     struct buf json = buf_in(arena);
     buf_byte(&json, '[');
     for (int i = 0; i < 100; i++)
@@ -105,9 +99,8 @@ static void problems_of_items_are_one_line(void **state)
 }
 
 /* Different problems are not grouped; those beyond the limit are counted. */
-static void many_different_problems_are_counted(void **state)
+TEST(many_different_problems_are_counted)
 {
-    (void)state;
     struct buf json = buf_in(arena);
     for (int i = 0; i < 100; i++)
         buf_printf(&json, "%s`f%d`:`x`", i ? "," : "{", i);
@@ -119,9 +112,8 @@ static void many_different_problems_are_counted(void **state)
     assert_non_null(strstr(lines, "- and 68 more\n"));
 }
 
-static void problems_are_written_as_json(void **state)
+TEST(problems_are_written_as_json)
 {
-    (void)state;
     struct problems problems;
     struct buf out = buf_in(arena);
     struct json_out json = json_out(&out);
@@ -139,9 +131,8 @@ static void problems_are_written_as_json(void **state)
     assert_true(str_is(problems.list[0].suggestion, "\"aaaa\""));
 }
 
-static void a_missing_field_may_have_been_sent_under_another_name(void **state)
+TEST(a_missing_field_may_have_been_sent_under_another_name)
 {
-    (void)state;
 #define FILE_SCHEMA "{`properties`:{`file_path`:{},`mode`:{}},`required`:[`file_path`]"
     expect_lines(FILE_SCHEMA "}", "{`path`:`a`,`mode`:1}");
     expect_lines(FILE_SCHEMA "}", "{`mode`:1,`colour`:2}");
@@ -161,9 +152,8 @@ static struct str described(const char *schema, const char *instance)
     return problems.list[0].description;
 }
 
-static void a_problem_carries_the_description_of_its_schema(void **state)
+TEST(a_problem_carries_the_description_of_its_schema)
 {
-    (void)state;
 #define ORDER                                                                                                \
     "{`properties`:{`id`:{`description`:` The order's id\\nin "                                              \
     "full`,`type`:`string`,`pattern`:`^W[0-9]+$`}},"
@@ -188,9 +178,8 @@ static void a_problem_carries_the_description_of_its_schema(void **state)
 
 /* ---- alternatives ---- */
 
-static void only_the_alternative_that_was_meant_is_explained(void **state)
+TEST(only_the_alternative_that_was_meant_is_explained)
 {
-    (void)state;
     static const char kinds[] =
         "{`oneOf`:[{`properties`:{`x`:{`type`:`integer`},`kind`:{`const`:`a`}},`required`:[`kind`,`x`]},"
         "{`properties`:{`kind`:{`const`:`b`},`y`:{`type`:`integer`}},`required`:[`kind`,`y`]}]}";
@@ -219,9 +208,8 @@ static void only_the_alternative_that_was_meant_is_explained(void **state)
 
 /* ---- unknown properties ---- */
 
-static void unknown_properties_are_found(void **state)
+TEST(unknown_properties_are_found)
 {
-    (void)state;
     static const struct {
         const char *schema, *instance;
     } table[] = {
@@ -244,23 +232,4 @@ static void unknown_properties_are_found(void **state)
         assert_int_equal(problems.errors, 0);
     }
     golden_check_rows("feedback", "schema: unknown properties");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(each_kind_of_problem_has_its_line),
-        TEST(every_problem_is_reported_at_once),
-        TEST(equal_problems_are_reported_once),
-        TEST(long_values_are_cut),
-        TEST(lists_of_choices_are_cut),
-        TEST(problems_of_items_are_one_line),
-        TEST(many_different_problems_are_counted),
-        TEST(problems_are_written_as_json),
-        TEST(a_missing_field_may_have_been_sent_under_another_name),
-        TEST(a_problem_carries_the_description_of_its_schema),
-        TEST(only_the_alternative_that_was_meant_is_explained),
-        TEST(unknown_properties_are_found),
-    };
-    return cmocka_run_group_tests_name("schema words", tests, NULL, NULL);
 }

@@ -14,9 +14,8 @@
     "{`type`:`object`,`properties`:{`url`:{`type`:`string`},`options`:{`type`:`object`,`properties`:"        \
     "{`timeout`:{`type`:`integer`}},`additionalProperties`:false}},`additionalProperties`:false}"
 
-static void each_misplaced_name_is_one_problem(void **state)
+TEST(each_misplaced_name_is_one_problem)
 {
-    (void)state;
     static const struct {
         const char *schema, *instance, *lines;
     } table[] = {
@@ -63,9 +62,8 @@ static void each_misplaced_name_is_one_problem(void **state)
                             quoted(table[i].lines).at);
 }
 
-static void a_rename_is_suggested(void **state)
+TEST(a_rename_is_suggested)
 {
-    (void)state;
     struct problems problems;
     problems_init(&problems, arena);
     schema_explain(compile(RANGE), parse("{`line_start`:1,`end`:2}"), &problems, NULL);
@@ -73,13 +71,4 @@ static void a_rename_is_suggested(void **state)
     assert_string_equal(problems.list[0].code, "unknown_field");
     assert_true(str_is(problems.list[0].path, "line_start"));
     assert_true(str_is(problems.list[0].suggestion, "\"start\""));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(each_misplaced_name_is_one_problem),
-        TEST(a_rename_is_suggested),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -13,9 +13,8 @@ static enum pattern_result match(const char *expression, const char *subject)
     return pattern_match(pattern, str_of(subject), &steps);
 }
 
-static void matches_as_ecma_262(void **state)
+TEST(matches_as_ecma_262)
 {
-    (void)state;
     static const struct {
         const char *expression, *subject;
         bool matches;
@@ -58,9 +57,8 @@ static void matches_as_ecma_262(void **state)
             fail_msg("%s against %s", table[i].expression, table[i].subject);
 }
 
-static void syntax_of_other_dialects_is_refused(void **state)
+TEST(syntax_of_other_dialects_is_refused)
 {
-    (void)state;
     static const char *const table[] = {
         "(*UTF)a", "(?i)a", "(?P<n>a)", "(?#x)",     "a++", "a*+",  "\\a",   "\\Aa", "a\\z",
         "\\K",     "\\R",   "\\Qa",     "(",         ")",   "[",    "*",     "a**",  "a{2}{3}",
@@ -74,9 +72,8 @@ static void syntax_of_other_dialects_is_refused(void **state)
     }
 }
 
-static void work_is_bounded(void **state)
+TEST(work_is_bounded)
 {
-    (void)state;
     char *long_one = arena_alloc(arena, PATTERN_SUBJECT_MAX_BYTES + 2);
     memset(long_one, 'a', PATTERN_SUBJECT_MAX_BYTES + 1);
     long_one[PATTERN_SUBJECT_MAX_BYTES + 1] = '\0';
@@ -84,14 +81,4 @@ static void work_is_bounded(void **state)
     long_one[PATTERN_SUBJECT_MAX_BYTES] = '\0';
     assert_int_equal(match("^a+$", long_one), PATTERN_MATCH);
     assert_int_equal(match("^(a|aa)+b$", long_one), PATTERN_TOO_COMPLEX);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(matches_as_ecma_262),
-        TEST(syntax_of_other_dialects_is_refused),
-        TEST(work_is_bounded),
-    };
-    return cmocka_run_group_tests_name("schema pattern", tests, NULL, NULL);
 }

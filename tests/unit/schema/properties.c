@@ -9,18 +9,16 @@
 #include "json/build.h"
 #include "schema/coerce.h"
 
-#include <stdlib.h>
-
 #define ROUNDS_DEFAULT 20000u
 #define DEPTH_MAX      4u
 
-static uint64_t state;
+static uint64_t random_state;
 static unsigned long bent_pairs;
 
 static uint32_t below(uint32_t n)
 {
-    state ^= state << 13, state ^= state >> 7, state ^= state << 17;
-    return (uint32_t)(state >> 33) % n;
+    random_state ^= random_state << 13, random_state ^= random_state >> 7, random_state ^= random_state << 17;
+    return (uint32_t)(random_state >> 33) % n;
 }
 
 static const char *pick(const char *const *list, uint32_t count)
@@ -240,13 +238,12 @@ static void try_pair(void)
         assert_ptr_equal(schema_coerce(schema, stray, &no_floats, arena, NULL), stray);
 }
 
-static void on_random_schemas_and_values(void **unused)
+TEST(on_random_schemas_and_values)
 {
     const char *told = getenv("SCHEMA_ROUNDS");
     unsigned long rounds = told ? strtoul(told, NULL, 10) : ROUNDS_DEFAULT;
     struct arena *outer = arena;
-    (void)unused;
-    state = 0x2545F4914F6CDD1Dull;
+    random_state = 0x2545F4914F6CDD1Dull;
     for (unsigned long i = 0; i < rounds; i++) {
         arena = arena_new();
         try_pair();
@@ -254,10 +251,4 @@ static void on_random_schemas_and_values(void **unused)
     }
     arena = outer;
     assert_true(bent_pairs > rounds / 2); /* enough coercions were tried */
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {TEST(on_random_schemas_and_values)};
-    return cmocka_run_group_tests_name("schema properties", tests, NULL, NULL);
 }

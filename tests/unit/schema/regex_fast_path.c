@@ -3,8 +3,6 @@
 
 #include "schema/format.h"
 
-#include <stdlib.h>
-
 #define SUBJECTS 40u /* matched with each expression */
 
 static uint32_t seed = 12345;
@@ -25,9 +23,8 @@ static struct pattern *compiled(struct str expression)
 }
 
 /* The fast path takes no steps off; PCRE2 takes some of each match. */
-static void common_expressions_take_the_fast_path(void **state)
+TEST(common_expressions_take_the_fast_path)
 {
-    (void)state;
     static const char *const table[] = {"^[A-Z]{3}$", "^[a-z][a-z0-9_]{0,62}$",  "^[A-Z]{2}-[0-9]{4,8}$",
                                         "^",          "^[A-Za-z_]+/[A-Za-z_]+$", "^[A-Za-z0-9-]+$",
                                         "^abc",       "^\\d{4}-\\d{2}$",         "^[-_.a-z\\]]*$",
@@ -67,9 +64,8 @@ static struct str random_subject(void)
     return buf_view(&out);
 }
 
-static void agrees_with_pcre2(void **state)
+TEST(agrees_with_pcre2)
 {
-    (void)state;
     const char *wanted = getenv("PLAIN_EXPRESSIONS");
     uint32_t count = wanted ? (uint32_t)strtoul(wanted, NULL, 10) : 3000, fit = 0;
     for (uint32_t i = 0; i < count; i++) {
@@ -87,10 +83,4 @@ static void agrees_with_pcre2(void **state)
         }
     }
     assert_true(fit > count); /* enough of both kinds were tried */
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {TEST(common_expressions_take_the_fast_path), TEST(agrees_with_pcre2)};
-    return cmocka_run_group_tests_name("schema plain", tests, NULL, NULL);
 }

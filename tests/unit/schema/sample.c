@@ -3,7 +3,6 @@
 #include "schema/schema_support.h"
 
 #include <glob.h>
-#include <stdio.h>
 #include <sys/stat.h>
 
 #define BESIDE_US "../shared/data/corpus"
@@ -21,9 +20,8 @@ static void expect(const char *source, enum sample_extent extent, const char *wa
     assert_string_equal(sample_of(source, extent), quoted(wanted).at);
 }
 
-static void uses_the_values_that_the_schema_names(void **state)
+TEST(uses_the_values_that_the_schema_names)
 {
-    (void)state;
     expect("{`const`:7}", SAMPLE_ALL, "7");
     expect("{`enum`:[`low`,`high`]}", SAMPLE_ALL, "`low`");
     expect("{`enum`:[`low`,`high`],`default`:`high`}", SAMPLE_ALL, "`high`");
@@ -32,9 +30,8 @@ static void uses_the_values_that_the_schema_names(void **state)
     expect("{`type`:[`null`,`boolean`]}", SAMPLE_ALL, "true");
 }
 
-static void stays_within_bounds(void **state)
+TEST(stays_within_bounds)
 {
-    (void)state;
     expect("{`type`:`integer`,`minimum`:10}", SAMPLE_ALL, "10");
     expect("{`type`:`integer`,`maximum`:-3}", SAMPLE_ALL, "-3");
     assert_string_equal(sample_of("{`type`:`integer`,`exclusiveMinimum`:10,`multipleOf`:5}", SAMPLE_ALL),
@@ -54,9 +51,8 @@ static void stays_within_bounds(void **state)
     "`$defs`:{`id`:{`type`:`integer`},`line`:{`type`:`object`,`properties`:{`n`:"                            \
     "{`type`:`integer`},`of`:{`$ref`:`#/$defs/line`}},`required`:[`n`]}}}"
 
-static void gives_required_or_all_properties(void **state)
+TEST(gives_required_or_all_properties)
 {
-    (void)state;
     expect(ORDER, SAMPLE_REQUIRED, "{`id`:1,`by`:`by`}");
     const char *all = sample_of(ORDER, SAMPLE_ALL);
     assert_non_null(strstr(all, quoted("`note`:`note`,`lines`:[{`n`:1,`of`:{`n`:1").at));
@@ -65,27 +61,24 @@ static void gives_required_or_all_properties(void **state)
            "{`a`:`a`,`b`:`b`}");
 }
 
-static void selects_a_branch_that_is_valid(void **state)
+TEST(selects_a_branch_that_is_valid)
 {
-    (void)state;
     expect("{`anyOf`:[{`type`:`integer`},{`type`:`null`}]}", SAMPLE_ALL, "1");
     expect("{`anyOf`:[false,{`type`:`integer`}]}", SAMPLE_ALL, "1");
     expect("{`allOf`:[{`properties`:{`a`:{`type`:`integer`}},`required`:[`a`]},{`required`:[`b`]}]}",
            SAMPLE_REQUIRED, "{`a`:1,`b`:`b`}");
 }
 
-static void reports_that_there_is_no_sample(void **state)
+TEST(reports_that_there_is_no_sample)
 {
-    (void)state;
     expect("false", SAMPLE_ALL, "none");
     expect("{`type`:`integer`,`minimum`:3,`maximum`:2}", SAMPLE_ALL, "none");
     expect("{`type`:`string`,`pattern`:`^(?=.*a)(?=.*b)c$`}", SAMPLE_ALL, "none");
     expect("{`not`:{}}", SAMPLE_ALL, "none");
 }
 
-static void makes_strings_for_patterns(void **state)
+TEST(makes_strings_for_patterns)
 {
-    (void)state;
     static const char *const patterns[] = {"^ord_[0-9a-f]{8}$",
                                            "^[A-Z]{2,3}-\\\\d+$",
                                            "^(low|high)$",
@@ -127,9 +120,8 @@ static void sample_tool(struct tally *tally, const struct json *tool)
     tally->all += schema_sample(arena, schema, SAMPLE_ALL, &out);
 }
 
-static void most_recorded_tools_have_a_sample(void **state)
+TEST(most_recorded_tools_have_a_sample)
 {
-    (void)state;
     const char *told = getenv("TOOLGATE_CORPUS"), *root = told ? told : BESIDE_US;
     struct tally tally = {0};
     glob_t files;
@@ -150,15 +142,4 @@ static void most_recorded_tools_have_a_sample(void **state)
            tally.required, tally.all);
     assert_true(tally.required * 1000 >= tally.schemas * 995);
     assert_true(tally.all * 1000 >= tally.schemas * 995);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(uses_the_values_that_the_schema_names), TEST(stays_within_bounds),
-        TEST(gives_required_or_all_properties),      TEST(selects_a_branch_that_is_valid),
-        TEST(reports_that_there_is_no_sample),       TEST(makes_strings_for_patterns),
-        TEST(most_recorded_tools_have_a_sample),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

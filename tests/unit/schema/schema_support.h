@@ -3,13 +3,7 @@
 #ifndef TOOLGATE_TESTS_SCHEMA_SUPPORT_H
 #define TOOLGATE_TESTS_SCHEMA_SUPPORT_H
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-
-#include <cmocka.h>
+#include "unit.h"
 
 #include "arena_case.h"
 #include "json/parse.h"
@@ -71,7 +65,5 @@ static inline const char *written(const struct json *v)
     json_write(&out, v);
     return arena_dup(arena, buf_view(&out)).at;
 }
-
-#define TEST(function) cmocka_unit_test_setup_teardown(function, begin, end)
 
 #endif

@@ -20,9 +20,8 @@ static const char *small_schema_of(const char *schema)
     return out.at;
 }
 
-static void each_kind_of_schema_has_a_shape(void **state)
+TEST(each_kind_of_schema_has_a_shape)
 {
-    (void)state;
     static const struct {
         const char *schema, *shape;
     } table[] = {
@@ -66,9 +65,8 @@ static void each_kind_of_schema_has_a_shape(void **state)
 }
 
 /* A tree of itself ends at SHAPE_DEPTH_MAX. */
-static void a_recursive_schema_ends(void **state)
+TEST(a_recursive_schema_ends)
 {
-    (void)state;
     assert_string_equal(
         shape_of("{`type`:`object`,`properties`:{`kids`:{`type`:`array`,`items`:{`$ref`:`#`}}}}"),
         "{kids: list of {kids: list of object}}");
@@ -79,9 +77,8 @@ static void a_recursive_schema_ends(void **state)
     assert_int_equal(small->type, JSON_OBJECT);
 }
 
-static void long_schemas_are_bounded(void **state)
+TEST(long_schemas_are_bounded)
 {
-    (void)state;
     struct buf json = buf_in(arena), values = buf_in(arena);
     buf_text(&json, "{`type`:`object`,`properties`:{");
     for (int i = 0; i < 100; i++)
@@ -98,9 +95,8 @@ static void long_schemas_are_bounded(void **state)
     assert_string_equal(small_schema_of(values.at), "{\"type\":\"string\"}");
 }
 
-static void a_small_schema_has_the_same_shape(void **state)
+TEST(a_small_schema_has_the_same_shape)
 {
-    (void)state;
     static const char *const same[] = {
         "{`type`:`string`}",
         "{`type`:`string`,`enum`:[`a`,`b`]}",
@@ -111,15 +107,4 @@ static void a_small_schema_has_the_same_shape(void **state)
     for (size_t i = 0; i < sizeof(same) / sizeof(*same); i++)
         assert_string_equal(small_schema_of(same[i]), quoted(same[i]).at);
     assert_string_equal(small_schema_of("{}"), "{}");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(each_kind_of_schema_has_a_shape),
-        TEST(a_recursive_schema_ends),
-        TEST(long_schemas_are_bounded),
-        TEST(a_small_schema_has_the_same_shape),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -64,9 +64,8 @@ static enum schema_validity spend(const char *what, const char *schema_text, con
     return validity;
 }
 
-static void hostile_pairs_stay_within_the_budget(void **state)
+TEST(hostile_pairs_stay_within_the_budget)
 {
-    (void)state;
     const char *numbers = repeated("[", 90000, "%u", "]");
     const char *members = repeated("{", 40000, "`m%u`:%u", "}");
     char *as = arena_alloc(arena, 32003);
@@ -107,9 +106,8 @@ static void hostile_pairs_stay_within_the_budget(void **state)
         spend(table[i].what, table[i].schema, table[i].instance);
 }
 
-static void bulk_invalid_arguments_are_explained_in_part(void **state)
+TEST(bulk_invalid_arguments_are_explained_in_part)
 {
-    (void)state;
     assert_int_equal(spend("many wrong numbers", "{`items`:{`type`:`integer`,`maximum`:3}}",
                            repeated("[", 60000, "`x%u`", "]")),
                      SCHEMA_INVALID);
@@ -125,9 +123,8 @@ static void bulk_invalid_arguments_are_explained_in_part(void **state)
         SCHEMA_INVALID);
 }
 
-static void ordinary_large_arguments_pass(void **state)
+TEST(ordinary_large_arguments_pass)
 {
-    (void)state;
     const char *schema = "{`type`:`object`,`properties`:{`rows`:{`type`:`array`,`items`:{`type`:`object`,"
                          "`properties`:{`id`:{`type`:`integer`,`minimum`:0},`name`:{`type`:`string`,"
                          "`minLength`:1},`kind`:{`enum`:[`a`,`b`]}},`required`:[`id`],"
@@ -141,9 +138,8 @@ static void ordinary_large_arguments_pass(void **state)
 }
 
 /* Found by its hash: neither compiling nor judging compares each value with each. */
-static void large_enums_are_found_by_hash(void **state)
+TEST(large_enums_are_found_by_hash)
 {
-    (void)state;
     struct schema_work work = {0};
     struct schema_remarks remarks;
     const struct schema *objects =
@@ -159,23 +155,12 @@ static void large_enums_are_found_by_hash(void **state)
     assert_true(work.steps < 300);
 }
 
-static void compiled_patterns_are_bounded(void **state)
+TEST(compiled_patterns_are_bounded)
 {
-    (void)state;
     struct schema *schema;
     struct why why = {""};
     const struct json *source =
         parse(repeated("{`allOf`:[", 2000, "{`pattern`:`^((ab?[cd]{20}){10}){20}%u`}", "]}"));
     assert_int_equal(schema_compile(arena, source, NULL, &schema, NULL, &why), ERR_LIMIT);
     assert_non_null(strstr(why.text, "4194304"));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(hostile_pairs_stay_within_the_budget), TEST(bulk_invalid_arguments_are_explained_in_part),
-        TEST(ordinary_large_arguments_pass),        TEST(large_enums_are_found_by_hash),
-        TEST(compiled_patterns_are_bounded),
-    };
-    return cmocka_run_group_tests_name("schema work", tests, NULL, NULL);
 }

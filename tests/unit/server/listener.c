@@ -1,16 +1,9 @@
 /* The listening socket: files in its way, running out of descriptors, and cleaning up. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 
-#include <cmocka.h>
+#include "unit.h"
 
 #include <event2/event.h>
 #include <fcntl.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <sys/socket.h>
@@ -69,6 +62,10 @@ static int tear_down(void **state)
     return 0;
 }
 
+FIXTURE(set_up, tear_down)
+
+#define STORY(name) TEST_OF(name, struct place *place)
+
 static enum err open_it(struct place *place, struct why *why)
 {
     return listener_new(place->base, place->path, 0640, &hooks, place, &place->listener, why);
@@ -89,9 +86,8 @@ static void turn(struct place *place)
     listener_accept(place->listener);
 }
 
-static void accepts_with_the_requested_mode(void **state)
+STORY(accepts_with_the_requested_mode)
 {
-    struct place *place = *state;
     struct stat st;
     struct why why;
     assert_int_equal(open_it(place, &why), OK);
@@ -105,9 +101,8 @@ static void accepts_with_the_requested_mode(void **state)
     close(fd);
 }
 
-static void creates_the_last_folder(void **state)
+STORY(creates_the_last_folder)
 {
-    struct place *place = *state;
     struct why why;
     char deeper[80];
     snprintf(deeper, sizeof(deeper), "%s/run", place->folder);
@@ -121,9 +116,8 @@ static void creates_the_last_folder(void **state)
     assert_non_null(strstr(why.text, "/no/such"));
 }
 
-static void replaces_a_stale_file(void **state)
+STORY(replaces_a_stale_file)
 {
-    struct place *place = *state;
     struct why why;
     struct sockaddr_un address = {.sun_family = AF_UNIX};
     int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -134,7 +128,7 @@ static void replaces_a_stale_file(void **state)
     close(call(place));
 }
 
-static void leaves_a_running_daemons_socket_alone(void **state)
+TEST(leaves_a_running_daemons_socket_alone)
 {
     struct place *place = *state, other = *place;
     struct why why;
@@ -145,9 +139,8 @@ static void leaves_a_running_daemons_socket_alone(void **state)
     close(call(place));
 }
 
-static void leaves_a_regular_file_alone(void **state)
+STORY(leaves_a_regular_file_alone)
 {
-    struct place *place = *state;
     struct why why;
     close(open(place->path, O_CREAT | O_WRONLY | O_CLOEXEC, 0600));
     assert_int_equal(open_it(place, &why), ERR_EXISTS);
@@ -156,7 +149,7 @@ static void leaves_a_regular_file_alone(void **state)
 }
 
 /* A daemon that stops must not remove the socket that its successor has bound. */
-static void removes_only_its_own_file(void **state)
+TEST(removes_only_its_own_file)
 {
     struct place *place = *state, successor = *place;
     struct why why;
@@ -169,9 +162,8 @@ static void removes_only_its_own_file(void **state)
     listener_free(successor.listener);
 }
 
-static void refuses_a_path_too_long(void **state)
+STORY(refuses_a_path_too_long)
 {
-    struct place *place = *state;
     struct why why;
     char path[200];
     memset(path, 'x', sizeof(path) - 1);
@@ -182,9 +174,8 @@ static void refuses_a_path_too_long(void **state)
 }
 
 /* Without free descriptors a waiting client gets an error, so that the loop does not spin. */
-static void sends_an_error_without_free_descriptors(void **state)
+STORY(sends_an_error_without_free_descriptors)
 {
-    struct place *place = *state;
     struct why why;
     struct rlimit before, tight;
     int filler[64];
@@ -213,10 +204,9 @@ static void sends_an_error_without_free_descriptors(void **state)
     close(fd);
 }
 
-static void raises_the_soft_limit_of_files(void **state)
+TEST(raises_the_soft_limit_of_files)
 {
     struct rlimit before, low, now;
-    (void)state;
     assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
     low = before;
     low.rlim_cur = 256;
@@ -229,9 +219,8 @@ static void raises_the_soft_limit_of_files(void **state)
 }
 
 /* If the host allows few files, most of them are for connections. */
-static void reserves_files_under_a_low_limit(void **state)
+TEST(reserves_files_under_a_low_limit)
 {
-    (void)state;
     pid_t child = fork();
     if (child == 0) {
         struct rlimit low = {.rlim_cur = 64, .rlim_max = 64};
@@ -242,21 +231,4 @@ static void reserves_files_under_a_low_limit(void **state)
     int how;
     assert_int_equal(waitpid(child, &how, 0), child);
     assert_true(WIFEXITED(how) && WEXITSTATUS(how) == 0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(accepts_with_the_requested_mode, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(creates_the_last_folder, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(replaces_a_stale_file, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(leaves_a_running_daemons_socket_alone, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(leaves_a_regular_file_alone, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(removes_only_its_own_file, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(refuses_a_path_too_long, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(sends_an_error_without_free_descriptors, set_up, tear_down),
-        cmocka_unit_test(raises_the_soft_limit_of_files),
-        cmocka_unit_test(reserves_files_under_a_low_limit),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

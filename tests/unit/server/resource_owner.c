@@ -1,14 +1,6 @@
 /* Which URIs a resource template can give, and what a connection remembers of links. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 
-#include <cmocka.h>
-
-#include <stdio.h>
-#include <string.h>
-
+#include "unit.h"
 #include "base/arena.h"
 #include "json/parse.h"
 #include "server/served.h"
@@ -19,9 +11,8 @@ static bool fits(const char *template, const char *uri)
     return resource_template_fits(str_of(template), str_of(uri), &literal);
 }
 
-static void fits_with_something_in_each_place(void **state)
+TEST(fits_with_something_in_each_place)
 {
-    (void)state;
     assert_true(fits("book:///{title}", "book:///emma"));
     assert_true(fits("book:///{title}/{chapter}", "book:///emma/3"));
     assert_true(fits("a{x}b{y}c", "a1b2c"));
@@ -34,9 +25,8 @@ static void fits_with_something_in_each_place(void **state)
     assert_false(fits("a{x}b", "a"));
 }
 
-static void lets_only_some_expressions_hold_a_slash(void **state)
+TEST(lets_only_some_expressions_hold_a_slash)
 {
-    (void)state;
     assert_false(fits("file:///{name}", "file:///etc/passwd"));
     assert_true(fits("file:///{+path}", "file:///etc/passwd"));
     assert_true(fits("file://{/path*}", "file:///etc/passwd"));
@@ -44,19 +34,17 @@ static void lets_only_some_expressions_hold_a_slash(void **state)
     assert_true(fits("q:x{?n,m}", "q:x?n=1"));
 }
 
-static void reads_broken_templates_as_text(void **state)
+TEST(reads_broken_templates_as_text)
 {
-    (void)state;
     assert_true(fits("a{x", "a{x"));
     assert_false(fits("a{x", "a1"));
     assert_false(fits("a{}b", "a1b")); /* no expression of the RFC */
     assert_true(fits("", ""));
 }
 
-static void counts_what_is_exact(void **state)
+TEST(counts_what_is_exact)
 {
     size_t literal;
-    (void)state;
     assert_true(resource_template_fits(STR_LIT("ab{x}c"), STR_LIT("ab1c"), &literal));
     assert_int_equal(literal, 3);
 }
@@ -77,11 +65,10 @@ static void keep(struct resource_links **links, const char *uri, const char *typ
     arena_free(arena);
 }
 
-static void remembers_the_newest_links(void **state)
+TEST(remembers_the_newest_links)
 {
     struct resource_links *links = NULL;
     char uri[32];
-    (void)state;
     assert_int_equal(resource_links_find(links, STR_LIT("x:1")).len, 0);
     keep(&links, "first:", "resource", "a");
     keep(&links, "first:", "resource_link", "b");
@@ -96,16 +83,4 @@ static void remembers_the_newest_links(void **state)
     keep(&links, "one-more:", "resource_link", "c");
     assert_int_equal(resource_links_find(links, STR_LIT("x:0")).len, 0);
     resource_links_free(links);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(fits_with_something_in_each_place),
-        cmocka_unit_test(lets_only_some_expressions_hold_a_slash),
-        cmocka_unit_test(reads_broken_templates_as_text),
-        cmocka_unit_test(counts_what_is_exact),
-        cmocka_unit_test(remembers_the_newest_links),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,11 +1,6 @@
 /* The states of the breaker, with the test's own clock. */
+#include "unit.h"
 #include "upstream/circuit_breaker.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
 
 static void fail_times(struct breaker *b, unsigned times, int64_t now)
 {
@@ -22,10 +17,9 @@ static struct breaker opened(void)
     return b;
 }
 
-static void opens_after_failures_in_a_row(void **state)
+TEST(opens_after_failures_in_a_row)
 {
     struct breaker b = {0};
-    (void)state;
     fail_times(&b, BREAKER_OPENS_AFTER - 1, 0);
     assert_int_equal(breaker_admit(&b, 0), BREAKER_ALLOW);
     assert_false(breaker_success(&b));
@@ -35,11 +29,10 @@ static void opens_after_failures_in_a_row(void **state)
     assert_int_equal(breaker_admit(&b, 0), BREAKER_REJECT);
 }
 
-static void admits_one_probe_and_rejects_the_others(void **state)
+TEST(admits_one_probe_and_rejects_the_others)
 {
     struct breaker b = opened();
     int64_t over = 1000 + BREAKER_OPEN_MS;
-    (void)state;
     assert_int_equal(breaker_admit(&b, over - 1), BREAKER_REJECT);
     assert_int_equal(breaker_admit(&b, over), BREAKER_PROBE);
     assert_int_equal(breaker_admit(&b, over), BREAKER_REJECT);
@@ -49,11 +42,10 @@ static void admits_one_probe_and_rejects_the_others(void **state)
     assert_int_equal(b.failures, 0);
 }
 
-static void failed_probe_doubles_the_time(void **state)
+TEST(failed_probe_doubles_the_time)
 {
     struct breaker b = opened();
     int64_t now = 1000;
-    (void)state;
     for (uint32_t ms = BREAKER_OPEN_MS; ms < BREAKER_OPEN_MAX_MS;) {
         now += ms;
         assert_int_equal(breaker_admit(&b, now - 1), BREAKER_REJECT);
@@ -68,10 +60,9 @@ static void failed_probe_doubles_the_time(void **state)
     assert_int_equal(b.open_ms, BREAKER_OPEN_MAX_MS);
 }
 
-static void trips_at_the_first_failure_and_closes_as_ever(void **state)
+TEST(trips_at_the_first_failure_and_closes_as_ever)
 {
     struct breaker b = {0};
-    (void)state;
     assert_true(breaker_failure(&b, false, true, 1000));
     assert_int_equal(b.failures, 1);
     assert_int_equal(breaker_admit(&b, 1000), BREAKER_REJECT);
@@ -82,11 +73,10 @@ static void trips_at_the_first_failure_and_closes_as_ever(void **state)
     assert_true(breaker_success(&b));
 }
 
-static void earlier_calls_do_not_prolong_the_opening(void **state)
+TEST(earlier_calls_do_not_prolong_the_opening)
 {
     struct breaker b = opened();
     int64_t over = 1000 + BREAKER_OPEN_MS;
-    (void)state;
     assert_false(breaker_failure(&b, false, false, over - 1));
     assert_int_equal(breaker_admit(&b, over), BREAKER_PROBE);
     assert_false(breaker_failure(&b, false, false, over));
@@ -94,19 +84,17 @@ static void earlier_calls_do_not_prolong_the_opening(void **state)
 }
 
 /* An answer proves that the upstream works. */
-static void earlier_call_that_succeeds_closes_it(void **state)
+TEST(earlier_call_that_succeeds_closes_it)
 {
     struct breaker b = opened();
-    (void)state;
     assert_true(breaker_success(&b));
     assert_int_equal(breaker_admit(&b, 1001), BREAKER_ALLOW);
 }
 
-static void cancelled_probe_lets_the_next_call_probe(void **state)
+TEST(cancelled_probe_lets_the_next_call_probe)
 {
     struct breaker b = opened();
     int64_t over = 1000 + BREAKER_OPEN_MS;
-    (void)state;
     assert_int_equal(breaker_admit(&b, over), BREAKER_PROBE);
     assert_false(breaker_cancelled(&b, false, over));
     assert_int_equal(breaker_admit(&b, over), BREAKER_REJECT);
@@ -114,30 +102,14 @@ static void cancelled_probe_lets_the_next_call_probe(void **state)
     assert_int_equal(breaker_admit(&b, over), BREAKER_PROBE);
 }
 
-static void rounds_the_retry_time_up_to_seconds(void **state)
+TEST(rounds_the_retry_time_up_to_seconds)
 {
     struct breaker closed = {0}, b = opened();
     int64_t over = 1000 + BREAKER_OPEN_MS;
-    (void)state;
     assert_int_equal(breaker_after_s(&closed, 0), 0);
     assert_int_equal(breaker_after_s(&b, 1000), (BREAKER_OPEN_MS + 999) / 1000);
     assert_int_equal(breaker_after_s(&b, over - 1), 1);
     assert_int_equal(breaker_after_s(&b, over), 0);
     breaker_admit(&b, over);
     assert_int_equal(breaker_after_s(&b, over), 1); /* a probe is in flight */
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(opens_after_failures_in_a_row),
-        cmocka_unit_test(admits_one_probe_and_rejects_the_others),
-        cmocka_unit_test(failed_probe_doubles_the_time),
-        cmocka_unit_test(trips_at_the_first_failure_and_closes_as_ever),
-        cmocka_unit_test(earlier_calls_do_not_prolong_the_opening),
-        cmocka_unit_test(earlier_call_that_succeeds_closes_it),
-        cmocka_unit_test(cancelled_probe_lets_the_next_call_probe),
-        cmocka_unit_test(rounds_the_retry_time_up_to_seconds),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,15 +1,10 @@
 /* The longest duration of a call, which bounds how long the ledger keeps its reservation. */
+#include "unit.h"
 #include "base/arena.h"
 #include "io/conn.h"
 #include "upstream/http/http_tool.h"
 #include "upstream/mcp/mcp_client.h"
 #include "upstream/upstream.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
 
 struct side {
     struct loop *loop;
@@ -41,6 +36,10 @@ static int end(void **state)
     return 0;
 }
 
+FIXTURE(begin, end)
+
+#define STORY(name) TEST_OF(name, struct side *side)
+
 static void apply(struct side *side, uint32_t timeout_ms, uint32_t in_flight)
 {
     const struct upstream_spec *spec = &side->spec;
@@ -49,7 +48,7 @@ static void apply(struct side *side, uint32_t timeout_ms, uint32_t in_flight)
     upstreams_apply(side->set, &spec, 1);
 }
 
-static void command_uses_its_own_timeout(void **state)
+TEST(command_uses_its_own_timeout)
 {
     const struct side *side = *state;
     struct exec_spec exec = {.timeout_ms = 500};
@@ -61,9 +60,8 @@ static void command_uses_its_own_timeout(void **state)
     assert_int_equal(upstream_max_duration_ms(side->set, &target), EXEC_TIMEOUT_MS);
 }
 
-static void endpoint_uses_its_own_or_its_upstreams_timeout(void **state)
+STORY(endpoint_uses_its_own_or_its_upstreams_timeout)
 {
-    struct side *side = *state;
     struct http_spec http = {.timeout_ms = 120000};
     struct target target = {.kind = TARGET_HTTP, .upstream = STR_LIT("crm"), .http = &http};
     apply(side, 200000, 0);
@@ -74,35 +72,20 @@ static void endpoint_uses_its_own_or_its_upstreams_timeout(void **state)
     assert_int_equal(upstream_max_duration_ms(side->set, &target), HTTP_TIMEOUT_MS);
 }
 
-static void queueing_adds_to_the_duration(void **state)
+STORY(queueing_adds_to_the_duration)
 {
-    struct side *side = *state;
     struct http_spec http = {.timeout_ms = 1000};
     struct target target = {.kind = TARGET_HTTP, .upstream = STR_LIT("crm"), .http = &http};
     apply(side, 5000, 2);
     assert_int_equal(upstream_max_duration_ms(side->set, &target), 6000);
 }
 
-static void progress_multiplies_the_duration(void **state)
+STORY(progress_multiplies_the_duration)
 {
-    struct side *side = *state;
     struct target target = {.kind = TARGET_MCP, .upstream = STR_LIT("gone"), .timeout_ms = 90000};
     assert_int_equal(upstream_max_duration_ms(side->set, &target), 90000 * MCP_PROGRESS_TIMES);
     target.timeout_ms = 0;
     assert_int_equal(upstream_max_duration_ms(side->set, &target), UPSTREAM_TIMEOUT_MS * MCP_PROGRESS_TIMES);
     target.timeout_ms = UINT32_MAX;
     assert_int_equal(upstream_max_duration_ms(side->set, &target), UINT32_MAX);
-}
-
-#define STORY(name) cmocka_unit_test_setup_teardown(name, begin, end)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        STORY(command_uses_its_own_timeout),
-        STORY(endpoint_uses_its_own_or_its_upstreams_timeout),
-        STORY(queueing_adds_to_the_duration),
-        STORY(progress_multiplies_the_duration),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

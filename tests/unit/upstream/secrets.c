@@ -1,13 +1,7 @@
 /* Strings with ${…}, expanded from the environment and from files. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 
-#include <cmocka.h>
+#include "unit.h"
 
-#include <stdio.h>
-#include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -35,6 +29,8 @@ static int teardown(void **state)
     arena_free(arena);
     return rmdir(folder);
 }
+
+GROUP(setup, teardown)
 
 static void fills(const char *text, const char *expected)
 {
@@ -74,9 +70,8 @@ static void remove_file(const char *name)
     assert_int_equal(unlink(path), 0);
 }
 
-static void expands_variables(void **state)
+TEST(expands_variables)
 {
-    (void)state;
     fills("plain", "plain");
     fills("", "");
     fills("Bearer ${API_TOKEN}", "Bearer s3cret-token");
@@ -85,25 +80,22 @@ static void expands_variables(void **state)
     fills("${API_TOKEN:-otherwise}", "s3cret-token");
 }
 
-static void leaves_other_text_alone(void **state)
+TEST(leaves_other_text_alone)
 {
-    (void)state;
     fills("$HOME $$ {x} $ }", "$HOME $$ {x} $ }");
     fills("$${API_TOKEN} ${API_TOKEN}", "${API_TOKEN} s3cret-token");
     setenv("NESTED", "${API_TOKEN}", 1);
     fills("${NESTED}", "${API_TOKEN}");
 }
 
-static void expands_files(void **state)
+TEST(expands_files)
 {
-    (void)state;
     fills(file_with("token", "abc\ndef\r\n\n", 10), "abc\ndef");
     remove_file("token");
 }
 
-static void names_the_missing_variable(void **state)
+TEST(names_the_missing_variable)
 {
-    (void)state;
     refuses("x${MISSING}", ERR_NOT_FOUND);
     refuses("${EMPTY}", ERR_NOT_FOUND);
     refuses("${file:/no/such/file}", ERR_IO);
@@ -112,9 +104,8 @@ static void names_the_missing_variable(void **state)
     golden_check_rows("load", "secrets: what is missing");
 }
 
-static void rejects_other_forms(void **state)
+TEST(rejects_other_forms)
 {
-    (void)state;
     refuses("${input:token}", ERR_PARSE);
     refuses("${API-s3cret}", ERR_PARSE);
     refuses("${}", ERR_PARSE);
@@ -123,10 +114,9 @@ static void rejects_other_forms(void **state)
     golden_check_rows("load", "secrets: other forms");
 }
 
-static void bounds_files(void **state)
+TEST(bounds_files)
 {
     char *large = calloc(1, SECRET_FILE_MAX_BYTES + 1);
-    (void)state;
     memset(large, 'x', SECRET_FILE_MAX_BYTES + 1);
     struct str out;
     assert_int_equal(
@@ -155,10 +145,9 @@ static void refuses_user_file(const char *name, const char *because, enum err er
     golden_row(because, why.text);
 }
 
-static void reads_a_users_file_only_without_links_and_foreign_writers(void **state)
+TEST(reads_a_users_file_only_without_links_and_foreign_writers)
 {
     char path[256], link_path[256];
-    (void)state;
     file_with("own", "abc\n", 4);
     snprintf(path, sizeof(path), "%s/own", folder);
     snprintf(link_path, sizeof(link_path), "%s/link", folder);
@@ -183,10 +172,9 @@ static void reads_a_users_file_only_without_links_and_foreign_writers(void **sta
     golden_check_rows("load", "secrets: a user's file");
 }
 
-static void does_not_block_on_a_pipe(void **state)
+TEST(does_not_block_on_a_pipe)
 {
     char path[256], text[300];
-    (void)state;
     snprintf(path, sizeof(path), "%s/pipe", folder);
     assert_int_equal(mkfifo(path, 0600), 0);
     snprintf(text, sizeof(text), "${file:%s}", path);
@@ -195,11 +183,10 @@ static void does_not_block_on_a_pipe(void **state)
     golden_check_rows("load", "secrets: never waits for a pipe");
 }
 
-static void redacts_expanded_values(void **state)
+TEST(redacts_expanded_values)
 {
     struct secrets used = {NULL};
     struct str out;
-    (void)state;
     setenv("SHORT", "abc", 1);
     assert_int_equal(secrets_expand(arena, STR_LIT("${API_TOKEN}${SHORT}"), &used, &out, NULL), OK);
     struct str masked = secrets_redact(arena, &used, STR_LIT("bad token s3cret-token/s3cret-token, abc"));
@@ -209,22 +196,20 @@ static void redacts_expanded_values(void **state)
     assert_int_equal(secrets_redact(arena, &used, STR_NONE).len, 0);
 }
 
-static void redacts_the_longest_first(void **state)
+TEST(redacts_the_longest_first)
 {
     struct secrets used = {NULL};
     struct str out;
-    (void)state;
     setenv("LONG", "s3cret-token-and-more", 1);
     assert_int_equal(secrets_expand(arena, STR_LIT("${LONG}${API_TOKEN}"), &used, &out, NULL), OK);
     assert_true(str_is(secrets_redact(arena, &used, STR_LIT("s3cret-token-and-more")), "***"));
 }
 
 /* A key of several lines, and a password with a quote, come back in log lines and in JSON. */
-static void redacts_lines_and_their_json(void **state)
+TEST(redacts_lines_and_their_json)
 {
     struct secrets used = {NULL};
     struct str out;
-    (void)state;
     setenv("KEY", "-- begin --\nqwertyuiop\r\nx\npass\"word\n", 1);
     assert_int_equal(secrets_expand(arena, STR_LIT("${KEY}"), &used, &out, NULL), OK);
     assert_true(str_is(secrets_redact(arena, &used, STR_LIT("line 2: qwertyuiop")), "line 2: ***"));
@@ -232,14 +217,13 @@ static void redacts_lines_and_their_json(void **state)
                        "{\"k\":\"***\\nx\\n***\"}"));
 }
 
-static void builds_environments(void **state)
+TEST(builds_environments)
 {
     static const char taken[] = "API_TOKEN MISSING PATH";
     const struct name_value list[] = {{STR("PATH"), STR("/opt")}, {STR("TOKEN"), STR("<${API_TOKEN}>")}};
     const struct name_value bad[] = {{STR("TOKEN"), STR("${MISSING}")}};
     const char *const *env;
     struct why why;
-    (void)state;
     assert_int_equal(environment_build(arena, taken, &(struct name_values){list, 2}, NULL, &env, &why), OK);
     assert_string_equal(env[0], "API_TOKEN=s3cret-token");
     assert_string_equal(env[1], "PATH=/opt");
@@ -248,23 +232,4 @@ static void builds_environments(void **state)
     assert_int_equal(environment_build(arena, taken, &(struct name_values){bad, 1}, NULL, &env, &why),
                      ERR_NOT_FOUND);
     golden_check("load", "secrets: a variable of env is not set", why.text);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(expands_variables),
-        cmocka_unit_test(leaves_other_text_alone),
-        cmocka_unit_test(expands_files),
-        cmocka_unit_test(names_the_missing_variable),
-        cmocka_unit_test(rejects_other_forms),
-        cmocka_unit_test(bounds_files),
-        cmocka_unit_test(reads_a_users_file_only_without_links_and_foreign_writers),
-        cmocka_unit_test(does_not_block_on_a_pipe),
-        cmocka_unit_test(redacts_expanded_values),
-        cmocka_unit_test(redacts_the_longest_first),
-        cmocka_unit_test(redacts_lines_and_their_json),
-        cmocka_unit_test(builds_environments),
-    };
-    return cmocka_run_group_tests_name("upstream_secret", tests, setup, teardown);
 }

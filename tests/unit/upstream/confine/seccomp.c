@@ -1,11 +1,7 @@
 /* The filter for a kernel whose Landlock keeps no signals back, in a process that is the caller's child as an
  * upstream is the daemon's. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 
-#include <cmocka.h>
+#include "unit.h"
 
 #include <errno.h>
 #include <linux/filter.h>
@@ -53,9 +49,8 @@ static int try_all(const struct sock_fprog *filter)
     return kill(0, 0) == 0 ? GOOD : GROUP;
 }
 
-static void spares_the_daemon_where_landlock_does_not(void **state)
+TEST(spares_the_daemon_where_landlock_does_not)
 {
-    (void)state;
     if (!seccomp_is_supported())
         skip();
     struct arena *arena = arena_new();
@@ -68,10 +63,4 @@ static void spares_the_daemon_where_landlock_does_not(void **state)
     assert_true(WIFEXITED(status));
     assert_int_equal(GOOD, WEXITSTATUS(status));
     arena_free(arena);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(spares_the_daemon_where_landlock_does_not)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,11 +1,6 @@
 /* Command lines from words and arguments, and quotations from the stderr of a command. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 
-#include <cmocka.h>
-
+#include "unit.h"
 #include "base/arena.h"
 #include "base/buf.h"
 #include "json/parse.h"
@@ -27,6 +22,8 @@ static int teardown(void **state)
     arena_free(arena);
     return 0;
 }
+
+GROUP(setup, teardown)
 
 /* ---- words --------------------------------------------------------------------------------------- */
 
@@ -92,9 +89,8 @@ static void refuses(struct exec_spec spec, const char *args, const char *code)
 
 #define W(...) ((const char *const[]){__VA_ARGS__, NULL})
 
-static void fills_in_arguments(void **state)
+TEST(fills_in_arguments)
 {
-    (void)state;
     makes(W("x", "{id}"), "{\"id\":\"a b\"}", "x|a b");
     makes(W("x", "--id={id}", "{id}/{n}"), "{\"id\":\"a\",\"n\":1.10}", "x|--id=a|a/1.10");
     makes(W("x", "{yes}", "{o}"), "{\"yes\":true,\"o\":{\"a\":[1, 2]}}", "x|true|{\"a\":[1, 2]}");
@@ -104,16 +100,14 @@ static void fills_in_arguments(void **state)
     makes(W("x", "{id}"), "{\"id\":12345678901234567890}", "x|12345678901234567890");
 }
 
-static void does_not_interpret_values(void **state)
+TEST(does_not_interpret_values)
 {
-    (void)state;
     makes(W("x", "{id}"), "{\"id\":\"; rm -rf / $(id) `id` {n} ${HOME}\\n'\\\"\",\"n\":1}",
           "x|; rm -rf / $(id) `id` {n} ${HOME}\n'\"");
 }
 
-static void omits_words_of_missing_arguments(void **state)
+TEST(omits_words_of_missing_arguments)
 {
-    (void)state;
     makes(W("x", "{id}", "--n={n}", "end"), "{}", "x|end");
     makes(W("x", "{id}", "{list}"), "{\"id\":null,\"list\":[]}", "x");
     makes(W("x", "[", "--limit", "{limit}", "]", "end"), "{}", "x|end");
@@ -121,34 +115,30 @@ static void omits_words_of_missing_arguments(void **state)
     makes(W("x", "[", "{a}", "{b}", "]"), "{\"a\":1}", "x");
 }
 
-static void includes_groups_conditionally(void **state)
+TEST(includes_groups_conditionally)
 {
-    (void)state;
     makes(W("x", "[all:", "--all", "]"), "{\"all\":true}", "x|--all");
     makes(W("x", "[all:", "--all", "]"), "{\"all\":false}", "x");
     makes(W("x", "[all:", "--all", "]"), "{}", "x");
     makes(W("x", "[name:", "--name", "{other}", "]"), "{\"name\":\"n\"}", "x|--name");
 }
 
-static void makes_one_word_per_item(void **state)
+TEST(makes_one_word_per_item)
 {
-    (void)state;
     makes(W("x", "{ids}"), "{\"ids\":[\"a\",2,null,[3]]}", "x|a|2|[3]");
     makes(W("x", "--id={ids}"), "{\"ids\":[\"a\",\"b\"]}", "x|--id=a|--id=b");
     makes(W("x", "{ids}-{n}"), "{\"ids\":[\"a\",\"b\"],\"n\":[1]}", "x|a-[1]|b-[1]");
 }
 
-static void keeps_other_braces(void **state)
+TEST(keeps_other_braces)
 {
-    (void)state;
     makes(W("jq", "{id: .id}", "{{id}}", "{}", "{ id }", "{1}", "a{"), "{\"id\":\"x\"}",
           "jq|{id: .id}|{id}|{}|{ id }|{1}|a{");
     makes(W("sh", "${id} ${id:-x} $${id}", "{{id}}{id}"), "{\"id\":\"x\"}", "sh|${id} ${id:-x} $${id}|{id}x");
 }
 
-static void refuses_values_that_look_like_options(void **state)
+TEST(refuses_values_that_look_like_options)
 {
-    (void)state;
     refuses(spec_of(W("rm", "{path}")), "{\"path\":\"-rf\"}", "looks_like_option");
     refuses(spec_of(W("rm", "{path}x")), "{\"path\":\"-rf\"}", "looks_like_option");
     refuses(spec_of(W("rm", "{paths}")), "{\"paths\":[\"a\",\"-rf\"]}", "looks_like_option");
@@ -160,9 +150,8 @@ static void refuses_values_that_look_like_options(void **state)
     golden_check_rows("feedback", "exec: arguments that look like options");
 }
 
-static void accepts_values_that_cannot_be_options(void **state)
+TEST(accepts_values_that_cannot_be_options)
 {
-    (void)state;
     makes(W("rm", "--", "{path}"), "{\"path\":\"-rf\"}", "rm|--|-rf");
     makes(W("x", "--id", "{id}"), "{\"id\":\"-rf\"}", "x|--id|-rf");
     makes(W("x", "--id={id}", "./{id}"), "{\"id\":\"-rf\"}", "x|--id=-rf|./-rf");
@@ -177,9 +166,8 @@ static void accepts_values_that_cannot_be_options(void **state)
                         "sh|-c|echo|sh|-n");
 }
 
-static void refuses_values_that_no_command_line_can_hold(void **state)
+TEST(refuses_values_that_no_command_line_can_hold)
 {
-    (void)state;
     refuses(spec_of(W("x", "{id}")), "{\"id\":\"a\\u0000b\"}", "nul_byte");
     struct buf large = buf_in(arena);
     buf_text(&large, "{\"id\":\"");
@@ -213,9 +201,8 @@ static void tells(const char *text, const char *expected, bool expect_trace)
     assert_int_equal(traced, expect_trace);
 }
 
-static void quotes_the_last_lines(void **state)
+TEST(quotes_the_last_lines)
 {
-    (void)state;
     tells("", "", false);
     tells("\n\n", "", false);
     tells("jq: error: no such file\n", "jq: error: no such file", false);
@@ -225,19 +212,17 @@ static void quotes_the_last_lines(void **state)
     tells("meet at noon (sharp)\nat once\n", "meet at noon (sharp)\nat once", false);
 }
 
-static void cuts_long_output(void **state)
+TEST(cuts_long_output)
 {
     char text[3 * EXEC_QUOTE_BYTES];
     bool traced;
-    (void)state;
     memset(text, 'x', sizeof(text));
     assert_int_equal(exec_result_message(arena, (struct str){text, sizeof(text)}, &traced).len,
                      EXEC_QUOTE_BYTES);
 }
 
-static void reduces_a_trace_to_its_message(void **state)
+TEST(reduces_a_trace_to_its_message)
 {
-    (void)state;
     tells("starting\nTraceback (most recent call last):\n  File \"/srv/x.py\", line 3, in <module>\n    f()\n"
           "    ^^^\n  File \"/srv/x.py\", line 1, in f\n    raise ValueError('no such order')\n"
           "ValueError: no such order\n",
@@ -269,23 +254,4 @@ static void reduces_a_trace_to_its_message(void **state)
           "PHP Fatal error:  Uncaught Exception: no such order in /srv/x.php:3", true);
     tells("Unhandled exception. System.Exception: no such order\n   at P.Main() in /srv/x.cs:line 3\n",
           "Unhandled exception. System.Exception: no such order", true);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(fills_in_arguments),
-        cmocka_unit_test(does_not_interpret_values),
-        cmocka_unit_test(omits_words_of_missing_arguments),
-        cmocka_unit_test(includes_groups_conditionally),
-        cmocka_unit_test(makes_one_word_per_item),
-        cmocka_unit_test(keeps_other_braces),
-        cmocka_unit_test(refuses_values_that_look_like_options),
-        cmocka_unit_test(accepts_values_that_cannot_be_options),
-        cmocka_unit_test(refuses_values_that_no_command_line_can_hold),
-        cmocka_unit_test(quotes_the_last_lines),
-        cmocka_unit_test(cuts_long_output),
-        cmocka_unit_test(reduces_a_trace_to_its_message),
-    };
-    return cmocka_run_group_tests_name("upstream_exec", tests, setup, teardown);
 }

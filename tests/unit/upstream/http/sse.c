@@ -1,13 +1,6 @@
 /* Event streams, whole and split anywhere: the events must not depend on where the network split them. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 
-#include <cmocka.h>
-
-#include <stdlib.h>
-
+#include "unit.h"
 #include "upstream/http/sse.h"
 
 #define EVENT_MAX 64u
@@ -82,9 +75,8 @@ static void compare(const struct expectation *e, const struct sse *sse, const st
     assert_int_equal(sse->retry_ms, e->retry_ms);
 }
 
-static void reads_streams_as_the_standard_requires(void **state)
+TEST(reads_streams_as_the_standard_requires)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof(expectations) / sizeof(expectations[0]); i++) {
         struct sse sse;
         struct buf heard = {0};
@@ -97,9 +89,8 @@ static void reads_streams_as_the_standard_requires(void **state)
 }
 
 /* Each stream 300 times, in pieces of one to eight bytes, copied so that a sanitizer reports an overrun. */
-static void reads_the_same_however_the_bytes_are_split(void **state)
+TEST(reads_the_same_however_the_bytes_are_split)
 {
-    (void)state;
     srand(7);
     for (size_t i = 0; i < sizeof(expectations) / sizeof(expectations[0]); i++) {
         for (int round = 0; round < 300; round++) {
@@ -124,9 +115,8 @@ static void reads_the_same_however_the_bytes_are_split(void **state)
 }
 
 /* Random bytes, mostly significant ones: the parser must keep its bounds and terminate. */
-static void survives_random_bytes(void **state)
+TEST(survives_random_bytes)
 {
-    (void)state;
     static const char alphabet[] = "\r\n:data idevnt\0\xEF\xBB\xBFx";
     srand(11);
     for (int round = 0; round < 3000; round++) {
@@ -144,9 +134,8 @@ static void survives_random_bytes(void **state)
     }
 }
 
-static void resumes_after_a_broken_connection(void **state)
+TEST(resumes_after_a_broken_connection)
 {
-    (void)state;
     struct sse sse;
     struct buf heard = {0};
     sse_init(&sse, EVENT_MAX);
@@ -159,15 +148,4 @@ static void resumes_after_a_broken_connection(void **state)
     assert_int_equal(sse.retry_ms, 9);
     sse_clear(&sse);
     buf_clear(&heard);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(reads_streams_as_the_standard_requires),
-        cmocka_unit_test(reads_the_same_however_the_bytes_are_split),
-        cmocka_unit_test(survives_random_bytes),
-        cmocka_unit_test(resumes_after_a_broken_connection),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

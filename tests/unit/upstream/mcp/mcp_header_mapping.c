@@ -1,18 +1,13 @@
 /* Arguments in headers, as MCP 2026-07-28 requires them. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 
-#include <cmocka.h>
-
+#include "unit.h"
 #include "base/arena.h"
 #include "base/buf.h"
 #include "json/parse.h"
 #include "upstream/mcp/mcp_header_mapping.h"
 
 /* The specification's own table of encodings. */
-static void encodes_values_that_no_header_can_hold(void **state)
+TEST(encodes_values_that_no_header_can_hold)
 {
     static const struct {
         const char *text, *value;
@@ -25,7 +20,6 @@ static void encodes_values_that_no_header_can_hold(void **state)
         {"=?base64?", "=?base64?"},
         {"", "=?base64?\?="},
     };
-    (void)state;
     struct arena *arena = arena_new();
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         struct str value = header_mapping_encode(arena, str_of(rows[i].text));
@@ -65,9 +59,8 @@ static void mirrors(const char *arguments, const char *expected)
     arena_free(arena);
 }
 
-static void maps_annotated_arguments(void **state)
+TEST(maps_annotated_arguments)
 {
-    (void)state;
     mirrors("{\"region\":\"us-west1\",\"n\":42,\"in\":{\"dry\":true}}",
             "Mcp-Param-Region: us-west1;Mcp-Param-N: 42;Mcp-Param-Dry: true;");
     mirrors("{\"n\":-7.0}", "Mcp-Param-N: -7;");
@@ -90,9 +83,8 @@ static void is_checked(const char *schema, enum err expected)
 
 #define PROPERTY(inside) "{\"type\":\"object\",\"properties\":{\"a\":" inside "}}"
 
-static void rejects_invalid_annotations(void **state)
+TEST(rejects_invalid_annotations)
 {
-    (void)state;
     is_checked(MARKED, OK);
     is_checked("{\"type\":\"object\",\"default\":{\"x-mcp-header\":\"A\"}}", OK);
     is_checked(PROPERTY("{\"type\":\"string\",\"x-mcp-header\":\"\"}"), ERR_SCHEMA);
@@ -107,14 +99,4 @@ static void rejects_invalid_annotations(void **state)
     is_checked("{\"properties\":{\"a\":{\"type\":\"string\",\"x-mcp-header\":\"Id\"},"
                "\"b\":{\"type\":\"string\",\"x-mcp-header\":\"ID\"}}}",
                ERR_SCHEMA);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(encodes_values_that_no_header_can_hold),
-        cmocka_unit_test(maps_annotated_arguments),
-        cmocka_unit_test(rejects_invalid_annotations),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,14 +1,6 @@
 /* The kind and the id of a line from a server. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 
-#include <cmocka.h>
-
-#include <stdio.h>
-#include <stdlib.h>
-
+#include "unit.h"
 #include "upstream/mcp/mcp_message.h"
 
 static void expect(const char *text, enum mcp_message_kind wanted)
@@ -24,9 +16,8 @@ static void expect_str(struct str got, const char *wanted)
         fail_msg("got " STR_FMT ", wanted %s", STR_ARG(got), wanted);
 }
 
-static void responses_have_an_id_and_a_result(void **state)
+TEST(responses_have_an_id_and_a_result)
 {
-    (void)state;
     struct mcp_message line =
         mcp_message_scan(STR_LIT("{\"jsonrpc\":\"2.0\",\"id\":7,\"result\":{\"a\":[1,\"}\"]}}"));
     assert_int_equal(line.kind, MCP_MESSAGE_RESPONSE);
@@ -44,9 +35,8 @@ static void responses_have_an_id_and_a_result(void **state)
     expect_str(line.error, "{\"code\":1}");
 }
 
-static void nested_ids_are_ignored(void **state)
+TEST(nested_ids_are_ignored)
 {
-    (void)state;
     struct mcp_message line =
         mcp_message_scan(STR_LIT("{\"result\":{\"id\":1,\"x\":\"\\\\\\\",\\\"id\\\":2}\"},\"id\":3}"));
     assert_int_equal(line.kind, MCP_MESSAGE_RESPONSE);
@@ -56,9 +46,8 @@ static void nested_ids_are_ignored(void **state)
     expect_str(line.result, "[]");
 }
 
-static void requests_and_notifications_have_a_method(void **state)
+TEST(requests_and_notifications_have_a_method)
 {
-    (void)state;
     struct mcp_message line = mcp_message_scan(STR_LIT("{\"id\":\"a\\\"b\",\"method\":\"ping\"}"));
     assert_int_equal(line.kind, MCP_MESSAGE_REQUEST);
     expect_str(line.id, "\"a\\\"b\"");
@@ -69,21 +58,19 @@ static void requests_and_notifications_have_a_method(void **state)
     expect("{\"method\":\"x\",\"id\":null}", MCP_MESSAGE_NOTIFICATION);
 }
 
-static void other_lines_are_noise(void **state)
+TEST(other_lines_are_noise)
 {
     static const char *const noise[] = {"",      "   ", "Server listening on stdio", "[1,2]", "42", "null",
                                         "\"x\"", "{",   "{ not json at all",         "}"};
-    (void)state;
     for (size_t i = 0; i < sizeof(noise) / sizeof(*noise); i++)
         expect(noise[i], MCP_MESSAGE_NOISE);
 }
 
-static void id_of_a_truncated_line_is_recovered(void **state)
+TEST(id_of_a_truncated_line_is_recovered)
 {
     static const char *const broken[] = {"{\"id\":7,\"result\":{\"content\":[",
                                          "{\"jsonrpc\":\"2.0\",\"id\":7,\"result\":\"abc",
                                          "{\"id\":7,\"result\":}", "{\"id\":7}", "{\"id\":7,\"result\":{},}"};
-    (void)state;
     for (size_t i = 0; i < sizeof(broken) / sizeof(*broken); i++) {
         struct mcp_message line = mcp_message_scan(str_of(broken[i]));
         if (line.kind != MCP_MESSAGE_MALFORMED || mcp_message_own_id(line.id) != 7)
@@ -96,11 +83,10 @@ static void id_of_a_truncated_line_is_recovered(void **state)
     assert_int_equal(line.id.len, 0);
 }
 
-static void messages_are_found_beside_other_text(void **state)
+TEST(messages_are_found_beside_other_text)
 {
     static const char *const texts[] = {"{\"id\":7,\"result\":{}} trailing", "[{\"id\":7,\"result\":{}}]",
                                         "Loading {model} ... {\"id\":7,\"result\":{}}"};
-    (void)state;
     for (size_t i = 0; i < sizeof(texts) / sizeof(*texts); i++) {
         struct str rest = str_of(texts[i]);
         struct mcp_message message = mcp_message_next(&rest);
@@ -121,14 +107,13 @@ static void messages_are_found_beside_other_text(void **state)
     assert_int_equal(rest.len, 0);
 }
 
-static void duplicate_members_are_malformed(void **state)
+TEST(duplicate_members_are_malformed)
 {
-    (void)state;
     expect("{\"id\":1,\"id\":2,\"result\":{}}", MCP_MESSAGE_MALFORMED);
     expect("{\"id\":1,\"result\":{},\"result\":{}}", MCP_MESSAGE_MALFORMED);
 }
 
-static void own_ids_are_digits(void **state)
+TEST(own_ids_are_digits)
 {
     static const struct {
         const char *id;
@@ -147,7 +132,6 @@ static void own_ids_are_digits(void **state)
                {"1e3", 0},
                {"9007199254740991", 9007199254740991},
                {"90071992547409910", 0}};
-    (void)state;
     for (size_t i = 0; i < sizeof(ids) / sizeof(*ids); i++)
         assert_int_equal(mcp_message_own_id(str_of(ids[i].id)), ids[i].own);
     expect("{\"id\":1.5,\"result\":{}}", MCP_MESSAGE_MALFORMED);
@@ -156,11 +140,10 @@ static void own_ids_are_digits(void **state)
 }
 
 /* Every prefix of a line, each in memory of its own so that a sanitizer reports an overrun. */
-static void truncated_lines_are_not_read_past_their_end(void **state)
+TEST(truncated_lines_are_not_read_past_their_end)
 {
     static const char whole[] = "{\"jsonrpc\":\"2.0\",\"id\":12,\"result\":{\"a\":[\"\\\\\",{\"b\":null}],"
                                 "\"c\":-1.5e3},\"error\":null}";
-    (void)state;
     for (size_t len = 0; len < sizeof(whole); len++) {
         char *copy = test_malloc(len ? len : 1);
         memcpy(copy, whole, len);
@@ -168,20 +151,4 @@ static void truncated_lines_are_not_read_past_their_end(void **state)
         assert_int_equal(line.kind == MCP_MESSAGE_RESPONSE, len == sizeof(whole) - 1);
         test_free(copy);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(responses_have_an_id_and_a_result),
-        cmocka_unit_test(nested_ids_are_ignored),
-        cmocka_unit_test(requests_and_notifications_have_a_method),
-        cmocka_unit_test(other_lines_are_noise),
-        cmocka_unit_test(id_of_a_truncated_line_is_recovered),
-        cmocka_unit_test(messages_are_found_beside_other_text),
-        cmocka_unit_test(duplicate_members_are_malformed),
-        cmocka_unit_test(own_ids_are_digits),
-        cmocka_unit_test(truncated_lines_are_not_read_past_their_end),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }
