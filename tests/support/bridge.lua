@@ -84,9 +84,7 @@ function M.stop_all()
   M.all = {}
   for _, one in ipairs(all) do
     if not one.child:status() then one:ends() end
-    process.remove(one.directory)
   end
-  daemon.stop_all()
 end
 
 return M

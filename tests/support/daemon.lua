@@ -163,7 +163,6 @@ function daemon:stop()
   end
 end
 
--- after_each(daemon.stop_all)
 function M.stop_all()
   local running, trouble = M.running, nil
   M.running = {}

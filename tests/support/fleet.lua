@@ -85,7 +85,6 @@ function fleet:stop()
   process.remove(self.directory)
 end
 
--- after_each(fleet.stop_all), before daemon.stop_all and redis.stop_all
 function M.stop_all()
   local running = M.running
   M.running = {}

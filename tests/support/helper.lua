@@ -1,4 +1,4 @@
--- Loaded by busted before the specs (--helper): stops the daemons of each spec, and prints their stderr if it failed;
+-- Loaded by busted before the specs (--helper): stops what each test started, and prints the daemons' stderr if it failed;
 -- removes the temporary directories at the end.
 local busted = require "busted"
 local daemon = require "daemon"
@@ -9,8 +9,20 @@ busted.subscribe({ "test", "start" }, function()
   return nil, true
 end)
 
+-- Those who ask stop before those who answer. A daemon that ends in another way than it should fails the test.
+local STARTERS = { "tmux", "bridge", "fleet", "daemon", "redis_proxy", "stunnel", "redis", "http_server" }
+busted.after_each(function()
+  local trouble
+  for _, name in ipairs(STARTERS) do
+    if package.loaded[name] then
+      local ok, why = pcall(package.loaded[name].stop_all)
+      trouble = trouble or not ok and why
+    end
+  end
+  if trouble then error(trouble, 0) end
+end)
+
 busted.subscribe({ "test", "end" }, function(element, _, status)
-  pcall(daemon.stop_all)
   if status == "failure" or status == "error" then
     for _, words in ipairs(daemon.last_words) do
       io.stderr:write(("\n--- stderr of the daemon in '%s':\n%s---\n"):format(element.name, words:sub(-4000)))

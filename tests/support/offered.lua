@@ -6,12 +6,10 @@ local http_server = require "http_server"
 local process = require "process"
 
 local M = { OVER = { "stdio", "HTTP" } }
-local directories = {}
 
 -- `definitions`: a list, or its JSON. `more`: what daemon.start takes beside; `upstream` adds fields to the upstream.
 function M.start(over, definitions, more)
   local directory = process.directory()
-  directories[#directories + 1] = directory
   if type(definitions) == "table" then definitions = client_of.json.encode(definitions) end
   process.write(directory .. "/tools.json", definitions)
   local source = ([[command = "python3", args = { "%s/tests/support/offering.py" }, env = { OFFER = "%s/tools.json", %s }]])
@@ -20,13 +18,6 @@ function M.start(over, definitions, more)
   more = more or {}
   more.config = ("return { upstreams = { a = { %s, %s } }, %s }"):format(source, more.upstream or "", more.config or "")
   return daemon.start(more), directory .. "/tools.json"
-end
-
-function M.stop_all()
-  daemon.stop_all()
-  http_server.stop_all()
-  for _, directory in ipairs(directories) do process.remove(directory) end
-  directories = {}
 end
 
 return M

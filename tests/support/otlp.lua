@@ -146,6 +146,4 @@ function collector:call(name)
   return root, children
 end
 
-M.stop_all = http_server.stop_all
-
 return M

@@ -237,7 +237,6 @@ function server:stop()
   process.remove(self.directory)
 end
 
--- after_each(redis.stop_all)
 function M.stop_all()
   local running = M.running
   M.running = {}

@@ -68,7 +68,6 @@ function terminal:resize(columns, rows)
   assert(code == 0, err)
 end
 
--- after_each(tmux.stop_all)
 function M.stop_all()
   local running = M.running
   M.running = {}

@@ -24,11 +24,6 @@ local limited = definition "find":gsub('"object"', '"object","properties":{"limi
 
 local directory
 before_each(function() directory = process.directory() end)
-after_each(function()
-  local ok, why = pcall(daemon.stop_all)
-  process.remove(directory)
-  if not ok then error(why, 0) end
-end)
 
 local function start(upstreams, given)
   given = given or {}

@@ -23,7 +23,6 @@ describe("a tool that coding assistants have built in", function()
       definition("press_key", { destructiveHint = true }), definition("delete_row", { destructiveHint = true }) } }
     client = gate:connect()
   end)
-  after_each(daemon.stop_all)
 
   -- Checked and, if it may run, reported as done: "pass", or the code of the refusal.
   local function does(name, x, result)

@@ -1,5 +1,6 @@
 -- The name of an imported tool depends on its own name alone: not on the others that its server offers, nor on their order.
 local client_of = require "client"
+local daemon = require "daemon"
 local offered = require "offered"
 local text = client_of.text
 
@@ -23,8 +24,6 @@ end
 
 for _, over in ipairs(offered.OVER) do
   describe("the name of a tool over " .. over, function()
-    after_each(offered.stop_all)
-
     it("says something, reaches the tool, and so does its server's name", function()
       local given, client = names(over, 1)
       for _, name in ipairs(NAMES) do
@@ -50,7 +49,7 @@ for _, over in ipairs(offered.OVER) do
 
     it("stays in another order and without its neighbours", function()
       local given = names(over, 1)
-      offered.stop_all()
+      daemon.stop_all()
       local other = names(over, -1, { bucher_suchen = true, ["删除"] = true, moneyflow = true, [("x"):rep(150) .. "a"] = true })
       for name, tool in pairs(other) do assert.equal(given[name].name, tool.name) end
     end)
@@ -58,8 +57,6 @@ for _, over in ipairs(offered.OVER) do
 end
 
 describe("the name of a tool that a policy names with '_' for other characters", function()
-  after_each(offered.stop_all)
-
   it("is the policy's, as it was always", function()
     local gate = offered.start("stdio", { { name = "get weather" } },
                                { policies = { ["w.lua"] = 'return tool "get_weather" { effects = "read" }' } })

@@ -122,11 +122,6 @@ end
 describe("a definition that is nearly right", function()
   local directory, gate, client, server
   before_each(function() directory = process.directory() end)
-  after_each(function()
-    daemon.stop_all()
-    http_server.stop_all()
-    process.remove(directory)
-  end)
 
   local function runs(name, arguments, n)
     client:say_line(('{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"%s","arguments":%s,'

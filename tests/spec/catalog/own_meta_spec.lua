@@ -27,8 +27,6 @@ local function definitions(gate, params)
 end
 
 describe("strict set by prepare_tools", function()
-  after_each(daemon.stop_all)
-
   it("holds for its tool in OpenAI's format, whatever the request says of all", function()
     local found = definitions(daemon.start { policies = tools "true" }, { format = "openai" })
     assert.same({ true, { "n", "to" } }, { found.find.strict, found.find.parameters.required })
@@ -57,8 +55,6 @@ describe("strict set by prepare_tools", function()
 end)
 
 describe("a registered tool's dev.toolgate/repair", function()
-  after_each(daemon.stop_all)
-
   local function attempts(budget, policies)
     local client = daemon.start { policies = policies }:connect()
     client:asks("toolgate/register", { tools = { { name = "count", inputSchema = {

@@ -82,7 +82,6 @@ describe("a provider's format", function()
     empty = directory .. "/policies"
     process.run { "mkdir", empty }
   end)
-  after_each(function() process.remove(directory) end)
 
   local function write(tools)
     local list = {}
@@ -166,8 +165,6 @@ describe("a provider's format", function()
   end)
 
   describe("with a hostile schema", function()
-    after_each(daemon.stop_all)
-
     local function repeated(count, format)
       local list = {}
       for i = 1, count do list[i] = format:format(i) end

@@ -16,10 +16,7 @@ describe("toolgate attach", function()
                     TOOLGATE_SOCKET = "" }
     os.execute("mkdir -m 700 " .. home .. "/run")
   end)
-  after_each(function()
-    process.run({ daemon.binary, "stop" }, { environment = environment })
-    process.remove(home)
-  end)
+  after_each(function() process.run({ daemon.binary, "stop" }, { environment = environment }) end)
 
   local function run(...)
     return process.run({ daemon.binary, ... }, { environment = environment })

@@ -15,7 +15,6 @@ describe("toolgate", function()
   before_each(function()
     gate = daemon.start { policies = { ["echo.lua"] = fixtures.echo, ["create_task.lua"] = fixtures.create_task } }
   end)
-  after_each(daemon.stop_all)
 
   local function toolgate(...)
     local argv = { daemon.binary, ... }

@@ -17,8 +17,6 @@ local function candidates(...)
 end
 
 describe("toolgate completion words", function()
-  after_each(daemon.stop_all)
-
   it("completes commands, also after help", function()
     assert.same({ "serve" }, candidates "serv")
     assert.same({ "reload" }, candidates("help", "rel"))
@@ -78,7 +76,6 @@ describe("toolgate completion", function()
     scratch("policy.lua", "")
     assert.equal(0, (process.run { "mkdir", directory .. "/policies" }))
   end)
-  after_each(function() process.remove(directory) end)
 
   local function run_in(shell, script)
     local code, out, err = process.run({ shell, scratch("script", script) },

@@ -9,7 +9,6 @@ describe("toolgate connect", function()
   local gate
 
   before_each(function() gate = daemon.start { policies = { ["echo.lua"] = fixtures.echo } } end)
-  after_each(daemon.stop_all)
 
   -- The environment that SDKs give a stdio command, and nothing else.
   local BARE = { "env", "-i", "HOME=/", "LOGNAME=x", "PATH=/usr/bin:/bin", "SHELL=/bin/sh", "TERM=dumb", "USER=x" }

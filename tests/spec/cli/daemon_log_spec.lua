@@ -15,10 +15,6 @@ describe("the daemon's log", function()
     folder = process.directory()
     records.restart()
   end)
-  after_each(function()
-    daemon.stop_all()
-    process.remove(folder)
-  end)
 
   local function ids(...)
     local code, out, err = process.run { daemon.binary, "decisions", "--json", ... }

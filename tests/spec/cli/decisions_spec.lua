@@ -14,7 +14,6 @@ describe("toolgate decisions", function()
     log = folder .. "/decisions.ndjson"
     records.restart()
   end)
-  after_each(function() process.remove(folder) end)
 
   local function write(list) records.write(log, list, cjson.encode) end
 

@@ -4,7 +4,6 @@ local ffi = require "ffi"
 local client_of = require "client"
 local daemon = require "daemon"
 local fixtures = require "fixtures"
-local otlp = require "otlp"
 local process = require "process"
 local redis = require "redis"
 local signal = require "posix.signal"
@@ -41,12 +40,6 @@ end
 describe("toolgate doctor", function()
   local directory
   before_each(function() directory = process.directory() end)
-  after_each(function()
-    daemon.stop_all()
-    redis.stop_all()
-    otlp.stop_all()
-    process.remove(directory)
-  end)
 
   local function config(source) return process.write(directory .. "/toolgate.lua", source) end
   local function start(given)

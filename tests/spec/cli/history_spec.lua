@@ -23,7 +23,6 @@ return tool "pay" {
 
 describe("the history of", function()
   local gate, client
-  after_each(daemon.stop_all)
 
   local function start(mode, more)
     local policies = { ["pay.lua"] = PAY:format(mode) }

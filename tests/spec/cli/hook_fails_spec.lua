@@ -48,12 +48,10 @@ describe("a hook that fails", function()
     socket = folder .. "/s"
   end)
   after_each(function()
-    daemon.stop_all()
     for _, child in ipairs(children) do
       child:signal(9)
       child:wait()
     end
-    process.remove(folder)
   end)
 
   local CALL = { session_id = "s", hook_event_name = "PreToolUse", tool_name = "Bash", tool_use_id = "toolu_1",

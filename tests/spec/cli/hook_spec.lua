@@ -9,10 +9,6 @@ describe("toolgate hook", function()
   before_each(function()
     gate, folder, uses = nil, process.directory(), 0
   end)
-  after_each(function()
-    daemon.stop_all()
-    process.remove(folder)
-  end)
 
   local function serves()
     gate = daemon.start { policies = daemon.root .. "/policies/assistant" }

@@ -10,7 +10,6 @@ describe("toolgate new", function()
   local folder
 
   before_each(function() folder = process.directory() end)
-  after_each(function() process.remove(folder) end)
 
   -- Runs in the temporary folder; returns code, stdout, stderr.
   local function toolgate(...)

@@ -17,10 +17,7 @@ describe("the user's own daemon", function()
                     TOOLGATE_SOCKET = "" }
     os.execute("mkdir -m 700 " .. home .. "/run")
   end)
-  after_each(function()
-    process.run({ daemon.binary, "stop" }, { environment = environment })
-    process.remove(home)
-  end)
+  after_each(function() process.run({ daemon.binary, "stop" }, { environment = environment }) end)
 
   local function run(input, ...)
     return process.run({ daemon.binary, ... }, { input = input, environment = environment })

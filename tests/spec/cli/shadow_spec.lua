@@ -13,7 +13,6 @@ describe("toolgate shadow", function()
     log = folder .. "/decisions.ndjson"
     records.restart()
   end)
-  after_each(function() process.remove(folder) end)
 
   -- Twenty calls of a tool in mode shadow, and those that are given.
   local function shadowed(tool, more)

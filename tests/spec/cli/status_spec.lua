@@ -9,8 +9,6 @@ local session = client_of.session
 describe("toolgate status", function()
   local gate
 
-  after_each(daemon.stop_all)
-
   local VARIABLE = { ["%d%d%d%d%-%d%d%-%d%d %d%d:%d%d:%d%d"] = "<time>", ["%[%x+%]"] = "[<hash>]",
                      ["%d+ bytes"] = "<n> bytes", ["%d+ accepted"] = "<n> accepted",
                      ["at most %d+"] = "at most <n>", ["%d+ written"] = "<n> written" }

@@ -16,7 +16,6 @@ end
 
 describe("words of others", function()
   local gate
-  after_each(daemon.stop_all)
 
   local function start(config)
     gate = daemon.start { config = config, policies = { ["open.lua"] = [==[

@@ -13,10 +13,6 @@ describe("toolgate top", function()
   before_each(function()
     gate = daemon.start { policies = { ["echo.lua"] = fixtures.echo, ["create_task.lua"] = fixtures.create_task } }
   end)
-  after_each(function()
-    tmux.stop_all()
-    daemon.stop_all()
-  end)
 
   local function call(name, arguments, session)
     return gate:connect():calls(name, arguments, client_of.session(session or "s"))

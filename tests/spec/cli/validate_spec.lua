@@ -14,7 +14,6 @@ describe("toolgate validate", function()
     folder = process.directory()
     process.write(folder .. "/schema.json", SCHEMA)
   end)
-  after_each(function() process.remove(folder) end)
 
   local function file(name, text) return process.write(folder .. "/" .. name, text) end
   local function validate(...) return process.run({ daemon.binary, "validate", ... }) end

@@ -5,8 +5,6 @@ local process = require "process"
 local fixtures = require "fixtures"
 
 describe("the configuration", function()
-  after_each(daemon.stop_all)
-
   local function refused(key, config, ...)
     local words, code = daemon.fails { config = config }
     assert.not_equal(0, code)

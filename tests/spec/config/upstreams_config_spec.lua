@@ -8,11 +8,6 @@ local text, json = client_of.text, client_of.json
 
 local directory
 before_each(function() directory = process.directory() end)
-after_each(function()
-  local ok, why = pcall(daemon.stop_all)
-  process.remove(directory)
-  if not ok then error(why, 0) end
-end)
 
 local TOOLS = '[{"name":"%s","inputSchema":{"type":"object"}}]'
 

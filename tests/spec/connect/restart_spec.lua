@@ -25,8 +25,6 @@ local POLICIES = { ["look.lua"] = waits("look", "read"), ["change.lua"] = waits(
 describe("toolgate connect, through a restart", function()
   local client
 
-  after_each(bridges.stop_all)
-
   local function starts(...)
     client = bridges.start(...)
     return client

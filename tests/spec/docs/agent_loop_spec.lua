@@ -30,8 +30,6 @@ print(json.dumps({"ran": ran, "messages": messages}))
 ]==]
 
 describe("the agent loop in docs/agent_loop.py", function()
-  after_each(daemon.stop_all)
-
   it("checks before each call and reports after it", function()
     local gate = daemon.start { tools = fixtures.agent_tools }
     local code, out, err = process.run({ "python3", "-c", SCRIPT, gate.socket }, { directory = daemon.root })

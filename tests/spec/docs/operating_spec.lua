@@ -12,8 +12,6 @@ local function block(first)
 end
 
 describe("docs/operating.md", function()
-  after_each(daemon.stop_all)
-
   -- A server with the tool of the page, in place of npm's.
   local SERVER = [[
 import json, sys

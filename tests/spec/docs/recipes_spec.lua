@@ -45,8 +45,6 @@ describe("the recipe for a Python agent", function()
 end)
 
 describe("the recipe for a coding assistant", function()
-  after_each(daemon.stop_all)
-
   it("loads the file that the assistant had", function()
     local folder = process.directory()
     local file = process.write(folder .. "/servers.json", blocks("coding-assistant", "json")[1])
@@ -105,11 +103,6 @@ describe("the recipe for a REST API", function()
   local configuration, get, search, close = unpack(blocks("rest-api", "lua"))
   local policies = { ["get_ticket.lua"] = get, ["search_tickets.lua"] = search, ["close_ticket.lua"] = close }
   local api, client, gate
-
-  after_each(function()
-    daemon.stop_all()
-    http_server.stop_all()
-  end)
 
   -- As on the page, except the API's address.
   local function serves(routes)
@@ -194,8 +187,6 @@ describe("the recipe for a fleet", function()
       child:signal(15)
       child:wait()
     end
-    redis.stop_all()
-    process.remove(folder)
   end)
 
   -- Each line of a page's block, in the folder; those with & stay.

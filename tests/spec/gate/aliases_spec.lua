@@ -18,8 +18,6 @@ return tool "book" { aliases = { "reserve" }, retry = { same_call = 1 }, schema 
 ]]
 
 describe("an alias", function()
-  after_each(daemon.stop_all)
-
   local function gate(policies) return daemon.start { policies = policies } end
 
   it("runs the tool, and the result gives the present name", function()

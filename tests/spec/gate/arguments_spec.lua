@@ -61,7 +61,6 @@ describe("arguments that arrive as text", function()
   before_each(function()
     serve { ["edit.lua"] = listener("edit", EDIT), ["erase.lua"] = listener("erase", PATH, 'effects = "destructive",') }
   end)
-  after_each(daemon.stop_all)
 
   local RIGHT = { path = "a", code = "x\ny" }
 
@@ -146,7 +145,6 @@ describe("arguments that were cut off", function()
   before_each(function()
     serve { ["edit.lua"] = listener("edit", EDIT), ["open.lua"] = listener("open", OPEN) }
   end)
-  after_each(daemon.stop_all)
 
   it("are refused from the first call, with the place", function()
     local long = '{"path":"a","edits":[{"text":"' .. ("x"):rep(18902)
@@ -193,7 +191,6 @@ describe("arguments that arrive empty", function()
             ["erase_all.lua"] = listener("erase_all", OPEN, 'effects = "destructive",'),
             ["stamp.lua"] = listener("stamp", NONE, 'effects = "write",') }
   end)
-  after_each(daemon.stop_all)
 
   local NOTHING = { "null", '""', '"  \\n"', '"null"', '"\\"\\""' }
 
@@ -243,7 +240,6 @@ describe("arguments in a wrapper", function()
               "properties":{"inputs":{"type":"object"},"path":{"type":"string"}}}]]),
             ["kept.lua"] = listener("kept", PATH, 'effects = "read", coerce = { wrapped = false },') }
   end)
-  after_each(daemon.stop_all)
 
   for _, name in ipairs { "arguments", "args", "input", "parameters", "params", "edit" } do
     it("'" .. name .. "' are taken out of it", function()
@@ -319,8 +315,6 @@ describe("arguments in a wrapper", function()
 end)
 
 describe("a tool that destroys", function()
-  after_each(daemon.stop_all)
-
   it("gets no name, no type and no word guessed; all of it is proposed", function()
     serve { ["erase.lua"] = listener("erase", PATH, 'effects = "destructive",'),
             ["purge.lua"] = listener("purge", OPEN, 'effects = "destructive",'),
@@ -344,8 +338,6 @@ describe("a tool that destroys", function()
 end)
 
 describe("odd arguments", function()
-  after_each(daemon.stop_all)
-
   it("run as they were sent in mode shadow, which reports what enforce would do", function()
     serve { ["edit.lua"] = listener("edit", EDIT, 'effects = "read", mode = "shadow",') }
     local heard, said, words = call("edit", [[{"arguments":{"path":"a","code":"b"}}]])
@@ -419,7 +411,6 @@ describe("a refusal names what the model can act on", function()
     serve { ["edit.lua"] = listener("edit", EDIT), ["write_note.lua"] = listener("write_note", EDIT, 'effects = "write",'),
             ["speak.lua"] = listener("speak", LANGUAGE), ["get_stations.lua"] = listener("get_stations", STATIONS) }
   end)
-  after_each(daemon.stop_all)
 
   for _, row in ipairs {
     { "a quote inside a string", "edit", as_text '{"path":"a","code":"print("hi")"}',

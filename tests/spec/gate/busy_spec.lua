@@ -27,7 +27,6 @@ describe("a tool whose policy is late", function()
       ["slow.lua"] = policy "slow", ["other.lua"] = policy "other", ["tried.lua"] = policy("tried", "mode = 'shadow',") } }
     client = gate:connect()
   end)
-  after_each(daemon.stop_all)
 
   local sent = 0
   local function calls(name, slow)

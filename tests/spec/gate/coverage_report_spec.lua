@@ -17,7 +17,6 @@ return tool "last" { description = "The last judgement.", effects = "read", sche
   run = function() return {} end }
 ]==] } }:connect()
   end)
-  after_each(daemon.stop_all)
 
   local function report(params)
     params.callId = client:checks("find", { n = 1 }, session("s", { turn = 1 })).callId

@@ -23,8 +23,6 @@ local function records(path, count)
 end
 
 describe("the decision log", function()
-  after_each(daemon.stop_all)
-
   it("has a record of every call, passed ones too, with all fixed fields", function()
     local gate = daemon.start { policies = both }
     local client = gate:connect()

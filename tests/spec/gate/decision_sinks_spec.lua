@@ -36,10 +36,6 @@ local function count(text, what) return select(2, text:gsub(what, "")) end
 describe("a sink of the decision log", function()
   local directory, client
   before_each(function() directory = process.directory() end)
-  after_each(function()
-    daemon.stop_all()
-    process.remove(directory)
-  end)
 
   local function start(decisions, more)
     local given = { policies = { ["echo.lua"] = fixtures.echo },

@@ -46,7 +46,6 @@ describe("toolgate test", function()
   local folder
 
   before_each(function() folder = process.directory() end)
-  after_each(function() process.remove(folder) end)
 
   local function write(name, source) return process.write(folder .. "/" .. name, source) end
 
@@ -331,8 +330,6 @@ describe("toolgate test", function()
 end)
 
 describe("a reload with a failing example", function()
-  after_each(daemon.stop_all)
-
   it("reports expected and got in one line, in the log and in the reply", function()
     local gate = daemon.start { policies = { ["echo.lua"] = fixtures.echo } }
     gate:write_policy("echo.lua", (fixtures.echo:gsub("effects", [[examples = { { "is wrong", args = { text = "x" },

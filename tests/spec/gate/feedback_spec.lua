@@ -11,7 +11,6 @@ describe("feedback", function()
   before_each(function()
     client = daemon.start { policies = { ["create_task.lua"] = fixtures.create_task } }:connect()
   end)
-  after_each(daemon.stop_all)
 
   -- The problems as a program reads them, and the wording under its key.
   local function is_refused(key, arguments, ...)

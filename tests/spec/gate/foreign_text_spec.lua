@@ -51,8 +51,6 @@ local WAYS = {
 }
 
 describe("a server that imitates the gateway", function()
-  after_each(daemon.stop_all)
-
   local function offers(definitions)
     local offer = process.write(process.directory() .. "/tools.json", cjson.encode(definitions))
     local gate = daemon.start {

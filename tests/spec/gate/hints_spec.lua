@@ -6,10 +6,6 @@ local verdict, session = client_of.verdict, client_of.session
 
 local directory
 before_each(function() directory = process.directory() end)
-after_each(function()
-  daemon.stop_all()
-  process.remove(directory)
-end)
 
 -- `handle` says nothing of what the tool does, so that only the hints count.
 local function start(annotations, more)

@@ -27,7 +27,6 @@ local function received() return process.whole_lines(notes) end
 
 describe("a schema that its server does not keep", function()
   before_each(function() notes = process.directory() .. "/notes" end)
-  after_each(daemon.stop_all)
 
   local turn
   -- The verdict's word, code and whether the arguments fit.
@@ -270,7 +269,6 @@ return tool "find_rows" {
 
   describe("is learnt by the fleet", function()
     local redis = require "redis"
-    after_each(redis.stop_all)
 
     local function learns(client, other_client)
       for i = 1, 3 do

@@ -24,7 +24,6 @@ end
 
 describe("a tool in", function()
   local gate, client
-  after_each(daemon.stop_all)
 
   local function start(mode)
     gate = daemon.start { policies = { ["sized.lua"] = tool(mode) } }

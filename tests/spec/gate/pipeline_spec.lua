@@ -12,7 +12,6 @@ describe("a call", function()
     client = daemon.start { policies = { ["outcome.lua"] = fixtures.outcome, ["echo.lua"] = fixtures.echo,
                                          ["create_task.lua"] = fixtures.create_task } }:connect()
   end)
-  after_each(daemon.stop_all)
 
   -- The table of classes in docs/protocol.md.
   local table_of_classes = {

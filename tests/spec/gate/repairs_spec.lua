@@ -31,8 +31,6 @@ local FILES = [[{"type":"object","required":["file_path"],"properties":{
   "headers":{"type":"object","properties":{"limit":{}},"additionalProperties":{"type":"string"}}}}]]
 
 describe("a repair", function()
-  after_each(daemon.stop_all)
-
   local repaired = {
     { "renames a required field",               { filePath = "a" }, { file_path = "a" } },
     { "renames an optional field, whose value would be lost otherwise",
@@ -109,8 +107,6 @@ local MEETING = [[{"type":"object","properties":{"at":{"type":"string","format":
   "note":{"anyOf":[{"type":"string","format":"date-time"},{"type":"string"}]}}}]]
 
 describe("a date-time without its time zone", function()
-  after_each(daemon.stop_all)
-
   it("passes as it is, with a warning", function()
     local heard, said = hears(MEETING, { at = "2026-05-03T10:00:00" })
     assert.same({ at = "2026-05-03T10:00:00" }, heard)

@@ -40,7 +40,6 @@ describe("an identical write that returns a fresh id each time", function()
     client = gate:connect()
     process.eventually("the tools are listed", function() return #client:asks("tools/list").tools == 4 end)
   end)
-  after_each(daemon.stop_all)
 
   local function verdicts(name, meta)
     local out = {}

@@ -33,7 +33,6 @@ return tool "read" { description = "Read a mail.", effects = "read", schema = pa
   ids = { id = seen() }, run = function(args) return { id = args.id, body = "hello" } end }
 ]==] } }:connect()
   end)
-  after_each(daemon.stop_all)
 
   local function finds(goal, arguments)
     return client:calls("mails", arguments or {}, session("s", { turn = 1, goal = goal }))
@@ -61,8 +60,6 @@ return tool "read" { description = "Read a mail.", effects = "read", schema = pa
 end)
 
 describe("a policy that breaks its own schema", function()
-  after_each(daemon.stop_all)
-
   -- Line 3 holds the schema; `part` begins at line 4.
   local function breaks(part, arguments)
     local gate = daemon.start { policies = { ["task.lua"] = [==[
@@ -111,8 +108,6 @@ return tool "task" { description = "For specs.", run = function(args) return arg
 end)
 
 describe("the ids of a long result", function()
-  after_each(daemon.stop_all)
-
   -- A daemon with a tool that gives `count` ids, and one that takes only those.
   local function shelf_of(count)
     return daemon.start { policies = { ["books.lua"] = ([==[
@@ -155,8 +150,6 @@ return tool "lend" { description = "Lend a book.", effects = "write", schema = p
 end)
 
 describe("a tool that the client registers and a policy guards", function()
-  after_each(daemon.stop_all)
-
   it("is suggested once, and its truncated description ends in an ellipsis", function()
     local client = daemon.start { policies = { ["get_stock.lua"] = [==[
 -- get_stock: how many of an article there are. For specs.
@@ -174,8 +167,6 @@ return tool "get_stock" { description = ("How many there are. "):rep(20), effect
 end)
 
 describe("a failure", function()
-  after_each(daemon.stop_all)
-
   it("is attributed to the policy if a result hook found it, and to the tool if run returned it", function()
     local client = daemon.start { policies = { ["job.lua"] = [==[
 -- job: tells how a job is. For specs.

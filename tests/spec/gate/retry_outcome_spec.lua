@@ -13,8 +13,6 @@ return tool "book" {
 ]==]
 
 describe("retry", function()
-  after_each(daemon.stop_all)
-
   local function attempts(call)
     local codes, last = {}, nil
     for n = 1, 4 do

@@ -18,7 +18,6 @@ return { defaults = { %s },
 ]]):format(defaults or "", daemon.root, notes) }
     client = gate:connect()
   end
-  after_each(daemon.stop_all)
 
   local function noted(word)
     return select(2, process.read(notes):gsub(word .. "\n", ""))
@@ -158,11 +157,6 @@ end)
 describe("an HTTP request that fails with a transient error", function()
   local server
 
-  after_each(function()
-    daemon.stop_all()
-    http_server.stop_all()
-  end)
-
   -- The server answers 503 twice, then 200. Returns the result and the number of requests.
   local function asks(http, fields)
     server = http_server.start { routes = { ["GET /"] = { { status = 503 }, { status = 503 }, { body = { found = 1 } } },
@@ -200,8 +194,6 @@ return tool "asks" { description = "For specs.", http = "%s", schema = json '{"t
 end)
 
 describe("a command that is killed by a signal", function()
-  after_each(daemon.stop_all)
-
   it("is run again if the tool only reads", function()
     local gate = daemon.start { policies = { ["looks.lua"] = [[
 -- looks: for specs.

@@ -22,8 +22,6 @@ local function with(secret, row)
 end
 
 describe("the decision log", function()
-  after_each(daemon.stop_all)
-
   local function recorded(rows)
     local gate = daemon.start { policies = { ["open.lua"] = OPEN } }
     local client, path = gate:connect(), gate.socket .. ".state/decisions.ndjson"

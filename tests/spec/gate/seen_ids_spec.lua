@@ -24,11 +24,6 @@ return tool "order" { description = "An order.", effects = "read", ids = { id = 
 describe("an id", function()
   local store, gates, clients
 
-  after_each(function()
-    daemon.stop_all()
-    redis.stop_all()
-  end)
-
   local function begin(count)
     store, gates, clients = redis.start(), {}, {}
     for i = 1, count do
@@ -107,7 +102,6 @@ return tool "%s" { description = "Do it.", effects = "%s", ids = { ["ids[]"] = s
       ["erase.lua"] = policy("erase", "destructive", " { look_up = \"orders\" }") } }
     client = gate:connect()
   end)
-  after_each(daemon.stop_all)
 
   local function says(name, ...)
     local said = verdict(client:calls(name, { ids = { ... } }))
@@ -187,8 +181,6 @@ return tool "%s" { description = "Do it.", effects = "%s", ids = { ["ids[]"] = s
 end)
 
 describe("an id in the goal", function()
-  after_each(daemon.stop_all)
-
   it("counts as given by the user only as a whole token", function()
     local client = daemon.start { policies = POLICIES }:connect()
     local function reads(goal, id)

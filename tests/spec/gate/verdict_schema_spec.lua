@@ -21,7 +21,6 @@ describe("a verdict", function()
     local _, line = client:asks("toolgate/schemas", { name = "verdict" })
     schema = process.write(folder .. "/verdict.json", json.encode(json.decode(line).result))
   end)
-  after_each(daemon.stop_all)
 
   local function follows_the_schema(result)
     local file = process.write(folder .. "/one.json", json.encode(verdict(result)))

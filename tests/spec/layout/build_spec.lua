@@ -8,7 +8,6 @@ describe("the embedded Lua", function()
     directory = process.directory()
     assert.equal(0, (process.run { "cp", "-R", "Makefile", "lua", "src", directory }))
   end)
-  after_each(function() process.remove(directory) end)
 
   local function embedded()
     -- SAN=: the same build directory, with or without sanitizers.

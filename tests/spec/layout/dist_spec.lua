@@ -5,7 +5,6 @@ local daemon = require "daemon"
 describe("make dist", function()
   local directory
   before_each(function() directory = process.directory() end)
-  after_each(function() process.remove(directory) end)
 
   -- The path of the tarball. SAN=: the same build directory, with or without sanitizers.
   local function dist(root, build)

@@ -30,7 +30,6 @@ describe("the same call, with other calls in between,", function()
     gate = daemon.start { policies = policies }
     client, others = gate:connect(), 0
   end)
-  after_each(daemon.stop_all)
 
   -- A read, so it does not reset the loop detection of writes.
   local function another()

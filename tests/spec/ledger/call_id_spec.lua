@@ -25,7 +25,6 @@ describe("a report with nothing but its callId", function()
                           tools = fixtures.agent_tools }
     client = gate:connect()
   end)
-  after_each(daemon.stop_all)
 
   local function report(checked, over)
     return (over or client):asks("toolgate/report", { callId = checked.callId, result = { sky = "grey" } })

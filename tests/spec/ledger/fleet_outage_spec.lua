@@ -17,11 +17,6 @@ return tool "once" {
 describe("around an outage", function()
   local store, gates, clients
 
-  after_each(function()
-    daemon.stop_all()
-    redis.stop_all()
-  end)
-
   -- Starts one daemon for each timeout.
   local function begin(on_outage, ...)
     store = redis.start { arguments = { "--appendonly", "yes", "--appendfsync", "always" } }
@@ -120,11 +115,6 @@ describe("around an outage", function()
 end)
 
 describe("a denied call", function()
-  after_each(function()
-    daemon.stop_all()
-    redis.stop_all()
-  end)
-
   it("is counted if the agent ran it anyway", function()
     local gate = daemon.start { policies = POLICIES, tools = fixtures.agent_tools }
     local client = gate:connect()

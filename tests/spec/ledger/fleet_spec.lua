@@ -1,21 +1,13 @@
 -- Four daemons on one Redis, and 64 agents that change the daemon with every call: verdicts are exact to the call, also
 -- while daemons or Redis are killed. This spec runs for a moment; `make soak` runs for minutes and limits the latency.
 local agents = require "fleet_agents"
-local daemon = require "daemon"
 local fleets = require "fleet"
-local redis = require "redis"
 
 local CALLS, AGENTS, DAEMONS = 5000, 64, 4
 local KEEPS = { "--appendonly", "yes", "--appendfsync", "always" }
 
 describe("a fleet of agents", function()
   local fleet
-
-  after_each(function()
-    fleets.stop_all()
-    daemon.stop_all()
-    redis.stop_all()
-  end)
 
   local function starts(given)
     given.daemons, given.policies = DAEMONS, agents.policies

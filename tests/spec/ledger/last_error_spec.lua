@@ -32,8 +32,6 @@ local function repeats(connections, id, meta)
 end
 
 describe("a loop over an error", function()
-  after_each(daemon.stop_all)
-
   it("quotes the error in one line", function()
     local agent = daemon.start { policies = POLICIES }:connect()
     local text, at = repeats({ agent }, "A7", client.session("s", { turn = 1 }))

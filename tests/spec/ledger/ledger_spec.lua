@@ -15,7 +15,6 @@ describe("a session", function()
                           tools = fixtures.agent_tools }
     client = gate:connect()
   end)
-  after_each(daemon.stop_all)
 
   local function attempts(tool, arguments, meta)
     local said = verdict(client:calls(tool, arguments, meta))
@@ -220,8 +219,6 @@ return tool "buy" { description = "Buy.", effects = "write", retry = { same_call
 end)
 
 describe("sessions beyond the ledger's memory", function()
-  after_each(daemon.stop_all)
-
   local function with(words)
     local gate = daemon.start { policies = { ["echo.lua"] = fixtures.echo },
                                 config = ("return { ledger = { memory = 1048576, %s } }"):format(words or "") }

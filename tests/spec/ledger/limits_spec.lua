@@ -23,7 +23,6 @@ describe("a limit", function()
     gate = daemon.start { policies = policies, config = config }
     client = gate:connect()
   end
-  after_each(daemon.stop_all)
 
   local function calls(name, n, meta, price)
     return client:calls(name, { n = n, price = price }, meta or session("s", { turn = 1 }))
@@ -175,7 +174,6 @@ return tool "job" { description = "How far.", effects = "read", schema = params 
   loop = { poll = { every = %s, max = 4 } }, run = function(args) return { n = args.n, done = false } end }
 ]==]):format(every) } }:connect()
   end
-  after_each(daemon.stop_all)
 
   local function asks(n)
     return client:calls("job", { n = n }, session("s", { turn = 1 }))

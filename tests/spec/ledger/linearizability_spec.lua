@@ -1,9 +1,7 @@
 -- Linearizability: the answers that the agents of a fleet heard are those of one ledger that applies the requests of each
 -- session one at a time. tests/support/linearize.lua is the checker, ledger_model.lua the specification. `make soak` plays
 -- the same stories for longer.
-local daemon = require "daemon"
 local linearizability = require "linearizability"
-local redis = require "redis"
 
 local SIZE = { sessions = 30, groups = 16, agents = 4, calls = 6 }
 local SIZES = { split = { sessions = 4, groups = 4, agents = 4, calls = 6 } }
@@ -12,12 +10,6 @@ local BOUND = 150000
 local UNDECIDED_MAX = 4
 
 describe("a fleet", function()
-  after_each(function()
-    linearizability.stop_all()
-    daemon.stop_all()
-    redis.stop_all()
-  end)
-
   for _, story in ipairs(linearizability.STORIES) do
     it(story[2] .. (story.is_wrong and " is found out" or " answers as one ledger"), function()
       local seed = os.time() % 1000000

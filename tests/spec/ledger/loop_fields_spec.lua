@@ -40,7 +40,6 @@ describe("a policy's fields for loops and rates", function()
     gate = daemon.start { policies = { [file] = source } }
     client = gate:connect()
   end
-  after_each(daemon.stop_all)
 
   local function codes(tool, arguments, count)
     local list = {}

@@ -17,10 +17,6 @@ describe("daemons of one Redis", function()
   before_each(function()
     config = ("return { ledger = { redis = %q, timeout_ms = 5000 } }"):format(redis.start():url())
   end)
-  after_each(function()
-    daemon.stop_all()
-    redis.stop_all()
-  end)
 
   local function start(limit)
     local gate = daemon.start { config = config, policies = { ["list_orders.lua"] = policy(limit) } }

@@ -18,7 +18,6 @@ describe("a call whose last result says that something is under way", function()
       definition("get_job", true), definition "submit_transfer", definition "Bash", definition "shell", definition "wait",
       definition "send_mail", definition("get_order", true) } }:connect()
   end)
-  after_each(daemon.stop_all)
 
   local function does(name, arguments, result)
     local place = session("s", { turn = 1 })

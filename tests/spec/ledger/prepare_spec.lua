@@ -36,8 +36,6 @@ local function lists(client, meta)
 end
 
 describe("prepare sees of the session", function()
-  after_each(daemon.stop_all)
-
   for what, condition in pairs {
     ["call.facts"] = "call.facts.locked == true",
     ["call.history"] = "#call.history == 1 and call.history[1].tool == 'learn'",
@@ -149,11 +147,6 @@ return tool "get_weather" { effects = "read", prepare = function(def, call) if c
 end)
 
 describe("in a fleet, a tool that another daemon's call has hidden", function()
-  after_each(function()
-    daemon.stop_all()
-    redis.stop_all()
-  end)
-
   it("does not run, though this daemon still knows the session as it was", function()
     local config = ("return { ledger = { redis = 'unix:%s', timeout_ms = 5000 } }"):format(redis.start().socket)
     local a = daemon.start { policies = policies "not call.facts.locked", config = config }:connect()

@@ -43,10 +43,6 @@ describe("a daemon's memory of a session in Redis", function()
     store = redis.start()
     config = ("return { ledger = { redis = 'unix:%s', timeout_ms = 5000 } }"):format(store.socket)
   end)
-  after_each(function()
-    daemon.stop_all()
-    redis.stop_all()
-  end)
 
   local function client() return daemon.start { policies = POLICIES, config = config }:connect() end
   local function reports(on, checked, value)

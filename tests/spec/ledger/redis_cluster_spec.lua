@@ -22,10 +22,6 @@ describe("a Redis Cluster of three masters", function()
     nodes, count = redis.cluster(3), 0
     replica = redis.replica_in(nodes)
   end)
-  after_each(function()
-    daemon.stop_all()
-    redis.stop_all()
-  end)
 
   -- One call of each session; returns how many of them Redis counted.
   local function calls(client)
@@ -85,11 +81,6 @@ describe("a Redis Cluster of three masters", function()
 end)
 
 describe("a Redis that is no cluster", function()
-  after_each(function()
-    daemon.stop_all()
-    redis.stop_all()
-  end)
-
   it("is not used as one: each of several would count for itself", function()
     local store = redis.start { port = true }
     local gate = gate_on(("cluster://127.0.0.1:%d"):format(store.port))

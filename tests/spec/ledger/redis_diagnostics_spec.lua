@@ -38,11 +38,6 @@ local function status_of(gate)
 end
 
 describe("a working Redis", function()
-  after_each(function()
-    daemon.stop_all()
-    redis.stop_all()
-  end)
-
   it("with persistence causes no warning", function()
     local gate = gate_on(redis.start({ arguments = keeps() }):url())
     assert.same({}, warnings_of(gate))
@@ -123,8 +118,6 @@ describe("a working Redis", function()
 end)
 
 describe("an unreachable Redis", function()
-  after_each(daemon.stop_all)
-
   it("is in the status with the reason and the fix", function()
     local gate = gate_on("unix:/nowhere/redis.sock")
     golden.check("cli", "status: Redis was never there", status_of(gate):match "ledger: .-connections", VARIABLE)
@@ -175,12 +168,6 @@ describe("an unreachable Redis", function()
 end)
 
 describe("a Redis", function()
-  after_each(function()
-    daemon.stop_all()
-    proxies.stop_all()
-    redis.stop_all()
-  end)
-
   local function through_proxy(change)
     return proxies.start(redis.start { arguments = keeps() }, 1, { [change] = 1 }, 1):url(1)
   end

@@ -13,11 +13,6 @@ local PATIENT = "return { ledger = { timeout_ms = 1000 } }" -- a busy machine is
 describe("a Redis that replies", function()
   local store, gate, client
 
-  after_each(function()
-    daemon.stop_all()
-    redis.stop_all()
-  end)
-
   local function begin(given, url)
     store = redis.start(given)
     gate = daemon.start { policies = POLICIES, arguments = { "--redis", url or store:url() }, config = PATIENT }
@@ -280,15 +275,17 @@ describe("a Redis Cluster", function()
   local nodes, gate, client, counter = nil, nil, nil, 0
 
   -- Shared by all cases, because the setup takes seconds.
-  setup(function() nodes = redis.cluster(2, "--cluster-require-full-coverage", "no", "--cluster-node-timeout", "15000") end)
-  teardown(redis.stop_all)
+  setup(function()
+    nodes = redis.cluster(2, "--cluster-require-full-coverage", "no", "--cluster-node-timeout", "15000")
+    redis.running = {} -- helper.lua stops these after each test
+  end)
+  teardown(function() for _, node in ipairs(nodes) do node:stop() end end)
 
   before_each(function()
     for _, node in ipairs(nodes) do node:does "FLUSHALL" end
     gate = daemon.start { policies = POLICIES, arguments = { "--redis", nodes[1]:url() }, config = PATIENT }
     client = gate:connect()
   end)
-  after_each(daemon.stop_all)
 
   local function echo(name)
     counter = counter + 1

@@ -20,15 +20,7 @@ return tool "poll" {
 ]==]
 local POLICIES = { ["echo.lua"] = fixtures.echo, ["poll.lua"] = POLL }
 
-local function stop_all()
-  fleets.stop_all()
-  daemon.stop_all()
-  redis.stop_all()
-end
-
 describe("a conflict storm", function()
-  after_each(stop_all)
-
   local DAEMONS, CLIENTS, CALLS = 64, 64, 10
 
   it("of 64 daemons on one session is answered, and each call that passed is counted once", function()
@@ -65,8 +57,6 @@ end)
 
 describe("a Redis", function()
   local store, gate, client, count
-
-  after_each(stop_all)
 
   local function begin(given)
     given = given or {}
@@ -139,8 +129,6 @@ describe("a daemon whose clock is an hour off", function()
     assert(code == 0, err)
   end)
   teardown(function() process.remove(library) end)
-  after_each(stop_all)
-
   if daemon.binary:find("build-san", 1, true) then
     pending "cannot be preloaded before the sanitizers' own library"
     return

@@ -23,11 +23,6 @@ return tool "work" {
 describe("a fleet", function()
   local store, gates, clients, n
 
-  after_each(function()
-    daemon.stop_all()
-    redis.stop_all()
-  end)
-
   local function start(i)
     gates[i] = daemon.start { policies = POLICIES, config = gates.config }
     clients[i] = gates[i]:connect()

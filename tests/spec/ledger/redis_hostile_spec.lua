@@ -14,8 +14,6 @@ describe("in place of Redis,", function()
   local pretender, port, gate, client, count
 
   after_each(function()
-    daemon.stop_all()
-    redis.stop_all()
     if pretender then
       pretender:signal(9)
       pcall(pretender.wait, pretender)

@@ -34,11 +34,6 @@ local function ledger_of(gate)
 end
 
 describe("a ledger in Redis", function()
-  after_each(function()
-    daemon.stop_all()
-    redis.stop_all()
-  end)
-
   it("is named in the verdict and in the status, without its password", function()
     local store = redis.start { port = true, password = "secret-word" }
     local gate = gate_on(store:url(3))

@@ -16,11 +16,6 @@ local KEEPS = { "--appendonly", "yes", "--appendfsync", "always" }
 describe("during an outage of Redis", function()
   local store, gate, client
 
-  after_each(function()
-    daemon.stop_all()
-    redis.stop_all()
-  end)
-
   local function gate_with(words)
     return daemon.start { policies = POLICIES, tools = fixtures.agent_tools,
                           config = ("return { ledger = { redis = '%s', timeout_ms = 300%s } }"):format(store:url(), words or "") }

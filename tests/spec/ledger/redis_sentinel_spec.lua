@@ -11,11 +11,6 @@ local verdict, session = client_of.verdict, client_of.session
 describe("a master behind Sentinel", function()
   local master, replica, sentinel, gate, client, counter
 
-  after_each(function()
-    daemon.stop_all()
-    redis.stop_all()
-  end)
-
   -- `password`: the sentinel's; `behind`: the query part of the address.
   local function begin(password, behind)
     counter = 0

@@ -3,17 +3,10 @@ local daemon = require "daemon"
 local client_of = require "client"
 local fixtures = require "fixtures"
 local process = require "process"
-local redis = require "redis"
 local stunnel = require "stunnel"
 local verdict, session = client_of.verdict, client_of.session
 
 describe("a Redis behind TLS", function()
-  after_each(function()
-    daemon.stop_all()
-    stunnel.stop_all()
-    redis.stop_all()
-  end)
-
   if not stunnel.program() then
     pending "needs stunnel: apt-get install stunnel4"
     return

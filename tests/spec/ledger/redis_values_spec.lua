@@ -14,11 +14,6 @@ local OLDER, NEWER = 6, 8 -- the first byte: the format
 describe("a stored session", function()
   local store, gates, clients, count
 
-  after_each(function()
-    daemon.stop_all()
-    redis.stop_all()
-  end)
-
   local function begin(daemons, more)
     store, gates, clients, count = redis.start(), {}, {}, 0
     for i = 1, daemons or 1 do

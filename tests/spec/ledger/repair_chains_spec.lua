@@ -23,7 +23,6 @@ describe("a repair chain", function()
                           config = "return { log = { level = 'debug' } }" }
     client = gate:connect()
   end)
-  after_each(daemon.stop_all)
 
   local function place(turn, goal) return client_of.session("s", { turn = turn or 1, goal = goal, ext = "crm" }) end
 
@@ -210,8 +209,6 @@ describe("a repair chain", function()
 end)
 
 describe("a sub-agent's repair chain", function()
-  after_each(daemon.stop_all)
-
   it("ends with the report of the call that repaired it, though a report names no agent", function()
     local gate = daemon.start { tools = fixtures.agent_tools }
     local client = gate:connect()

@@ -22,7 +22,6 @@ describe("a repair chain", function()
     gate = daemon.start { policies = { ["form.lua"] = FORM } }
     client = gate:connect()
   end)
-  after_each(daemon.stop_all)
 
   -- The attempt and how many are left, or the code of the refusal.
   local function tries(arguments, meta)

@@ -15,8 +15,6 @@ return tool "%s" { description = "Write slowly.", effects = "write", retry = { s
 local POLICIES = { ["slow.lua"] = SLOW:format("slow", "slow", 1), ["slower.lua"] = SLOW:format("slower", "slower", 3) }
 
 describe("a call that its client cancels", function()
-  after_each(daemon.stop_all)
-
   it("gives its reservation back", function()
     local gate = daemon.start { policies = POLICIES }
     local client, watcher = gate:connect(), gate:connect()
@@ -44,10 +42,6 @@ describe("a call whose daemon is killed", function()
                                                                 :format(store:url()) }
       clients[i] = gates[i]:connect()
     end
-  end)
-  after_each(function()
-    daemon.stop_all()
-    redis.stop_all()
   end)
 
   local function place()

@@ -16,7 +16,6 @@ describe("the same call whose result differs", function()
     client = daemon.start { tools = json.encode {
       definition("get_price", true), definition "area_of", definition "Bash", definition "BashOutput" } }:connect()
   end)
-  after_each(daemon.stop_all)
 
   local function does(name, arguments, outcome)
     local place = session("s", { turn = 1 })

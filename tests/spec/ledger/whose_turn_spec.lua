@@ -25,10 +25,6 @@ for _, engine in ipairs { "memory", "Redis" } do
                             config = "return { ledger = { timeout_ms = 5000 } }" }
       client = gate:connect()
     end)
-    after_each(function()
-      daemon.stop_all()
-      redis.stop_all()
-    end)
 
     local function calls(name, more)
       local meta = session("s", more and more.turn and { turn = more.turn })

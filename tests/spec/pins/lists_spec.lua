@@ -9,11 +9,6 @@ before_each(function()
   directory = process.directory()
   socket = directory .. "/toolgate.sock"
 end)
-after_each(function()
-  local ok, why = pcall(daemon.stop_all)
-  process.remove(directory)
-  if not ok then error(why, 0) end
-end)
 
 local function offers(library)
   process.write(directory .. "/books.json.new", json.encode(library))

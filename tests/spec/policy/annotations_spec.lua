@@ -48,7 +48,6 @@ return tool "odd" {
 ]==] } }
     client = gate:connect()
   end)
-  after_each(daemon.stop_all)
 
   it("is listed with a closed schema", function()
     local tools = client:asks("tools/list").tools

@@ -16,8 +16,6 @@ return tool "open" {
 end
 
 describe("a policy that fails open", function()
-  after_each(daemon.stop_all)
-
   local function calls(fields)
     return daemon.start { policies = { ["open.lua"] = tool(fields) } }:connect():calls("open", { a = 1 })
   end
@@ -53,8 +51,6 @@ describe("a policy that fails open", function()
 end)
 
 describe("a policy that throws", function()
-  after_each(daemon.stop_all)
-
   it("is in the status with count and last error until it is reloaded", function()
     local gate = daemon.start { policies = { ["open.lua"] = tool [[run = function() return {} end,
       check = function(args) if args.a == 1 then error "no ones here" end end]] } }

@@ -89,7 +89,6 @@ describe("call.context", function()
                           config = "return { log = { level = 'debug' } }" }
     client = gate:connect()
   end)
-  after_each(daemon.stop_all)
 
   local function shown(method, meta)
     local names, words = {}, {}
@@ -194,7 +193,6 @@ describe("toolgate check --context", function()
     folder = process.directory()
     process.write(folder .. "/notes.lua", notes)
   end)
-  after_each(function() process.remove(folder) end)
 
   local function check(said)
     return process.run { daemon.binary, "check", "notes", '{"text":"a long note"}', "--policies", folder,

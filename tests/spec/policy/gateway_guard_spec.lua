@@ -20,8 +20,6 @@ return tool "echo" {
 local function gateway(fields) return "-- Over all tools.\nreturn gateway { " .. fields .. " }\n" end
 
 describe("a gateway's pattern sets", function()
-  after_each(daemon.stop_all)
-
   local gate, client
   local function start(fields, more)
     local given = { policies = { ["echo.lua"] = ECHO, ["gateway.lua"] = gateway(fields) } }

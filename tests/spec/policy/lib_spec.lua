@@ -52,8 +52,6 @@ local uses = tool("t", 'local paths = require "lib.paths"', [[
   run = function(args) return { first = paths.allowed[1], count = #paths.allowed } end]])
 
 describe("require", function()
-  after_each(daemon.stop_all)
-
   it("gives all policies what a file of lib returns", function()
     local client = daemon.start { policies = { ["lib/paths.lua"] = paths, ["t.lua"] = uses,
       ["u.lua"] = uses:gsub("\"t\"", "\"u\"") } }:connect()
@@ -135,10 +133,6 @@ describe("a file of lib", function()
   before_each(function()
     directory = process.directory()
     os.execute("mkdir -p " .. directory .. "/policies/lib")
-  end)
-  after_each(function()
-    daemon.stop_all()
-    process.remove(directory)
   end)
 
   local function write(name, source) process.write(directory .. "/policies/" .. name, source) end

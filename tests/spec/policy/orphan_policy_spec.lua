@@ -15,10 +15,6 @@ local tools = [=[[{"name":"edit_file","inputSchema":{"type":"object"}},{"name":"
 
 local directory
 before_each(function() directory = process.directory() end)
-after_each(function()
-  daemon.stop_all()
-  process.remove(directory)
-end)
 
 -- An upstream whose tools are in a JSON file; it is silent until let_speak.
 local function silent(offered)

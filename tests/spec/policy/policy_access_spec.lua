@@ -12,10 +12,6 @@ describe("the policies on disk", function()
     os.execute(("mkdir -m 755 %s/policies"):format(directory))
     process.write(directory .. "/policies/echo.lua", fixtures.echo)
   end)
-  after_each(function()
-    daemon.stop_all()
-    process.remove(directory)
-  end)
 
   local function checked(...)
     local _, out, err = process.run { daemon.binary, "serve", "--check", "--policies", directory .. "/policies", ... }

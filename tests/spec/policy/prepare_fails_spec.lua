@@ -23,8 +23,6 @@ local failures = {
 }
 
 describe("a tool whose prepare", function()
-  after_each(daemon.stop_all)
-
   local function names(client, meta)
     local found = {}
     for _, one in ipairs(client:asks("tools/list", { _meta = meta }).tools) do found[#found + 1] = one.name end
@@ -55,8 +53,6 @@ describe("a tool whose prepare", function()
 end)
 
 describe("the prepare hooks of a list", function()
-  after_each(daemon.stop_all)
-
   it("share their time: what is not prepared is hidden, logged, and a fault in the status", function()
     local policies = { ["z_fast.lua"] = tool("z_fast", "return def") }
     for i = 1, 60 do
@@ -87,8 +83,6 @@ describe("the prepare hooks of a list", function()
 end)
 
 describe("a goal", function()
-  after_each(daemon.stop_all)
-
   it("of more than 8192 bytes is an error that says so, wherever it is sent", function()
     local client = daemon.start { policies = { ["t.lua"] = tool("t", "return def") } }:connect()
     local long, fits = ("x"):rep(8193), ("x"):rep(8192)

@@ -24,8 +24,6 @@ local function ran(body, args, fields)
 end
 
 describe("error in a tool's run", function()
-  after_each(daemon.stop_all)
-
   for what, body in pairs {
     ["error(text)"] = 'error("no such order: 12")',
     ["error without a place"] = 'error("no such order: 12", 0)',
@@ -62,8 +60,6 @@ end)
 
 -- What a run copies out of Lua's memory is bounded, also if the run catches the error that says so.
 describe("a run that catches each error", function()
-  after_each(daemon.stop_all)
-
   for what, call in pairs { error = "error, text", json_decode = "json_decode, text" } do
     it("takes no memory without bound: " .. what, function()
       local body = ('local text = ("x"):rep(1e6)\n    for _ = 1, 300 do pcall(%s) end\n    return 1'):format(call)
@@ -77,8 +73,6 @@ describe("a run that catches each error", function()
 end)
 
 describe("json_decode", function()
-  after_each(daemon.stop_all)
-
   local function decoded(text_arg)
     return select(2, ran([[
     local value, why = json_decode(args.text)
@@ -101,8 +95,6 @@ describe("json_decode", function()
 end)
 
 describe("map", function()
-  after_each(daemon.stop_all)
-
   local function gives(fields, counts)
     local said, read = ran("return args", { counts = counts }, ("schema = params { counts = %s },"):format(fields))
     return said.verdict, read

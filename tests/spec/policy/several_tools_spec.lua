@@ -22,8 +22,6 @@ local function over(fields)
 end
 
 describe("a policy for several tools", function()
-  after_each(daemon.stop_all)
-
   local gate, client
   local function start(policies, more)
     local given = { policies = policies }
@@ -226,7 +224,6 @@ end)
 describe("a file for several tools", function()
   local directory
   before_each(function() directory = process.directory() end)
-  after_each(function() process.remove(directory) end)
 
   local function run(command, ...)
     local given = { daemon.binary, command, ... }

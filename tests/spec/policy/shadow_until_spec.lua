@@ -30,10 +30,6 @@ describe("shadow_until", function()
   local folder
 
   before_each(function() folder = process.directory() end)
-  after_each(function()
-    daemon.stop_all()
-    process.remove(folder)
-  end)
 
   -- Writes the files, and runs a command on them.
   local function run(files, ...)

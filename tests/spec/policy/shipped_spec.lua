@@ -4,8 +4,6 @@ local client_of = require "client"
 local verdict, session = client_of.verdict, client_of.session
 
 describe("the shipped gateway file", function()
-  after_each(daemon.stop_all)
-
   it("lists a tool that changes something only if the goal mentions it, and everything without a goal", function()
     local client = daemon.start { policies = daemon.root .. "/policies" }:connect()
     local function shown(goal)

@@ -20,7 +20,6 @@ end
 
 describe("tool_return", function()
   local gate
-  after_each(daemon.stop_all)
 
   local function shows(returns, fields)
     gate = daemon.start { policies = { ["show.lua"] = policy(returns, fields) } }
@@ -113,8 +112,6 @@ describe("tool_return", function()
 end)
 
 describe("a command may print", function()
-  after_each(daemon.stop_all)
-
   local function prints(what, fields)
     local gate = daemon.start { policies = { ["show.lua"] = ([==[
 -- show: prints what the spec asks for. For specs.

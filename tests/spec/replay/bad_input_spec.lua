@@ -16,7 +16,6 @@ describe("toolgate replay, given bad input,", function()
   local folder
 
   before_each(function() folder = recordings.new() end)
-  after_each(function() folder:remove() end)
 
   -- The calls that were replayed, the faults of one kind, and the line of the first of them.
   local function expect(calls, fault, count, line, ...)

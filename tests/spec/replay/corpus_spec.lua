@@ -19,7 +19,6 @@ describe("the recorded sessions", function()
     end
   end)
   before_each(function() folder = recordings.new() end)
-  after_each(function() folder:remove() end)
 
   local function story(name, body)
     it(name, function()

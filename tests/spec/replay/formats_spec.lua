@@ -61,7 +61,6 @@ describe("toolgate replay reads", function()
   local folder
 
   before_each(function() folder = recordings.new() end)
-  after_each(function() folder:remove() end)
 
   local function tools(form) return folder:file("tools.json", TOOLS[form]:format(SCHEMA)) end
 

@@ -11,7 +11,6 @@ describe("make judgement RECORDINGS=DIR", function()
   local folder
 
   before_each(function() folder = recordings.new() end)
-  after_each(function() folder:remove() end)
 
   it("says how many calls would have been refused wrongly, what was saved, and which failures were recognised", function()
     local records = { { session = "s", tool = "build", arguments = {}, result = "Error: no such target", is_error = true } }

@@ -30,7 +30,6 @@ describe("toolgate replay", function()
   local folder
 
   before_each(function() folder = recordings.new() end)
-  after_each(function() folder:remove() end)
 
   local function policies(name, maximum)
     return folder:policies(name, { list_orders = LIST_ORDERS:format(maximum) })

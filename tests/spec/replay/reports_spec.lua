@@ -22,7 +22,6 @@ return tool "put" { check = function(args) return refuse("closed", "No <b>" .. a
                                       { session = EVIL, tool = EVIL, arguments = { text = EVIL }, result = EVIL },
                                       '{"' .. EVIL })
   end)
-  after_each(function() folder:remove() end)
 
   local function replay(...)
     local code, out, err = process.run { daemon.binary, "replay", log, "--policies", policies, "--against", stricter, ... }

@@ -30,7 +30,6 @@ describe("toolgate replay reads without a flag", function()
   local folder
 
   before_each(function() folder = recordings.new() end)
-  after_each(function() folder:remove() end)
 
   for _, name in ipairs(names()) do
     it(name, function()
@@ -163,7 +162,6 @@ describe("a file that toolgate replay does not understand", function()
   local folder
 
   before_each(function() folder = recordings.new() end)
-  after_each(function() folder:remove() end)
 
   it("is an error that says what it looks like, and what is read", function()
     local code, report, err = replay(folder:file("beacons.jsonl",

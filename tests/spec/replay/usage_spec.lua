@@ -72,7 +72,6 @@ describe("the tokens of", function()
   local folder
 
   before_each(function() folder = recordings.new() end)
-  after_each(function() folder:remove() end)
 
   for name, given in pairs(FORMATS) do
     it(name, function()

@@ -35,7 +35,6 @@ describe("a result that is too large", function()
   local function serve(fields, config)
     client = daemon.start { policies = { ["events.lua"] = events(fields) }, config = config }:connect()
   end
-  after_each(daemon.stop_all)
 
   local function calls(arguments, meta)
     return client:calls("events", arguments, meta or session("s", { turn = 1 }))

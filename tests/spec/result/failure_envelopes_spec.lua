@@ -28,7 +28,6 @@ describe("a result", function()
     gate = daemon.start { policies = policies }
     client = gate:connect()
   end
-  after_each(daemon.stop_all)
 
   local function says(what, meta)
     return client:calls("say", { text = type(what) == "string" and what or json.encode(what) },
@@ -172,7 +171,6 @@ describe("an agent's report", function()
     client = daemon.start { tools = [==[[{"name":"find","description":"Find.","inputSchema":{"type":"object"},
       "outputSchema":{"type":"object","required":["hits"]}}]]==] }:connect()
   end)
-  after_each(daemon.stop_all)
 
   local function reports(what)
     what.callId = client:checks("find", {}, session "s").callId
@@ -232,7 +230,6 @@ end)
 
 describe("an empty result", function()
   local client
-  after_each(daemon.stop_all)
 
   local function serve(effects)
     client = daemon.start { policies = { ["say.lua"] = parrot("say", effects) } }:connect()
@@ -270,7 +267,6 @@ end)
 
 describe("a follow-up", function()
   local client, gate
-  after_each(daemon.stop_all)
 
   local function serve(follow, others)
     local policies = { ["say.lua"] = parrot("say", "result = function() return ok { follow_up = " .. follow .. " } end,") }

@@ -20,7 +20,6 @@ end
 
 describe("a result that says that more follows", function()
   local client
-  after_each(daemon.stop_all)
 
   local function says(fields, what, more)
     client = client or daemon.start { policies = { ["say.lua"] = parrot(fields) } }:connect()
@@ -75,7 +74,6 @@ end)
 
 describe("a result that was cut off", function()
   local client
-  after_each(daemon.stop_all)
 
   local CUT = '{"orders":[{"id":"o1","name":"a long enough name of this order","total":12'
 
@@ -105,8 +103,6 @@ describe("a result that was cut off", function()
 end)
 
 describe("a result that breaks its output schema", function()
-  after_each(daemon.stop_all)
-
   it("names the field in the verdict's detail", function()
     local client = daemon.start { policies = { ["say.lua"] = parrot [==[output_schema = json [[
       {"type":"object","properties":{"orders":{"type":"array","items":{"type":"object","properties":{

@@ -43,7 +43,6 @@ describe("redact", function()
     gate = daemon.start { policies = { ["get_customer.lua"] = CUSTOMER, ["get_account.lua"] = BROKEN } }
     client = gate:connect()
   end)
-  after_each(daemon.stop_all)
 
   local function hides(text)
     for _, secret in ipairs { "ana@", "DE02", "4111", "vip", "secret" } do

@@ -42,8 +42,6 @@ local misspelled = {
 }
 
 describe("a policy that", function()
-  after_each(daemon.stop_all)
-
   for _, hook in ipairs { "run", "check" } do
     for _, misdeed in ipairs(misdeeds) do
       if hook == "run" or not misdeed[1]:find "^returns" and not misdeed[1]:find "^matches"
@@ -114,8 +112,6 @@ describe("a policy that", function()
 end)
 
 describe("a folder of policies", function()
-  after_each(daemon.stop_all)
-
   local function refused(name, files, ...)
     local words, code = daemon.fails { policies = files }
     assert.equal(1, code)

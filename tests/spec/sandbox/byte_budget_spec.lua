@@ -49,7 +49,6 @@ end
 
 describe("what a policy writes as JSON", function()
   local gate, client
-  after_each(daemon.stop_all)
 
   for _, case in ipairs(copies) do
     it("is bounded by bytes in " .. case[1], function()

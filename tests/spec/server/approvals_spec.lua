@@ -49,11 +49,6 @@ local function waiting(gate)
 end
 
 describe("a question that nobody can be asked", function()
-  after_each(function()
-    daemon.stop_all()
-    redis.stop_all()
-  end)
-
   local function pays(client, amount, name, note)
     local result = client:calls("pay", { amount = amount, note = note }, session(name or "s"))
     return verdict(result), text(result), result

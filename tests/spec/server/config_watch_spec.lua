@@ -24,7 +24,6 @@ describe("a watched folder", function()
     client = gate:connect()
     client:asks "tools/list" -- a client that has listed gets list_changed
   end)
-  after_each(daemon.stop_all)
 
   local function names()
     local found = {}
@@ -100,10 +99,6 @@ end)
 describe("files behind links", function()
   local directory
   before_each(function() directory = process.directory() end)
-  after_each(function()
-    daemon.stop_all()
-    process.remove(directory)
-  end)
 
   local function version(name, tool)
     sh("mkdir -p '%s/%s'", directory, name)
@@ -145,8 +140,6 @@ describe("files behind links", function()
 end)
 
 describe("other watched files", function()
-  after_each(daemon.stop_all)
-
   local definition = '[{"name":"far","description":"%s","inputSchema":{"type":"object"}}]'
 
   it("include files of tool definitions", function()
@@ -188,8 +181,6 @@ describe("other watched files", function()
 end)
 
 describe("a called tool", function()
-  after_each(daemon.stop_all)
-
   it("answers every call during a hundred reloads", function()
     local gate = daemon.start { policies = { ["echo.lua"] = fixtures.echo } }
     local client = gate:connect()

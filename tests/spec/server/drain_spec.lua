@@ -15,8 +15,6 @@ local function assert_results(count, lines)
 end
 
 describe("a daemon that stops", function()
-  after_each(daemon.stop_all)
-
   it("makes the calls that were sent before, also those that it has not read", function()
     local gate = daemon.start(ECHO)
     local client = gate:connect()

@@ -28,7 +28,6 @@ return policy {
 
 describe("a question of a policy", function()
   local gate, client
-  after_each(daemon.stop_all)
 
   local function serves(capabilities)
     gate = daemon.start { policies = { ["pay.lua"] = PAY, ["audit.lua"] = AUDIT } }

@@ -19,8 +19,6 @@ describe("one user's share", function()
   end)
   after_each(function()
     for _, one in ipairs(open) do one:close() end
-    daemon.stop_all()
-    process.remove(directory)
   end)
 
   local function story(name, body)

@@ -47,10 +47,6 @@ describe("a turn", function()
     gate = daemon.start { policies = { ["slow.lua"] = slow "slow", ["other.lua"] = slow "other" },
       config = ("return { socket_mode = '0666', metrics = { listen = %q, page = true } }"):format(address) }
   end)
-  after_each(function()
-    daemon.stop_all()
-    process.remove(directory)
-  end)
 
   local function sends_many(client)
     assert(client.stream:send(lines(CALLS, "slow")))

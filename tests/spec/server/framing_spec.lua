@@ -13,7 +13,6 @@ describe("a line from a client", function()
     gate = daemon.start { policies = { ["echo.lua"] = fixtures.echo } }
     client = gate:connect()
   end)
-  after_each(daemon.stop_all)
 
   local function says(line)
     client:say_line(line)
@@ -172,8 +171,6 @@ describe("a line from a client", function()
 end)
 
 describe("the daemon", function()
-  after_each(daemon.stop_all)
-
   it("serves 1,000 connections, each with its own answers", function()
     local gate = daemon.start { policies = { ["echo.lua"] = fixtures.echo } }
     local crowd = {}
@@ -217,8 +214,6 @@ describe("the daemon", function()
 end)
 
 describe("a client that never reads", function()
-  after_each(daemon.stop_all)
-
   local function resident_kb(pid)
     return tonumber(process.read(("/proc/%d/status"):format(pid)):match "VmRSS:%s*(%d+)")
   end

@@ -18,7 +18,6 @@ describe("a heavy reload", function()
     gate = daemon.start { policies = { ["echo.lua"] = fixtures.echo } }
     client = gate:connect()
   end)
-  after_each(daemon.stop_all)
 
   it("serves others meanwhile", function()
     local operator = gate:connect()

@@ -23,8 +23,6 @@ local function strangers(count, key)
 end
 
 describe("ten thousands of unknown fields", function()
-  after_each(daemon.stop_all)
-
   it("are dropped, and noted in a few lines", function()
     local gate = daemon.start { policies = { ["a.lua"] = policy("a", "unknown = 'drop',") } }
     local result = gate:connect():calls("a", strangers(20000))
@@ -57,8 +55,6 @@ describe("ten thousands of unknown fields", function()
 end)
 
 describe("a schema with an expensive pattern", function()
-  after_each(daemon.stop_all)
-
   it("is too_complex after a few values, not after forty thousand", function()
     local client = daemon.start():connect()
     client:asks("toolgate/register", { tools = { { name = "mine", inputSchema = {
@@ -80,8 +76,6 @@ describe("a schema with an expensive pattern", function()
 end)
 
 describe("an agent that registers its tools repeatedly", function()
-  after_each(daemon.stop_all)
-
   local function definition(n, version)
     local properties = {}
     for i = 1, 30 do properties["field" .. i] = { type = "string", description = version .. (" words"):rep(20) } end
@@ -111,8 +105,6 @@ describe("an agent that registers its tools repeatedly", function()
 end)
 
 describe("the number of a turn", function()
-  after_each(daemon.stop_all)
-
   it("leaves room for later turns, and is rejected if out of range", function()
     local client = daemon.start { policies = { ["a.lua"] = policy "a" } }:connect()
     local session = client_of.session("s", { turn = 2147483647 })
@@ -129,8 +121,6 @@ describe("the number of a turn", function()
 end)
 
 describe("a report whose 'transient' is not a boolean", function()
-  after_each(daemon.stop_all)
-
   it("is an error", function()
     local client = daemon.start { tools = require("fixtures").agent_tools }:connect()
     local checked = client:checks("get_weather", { city = "Bern" })
@@ -142,8 +132,6 @@ describe("a report whose 'transient' is not a boolean", function()
 end)
 
 describe("a gateway policy that renames a tool", function()
-  after_each(daemon.stop_all)
-
   it("is logged, and the tool is not listed", function()
     local gate = daemon.start { policies = { ["a.lua"] = policy "a", ["b.lua"] = policy "b", ["gateway.lua"] = [==[
 -- The list, with a mistake.
@@ -156,8 +144,6 @@ return gateway { prepare_tools = function(defs) defs[1].name = "better" return d
 end)
 
 describe("a policy that tries to keep state between calls", function()
-  after_each(daemon.stop_all)
-
   local session = client_of.session
 
   it("does not load if it assigns to a variable of its file", function()

@@ -14,7 +14,6 @@ describe("toolgate/", function()
                           tools = fixtures.agent_tools }
     client = gate:connect()
   end)
-  after_each(daemon.stop_all)
 
   local function report(call_id, name, arguments, result, meta)
     return client:asks("toolgate/report", { callId = call_id, name = name, arguments = arguments, result = result,

@@ -54,11 +54,6 @@ describe("a client of an older version", function()
       library = { command = "python3", args = { "%s/tests/support/library_server.py" },
                   env = { LIBRARY = "%s/library.json" } } } }]]):format(daemon.root, directory, daemon.root, directory)
   end)
-  after_each(function()
-    bridges.stop_all()
-    pcall(daemon.stop_all)
-    process.remove(directory)
-  end)
 
   local function hello(version)
     return { protocolVersion = version, capabilities = {}, clientInfo = { name = "spec", version = "1" } }

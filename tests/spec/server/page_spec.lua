@@ -46,20 +46,8 @@ local function check(address, call, headers)
 end
 
 describe("the page", function()
-  local directories = {}
-  local function begin(given)
-    local gate, address, directory = start(given)
-    directories[#directories + 1] = directory
-    return gate, address
-  end
-  after_each(function()
-    daemon.stop_all()
-    for _, directory in ipairs(directories) do process.remove(directory) end
-    directories = {}
-  end)
-
   it("is off unless metrics.page says so", function()
-    local _, address = begin { page = false }
+    local _, address = start { page = false }
     for path in pairs(FILES) do assert.equal(404, get(address, path).status, path) end
     for _, path in ipairs(PRIVATE) do assert.equal(404, get(address, path).status, path) end
     assert.equal(404, check(address, { tool = "echo" }).status)
@@ -67,7 +55,7 @@ describe("the page", function()
   end)
 
   it("serves its files with a strict policy and nothing from elsewhere", function()
-    local _, address = begin()
+    local _, address = start()
     for path, kind in pairs(FILES) do
       local reply = get(address, path)
       assert.equal(200, reply.status)
@@ -98,7 +86,7 @@ describe("the page", function()
   end)
 
   it("on TCP gives users' content only with the token, in a header", function()
-    local _, address = begin { listen = "tcp", token = TOKEN }
+    local _, address = start { listen = "tcp", token = TOKEN }
     for path in pairs(FILES) do assert.equal(200, get(address, path).status, path) end
     for _, path in ipairs(PRIVATE) do
       assert.equal(401, get(address, path).status, path)
@@ -112,7 +100,7 @@ describe("the page", function()
 
   it("answers no page of another origin and no foreign name, also behind ssh -L", function()
     for _, listen in ipairs { "unix", "tcp" } do
-      local _, address = begin { listen = listen, token = TOKEN }
+      local _, address = start { listen = listen, token = TOKEN }
       local paths = { "/", unpack(PRIVATE) }
       for _, path in ipairs(paths) do
         for _, header in ipairs { "Host: evil.example", "Host: localhost.evil.example:9464", "Host: 10.0.0.1", "Host:",
@@ -138,7 +126,7 @@ describe("the page", function()
   end)
 
   it("has the latest decisions, masked, each once", function()
-    local gate, address = begin()
+    local gate, address = start()
     local first = get(address, "/api/decisions.json").json
     assert.same({}, first.records)
     gate:connect():calls("create_task", { titel = "a", password = "hunter2hunter2" }, client_of.session "chat-1")
@@ -157,7 +145,7 @@ describe("the page", function()
   end)
 
   it("keeps a bounded number of decisions, the latest", function()
-    local gate, address = begin { decisions = "false" }
+    local gate, address = start { decisions = "false" }
     local client = gate:connect()
     for i = 1, 320 do client:calls("echo", { text = "t" .. i }, client_of.session("s" .. i)) end
     local answer = get(address, "/api/decisions.json?after=0").json
@@ -172,7 +160,7 @@ describe("the page", function()
   end)
 
   it("lists tools in pages, with what they were called", function()
-    local gate, address = begin()
+    local gate, address = start()
     local client = gate:connect()
     for _ = 1, 3 do client:calls("create_task", { titel = "a" }, client_of.session "a") end
     client:calls("echo", { text = "b" }, client_of.session "a")
@@ -200,7 +188,7 @@ describe("the page", function()
     for i = 1, 10000 do
       tools[i] = { name = ("tool_%05d"):format(i), description = "Reads.", inputSchema = { type = "object" } }
     end
-    local _, address = begin { policies = {}, tools = json.encode(tools) }
+    local _, address = start { policies = {}, tools = json.encode(tools) }
     local reply = get(address, "/api/tools.json?limit=10000&sort=name")
     assert.equal(10000, reply.json.total)
     assert.equal(200, #reply.json.tools)
@@ -210,7 +198,7 @@ describe("the page", function()
   end)
 
   it("has status and sessions", function()
-    local gate, address = begin()
+    local gate, address = start()
     local client = gate:connect()
     for _ = 1, 5 do client:calls("echo", { text = "same" }, client_of.session "stuck") end
     local status = get(address, "/api/status.json").json
@@ -228,7 +216,7 @@ describe("the page", function()
   end)
 
   it("has what the playground needs of a tool", function()
-    local _, address = begin()
+    local _, address = start()
     local tool = get(address, "/api/tool.json?name=create_task").json
     assert.equal("create_task", tool.tool)
     assert.truthy(tool.input_schema.properties.title)
@@ -238,7 +226,7 @@ describe("the page", function()
   end)
 
   it("checks a call stage by stage, runs nothing and counts nothing", function()
-    local gate, address = begin()
+    local gate, address = start()
     local before = get(address, "/api/status.json").json.counters
     local verdict = check(address, { tool = "create_task", arguments = { titel = "a" } }).json
     assert.equal("repair", verdict.verdict)
@@ -255,7 +243,7 @@ describe("the page", function()
   end)
 
   it("refuses a check that is none", function()
-    local _, address = begin()
+    local _, address = start()
     for _, body in ipairs { "", "{", "[]", "null", '{"arguments":{}}', '{"tool":7}', '{"tool":""}', "\255", ("["):rep(1000) } do
       local reply = http.ask(address, "POST", "/api/check.json", { JSON_BODY }, body)
       assert.equal(400, reply.status, body:sub(1, 20))
@@ -266,7 +254,7 @@ describe("the page", function()
   end)
 
   it("sends what peers wrote as JSON strings, unchanged", function()
-    local gate, address = begin()
+    local gate, address = start()
     local evil = '<img src=x onerror=alert(1)>"\'</script>\27[31m'
     gate:connect():calls("echo", { text = evil }, client_of.session(evil))
     gate:connect():calls(evil, {}, client_of.session(evil))
@@ -279,7 +267,7 @@ describe("the page", function()
   end)
 
   it("goes with a reload", function()
-    local gate, address = begin()
+    local gate, address = start()
     gate:connect():calls("echo", { text = "a" }, client_of.session "a")
     assert.equal(200, get(address, "/").status)
     local path = gate.directory .. "/toolgate.lua"

@@ -13,11 +13,6 @@ end
 
 local directory
 before_each(function() directory = process.directory() end)
-after_each(function()
-  local ok, why = pcall(daemon.stop_all)
-  process.remove(directory)
-  if not ok then error(why, 0) end
-end)
 
 local function offers(name, library)
   local keep = directory .. "/" .. name .. ".json"

@@ -29,8 +29,6 @@ local LIST = '{"jsonrpc":"2.0","id":1,"method":"tools/list"}'
 local both = { ["echo.lua"] = fixtures.echo, ["create_task.lua"] = fixtures.create_task }
 
 describe("the allow list", function()
-  after_each(daemon.stop_all)
-
   it("hides a tool from lists, suggestions and errors", function()
     local gate = daemon.start { policies = both, config =
       ("return { allow = { { users = { %d }, tools = { 'ec*' } } } }"):format(me) }

@@ -13,7 +13,6 @@ describe("the legacy era", function()
                           tools = fixtures.agent_tools }
     client = gate:connect()
   end)
-  after_each(daemon.stop_all)
 
   local function initialize(version)
     return client:asks("initialize", { protocolVersion = version, capabilities = {},

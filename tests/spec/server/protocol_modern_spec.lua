@@ -17,7 +17,6 @@ describe("the modern era", function()
     gate = daemon.start { policies = { ["echo.lua"] = fixtures.echo } }
     client = gate:connect()
   end)
-  after_each(daemon.stop_all)
 
   it("answers server/discover", function()
     local result = client:asks("server/discover", { _meta = modern() })

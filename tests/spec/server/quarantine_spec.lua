@@ -28,10 +28,6 @@ describe("a policy that stalled the process", function()
     process.write(policies .. "/stuck.lua", (fixtures.echo:gsub("echo", "stuck")))
     process.write(policies .. "/echo.lua", fixtures.echo)
   end)
-  after_each(function()
-    daemon.stop_all()
-    process.remove(directory)
-  end)
 
   local function two_stalls(source)
     return line_of(policies .. "/stuck.lua", source or process.read(policies .. "/stuck.lua")):rep(2)
@@ -172,10 +168,6 @@ describe("a policy that crashes the process", function()
     policies, list = directory .. "/policies", directory .. "/s.state/quarantine"
     os.execute("mkdir " .. policies .. "; mkdir -m 700 " .. directory .. "/s.state")
     process.write(policies .. "/echo.lua", fixtures.echo)
-  end)
-  after_each(function()
-    daemon.stop_all()
-    process.remove(directory)
   end)
 
   -- It computes until its deadline, which is a second: signals reach the daemon while it runs.

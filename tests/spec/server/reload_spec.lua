@@ -14,7 +14,6 @@ describe("a reload", function()
     gate = daemon.start { policies = { ["echo.lua"] = fixtures.echo } }
     client = gate:connect()
   end)
-  after_each(daemon.stop_all)
 
   local function names()
     local found = {}
@@ -101,8 +100,6 @@ describe("a reload", function()
 end)
 
 describe("a reload with a FIFO", function()
-  after_each(daemon.stop_all)
-
   it("among the policies logs an error instead of blocking", function()
     local gate = daemon.start { policies = { ["echo.lua"] = fixtures.echo } }
     assert.equal(0, os.execute("mkfifo '" .. gate.policies .. "/fifo.lua'"))
@@ -132,7 +129,6 @@ describe("toolgate reload", function()
   before_each(function()
     gate = daemon.start { policies = { ["echo.lua"] = fixtures.echo }, arguments = { "--no-watch" } }
   end)
-  after_each(daemon.stop_all)
 
   local function toolgate_reload(...)
     return process.run { daemon.binary, "reload", "--socket", gate.socket, ... }
@@ -182,8 +178,6 @@ describe("toolgate reload", function()
 end)
 
 describe("a reload of many policies", function()
-  after_each(daemon.stop_all)
-
   local function serving_many()
     local policies = {}
     for i = 1, 300 do
@@ -235,8 +229,6 @@ describe("a reload of many policies", function()
 end)
 
 describe("SIGTERM", function()
-  after_each(daemon.stop_all)
-
   it("answers earlier requests, closes, and removes the socket", function()
     local gate = daemon.start { policies = { ["echo.lua"] = fixtures.echo } }
     local client = gate:connect()

@@ -25,7 +25,6 @@ describe("a key without effect", function()
     gate = daemon.start { policies = POLICIES }
     agent = gate:connect()
   end)
-  after_each(daemon.stop_all)
 
   local function warnings(meta, more)
     local params = { name = "echo", arguments = { text = "x" }, _meta = meta }
@@ -121,7 +120,6 @@ describe("checks without reports", function()
     gate = daemon.start { policies = POLICIES }
     agent = gate:connect()
   end)
-  after_each(daemon.stop_all)
 
   local function check(i, step)
     return agent:checks("mine", { text = "x" .. i }, client.session("s", { turn = i, step = step }))
@@ -164,8 +162,6 @@ describe("checks without reports", function()
 end)
 
 describe("a report that nobody can place", function()
-  after_each(daemon.stop_all)
-
   it("is an error in words, and the operator sees it", function()
     local gate = daemon.start { policies = POLICIES }
     local agent = gate:connect()

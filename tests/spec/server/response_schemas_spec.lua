@@ -26,10 +26,6 @@ describe("response schemas of the operator", function()
     os.execute(("mkdir -p '%s/policies' '%s/schemas'"):format(folder, folder))
     process.write(folder .. "/policies/echo.lua", fixtures.echo)
   end)
-  after_each(function()
-    daemon.stop_all()
-    process.remove(folder)
-  end)
 
   local function schema(name, text) process.write(folder .. "/schemas/" .. name, text) end
 

@@ -9,10 +9,6 @@ local json, text, verdict = client_of.json, client_of.text, client_of.verdict
 
 describe("a question of a server", function()
   local gate, client, calls
-  after_each(function()
-    daemon.stop_all()
-    http_server.stop_all()
-  end)
 
   local function serves(options, capabilities, upstream)
     calls = 0

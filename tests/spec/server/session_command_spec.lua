@@ -13,11 +13,6 @@ local POLICIES = { ["outcome.lua"] = fixtures.outcome, ["echo.lua"] = fixtures.e
 describe("toolgate session", function()
   local gate, client
 
-  after_each(function()
-    daemon.stop_all()
-    redis.stop_all()
-  end)
-
   local function start(url, config)
     gate = daemon.start { policies = POLICIES, tools = fixtures.agent_tools, config = config,
                           arguments = url and { "--redis", url } or nil }

@@ -13,11 +13,6 @@ local POLICIES = { ["outcome.lua"] = fixtures.outcome, ["echo.lua"] = fixtures.e
 describe("toolgate sessions", function()
   local gate, client
 
-  after_each(function()
-    daemon.stop_all()
-    redis.stop_all()
-  end)
-
   local function start(url)
     gate = daemon.start { policies = POLICIES, arguments = url and { "--redis", url } or nil }
     client = gate:connect()

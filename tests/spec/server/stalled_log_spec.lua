@@ -25,10 +25,6 @@ describe("a log that nobody reads", function()
     gate = daemon.start { policies = { ["broken.lua"] = BROKEN },
                           before = { "python3", "-SE", daemon.root .. "/tests/support/stalled_reader.py", flow } }
   end)
-  after_each(function()
-    daemon.stop_all()
-    process.remove(folder)
-  end)
 
   local function refuses_many(client)
     for i = 1, REFUSALS do

@@ -8,8 +8,6 @@ local unistd = require "posix.unistd"
 local signal = require "posix.signal"
 
 describe("under systemd", function()
-  after_each(daemon.stop_all)
-
   -- Binds and listens as systemd does before it starts the daemon with the socket as descriptor 3.
   local function listening(path)
     local fd = assert(sockets.socket(sockets.AF_UNIX, sockets.SOCK_STREAM, 0))

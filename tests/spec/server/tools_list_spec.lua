@@ -35,7 +35,6 @@ describe("a list of tools", function()
                                        ["gateway.lua"] = gateway, ["secret.lua"] = hidden_for_good } }
     client = gate:connect()
   end)
-  after_each(daemon.stop_all)
 
   local function listed(by, meta)
     local names, words = {}, {}

@@ -33,10 +33,6 @@ end
 
 describe("the spans of calls", function()
   local gate, agent, collector
-  after_each(function()
-    daemon.stop_all()
-    otlp.stop_all()
-  end)
 
   local function starts(more, given)
     given = given or {}

@@ -13,11 +13,6 @@ before_each(function()
   directory = process.directory()
   os.execute("chmod 700 " .. directory)
 end)
-after_each(function()
-  local ok, why = pcall(daemon.stop_all)
-  process.remove(directory)
-  if not ok then error(why, 0) end
-end)
 
 local function run(command, ...)
   assert.equal(0, os.execute((command:format(...))))

@@ -10,10 +10,6 @@ local LIMITED = { "sh", "-c", 'ulimit -v 300000; exec "$@"', "sh" }
 
 describe("in a limited address space", function()
   local gate, client
-  after_each(function()
-    daemon.stop_all()
-    http_server.stop_all()
-  end)
 
   local function serves(config)
     if daemon.binary:find("build-san", 1, true) then

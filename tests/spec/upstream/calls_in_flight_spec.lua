@@ -30,7 +30,6 @@ end
 
 local function in_flight(gate) return gate:status().connections.calls_in_flight end
 
-
 -- Another user's call, which must get a place: true as soon as it is in flight.
 local function other_gets_in(gate)
   local line = '{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"slow","arguments":{}}}'
@@ -48,11 +47,6 @@ local function other_gets_in(gate)
 end
 
 describe("calls in flight", function()
-  after_each(function()
-    daemon.stop_all()
-    http_server.stop_all()
-  end)
-
   it("of one user are at most half of limits.in_flight_all, and another user's call still gets a place", function()
     local gate = start "limits = { in_flight_all = 40 }"
     local clients = { gate:connect(), gate:connect() }

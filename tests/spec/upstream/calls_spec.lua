@@ -46,7 +46,6 @@ describe("a call that an upstream runs", function()
     gate = start()
     client = gate:connect()
   end)
-  after_each(daemon.stop_all)
 
   local function holds(connection, id)
     connection:say { jsonrpc = "2.0", id = id, method = "tools/call", params = { name = "holds", arguments = { n = 1 } } }
@@ -179,8 +178,6 @@ return tool "say" { description = "Say.", upstream = "plain/echo", effects = "re
 end)
 
 describe("concurrent calls of an upstream", function()
-  after_each(daemon.stop_all)
-
   local function ask(client, id, n)
     client:say { jsonrpc = "2.0", id = id, method = "tools/call", params = { name = "holds", arguments = { n = n } } }
   end
@@ -230,7 +227,6 @@ describe("an elicitation by an upstream", function()
     gate = start()
     client = gate:connect()
   end)
-  after_each(daemon.stop_all)
 
   local function calls(more, meta)
     local params = { name = "asks", arguments = client_of.json.decode "{}", _meta = meta }

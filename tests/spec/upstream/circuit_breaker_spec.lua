@@ -18,7 +18,6 @@ return { upstreams = { plain = { command = "luajit", args = { "%s/tests/support/
                                  env = { NOTES = "%s" } } } }
 ]]):format(daemon.root, notes) }
   end)
-  after_each(daemon.stop_all)
 
   -- Each call has its own session, so that no budget interferes.
   local sessions = 0
@@ -153,11 +152,6 @@ return tool "echo" { upstream = "plain", effects = "read", limits = { calls_per_
 end)
 
 describe("an HTTP upstream of several tools", function()
-  after_each(function()
-    daemon.stop_all()
-    http_server.stop_all()
-  end)
-
   local function tools(address, names)
     local files = {}
     for _, name in ipairs(names) do

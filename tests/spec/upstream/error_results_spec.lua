@@ -38,7 +38,6 @@ for _, over in ipairs(offered.OVER) do
     local function serves(policies)
       client = offered.start(over, definitions(), { policies = policies }):connect()
     end
-    after_each(offered.stop_all)
 
     local function fails(name)
       local result = client:calls(name, {}, { ["dev.toolgate/session"] = name })

@@ -38,7 +38,6 @@ local function tool(words, more, given)
   return function(arguments, meta) return client:calls("tool", arguments, meta) end, served, client
 end
 
-
 local function keeps_from(result, words)
   assert.falsy(text(result):find(words, 1, true), text(result))
 end
@@ -66,8 +65,6 @@ local function numbers_in(path, count)
 end
 
 describe("a command", function()
-  after_each(daemon.stop_all)
-
   it("is found relative to its policy, and so is its cwd", function()
     local gate = serve { tool = policy("tool", '"./bin/tell.sh", cwd = "data"') }
     os.execute("mkdir '" .. gate.policies .. "/bin' '" .. gate.policies .. "/data'")
@@ -152,8 +149,6 @@ describe("a command", function()
 end)
 
 describe("a command that fails", function()
-  after_each(daemon.stop_all)
-
   local function failing(script, more) -- a script of sh
     return tool(('"sh", "-c", %q, %s'):format(script, more or ""))
   end
@@ -222,8 +217,6 @@ describe("a command that fails", function()
 end)
 
 describe("a command that exceeds its limits", function()
-  after_each(daemon.stop_all)
-
   -- Writes its own pid and its child's into a file; both ignore SIGTERM.
   local HOLDS = [["sh", "-c", "trap '' TERM; (while :; do sleep 1; done) & echo $! > $1/pids; echo $$ >> $1/pids; wait",
                  "sh", "{text}"]]
@@ -328,8 +321,6 @@ describe("a command that exceeds its limits", function()
 end)
 
 describe("exec in a policy", function()
-  after_each(daemon.stop_all)
-
   -- The cases and the error of each, in one golden text.
   local function complains(key, cases, more)
     local report = {}

@@ -19,7 +19,6 @@ describe("a server that misbehaves", function()
       one:format(daemon.root, fake or "", more or ""), one:format(daemon.root, "", "")) }
     client, other = gate:connect(), gate:connect()
   end
-  after_each(daemon.stop_all)
 
   local function state_of(name)
     for _, upstream in ipairs(gate:status().upstreams) do

@@ -9,11 +9,6 @@ local json = client_of.json
 
 local server, gate, client
 
-local function stop()
-  daemon.stop_all()
-  http_server.stop_all()
-end
-
 -- A tool with an http field and a schema, as Lua and JSON.
 local function policy(http, schema, more)
   return ([==[
@@ -57,8 +52,6 @@ local ISSUE = '{"type":"object","properties":{"owner":{"type":"string"},"id":{"t
               '"q":{"type":["string","null"]}},"required":["owner","id"]}'
 
 describe("an HTTP endpoint", function()
-  after_each(stop)
-
   it("sends GET with arguments in the path and the rest in the query", function()
     answers { ["GET /v1/a%20b/issues/12"] = { echo = true } }
     serves('{ "GET SERVER/v1/{owner}/issues/{id}?v=2" }', ISSUE)
@@ -124,8 +117,6 @@ describe("an HTTP endpoint", function()
 end)
 
 describe("an HTTP endpoint that fails", function()
-  after_each(stop)
-
   it("may have 100 headers, and no more", function()
     local function headers(count)
       local all = {}
@@ -193,8 +184,6 @@ describe("an HTTP endpoint that fails", function()
 end)
 
 describe("the secrets of an HTTP endpoint", function()
-  after_each(stop)
-
   it("come from the environment and from a file, and are masked everywhere", function()
     answers { ["GET /"] = { { echo = true }, { status = 401, body = { message = "token-of-the-spec is not known" } },
               { status = 503, body = "not with file-of-the-spec" } } }
@@ -249,8 +238,6 @@ describe("the secrets of an HTTP endpoint", function()
 end)
 
 describe("the connections of HTTP endpoints", function()
-  after_each(stop)
-
   it("are reused", function()
     answers { ["GET /"] = { echo = true } }
     serves '{ "GET SERVER/" }'
@@ -280,8 +267,6 @@ describe("the connections of HTTP endpoints", function()
 end)
 
 describe("a REST upstream", function()
-  after_each(stop)
-
   it("provides its endpoints with a base address, headers and one breaker", function()
     answers { ["GET /base/v1/bills"] = { { echo = true }, { status = 503 } } }
     serves('"GET /v1/bills"', nil, { more = 'upstream = "billing",', environment = { SPEC_KEY = "key-of-the-spec" },
@@ -331,8 +316,6 @@ return tool "endpoint" { description = "x", schema = json [[{"type":"object"}]],
 end)
 
 describe("the endpoint in docs/running.md", function()
-  after_each(stop)
-
   it("works as the page describes, and its examples pass", function()
     local page = process.read "docs/running.md"
     local source = assert(page:match "\n```lua\n(%-%- list_bills:.-)\n```")
@@ -349,8 +332,6 @@ describe("the endpoint in docs/running.md", function()
 end)
 
 describe("a policy with an HTTP endpoint", function()
-  after_each(stop)
-
   local function is_rejected(http, words, schema, more)
     server = { address = "http://127.0.0.1:1" }
     local log = daemon.fails { policies = { ["endpoint.lua"] = policy(http, schema, more) } }

@@ -7,11 +7,6 @@ local json, text, verdict = client_of.json, client_of.text, client_of.verdict
 
 local directory
 before_each(function() directory = process.directory() end)
-after_each(function()
-  daemon.stop_all()
-  http_server.stop_all()
-  process.remove(directory)
-end)
 
 -- env: of its environment; keys: of its entry, as Lua.
 local function library(name, instructions, env, keys)

@@ -8,8 +8,6 @@ local text, verdict = client_of.text, client_of.verdict
 local SECRET = "hunter2-and-more"
 
 describe("what a server wrote last", function()
-  after_each(daemon.stop_all)
-
   -- `script`: of sh, which stands for the server.
   local function serves(script, more)
     return daemon.start {

@@ -9,11 +9,6 @@ local json = client_of.json
 
 local server, gate, client
 
-local function stop()
-  daemon.stop_all()
-  http_server.stop_all()
-end
-
 local function config(more)
   return ('return { upstreams = { far = { url = "%s"%s } } }'):format(server.url, more and ", " .. more or "")
 end
@@ -45,8 +40,6 @@ local function is_transient(result, code, ...)
 end
 
 describe("an MCP server over HTTP", function()
-  after_each(stop)
-
   for _, era in ipairs { "legacy", "modern" } do
     for _, answers in ipairs { "json", "sse" } do
       it(("is called in its era (%s) and answers with %s"):format(era, answers), function()
@@ -315,8 +308,6 @@ return tool "size" { description = "x", upstream = "far/größe", schema = json 
 end)
 
 describe("an MCP server over HTTP that misbehaves", function()
-  after_each(stop)
-
   local SSE = { ["Content-Type"] = "text/event-stream" }
   local answered = { jsonrpc = "2.0", id = "ID", result = { content = { { type = "text", text = "at last" } } } }
 
@@ -497,8 +488,6 @@ return tool "say" { description = "x", upstream = "far", schema = json [[{"type"
 end)
 
 describe("the secrets of an MCP server over HTTP", function()
-  after_each(stop)
-
   it("come from the environment and a file, reach the server, and are masked everywhere else", function()
     server = http_server.mcp { token = "Bearer token-of-the-spec" }
     local file = process.write(server.directory .. "/key", "file-of-the-spec\n")

@@ -17,7 +17,6 @@ return { upstreams = { fake = { command = "python3", args = { "-SE", "%s/tests/s
 ]]):format(daemon.root, fake or "", more or ""), environment = { TOOLGATE_SPEC_SECRET = "hunter2-and-more", NOT_GIVEN = "x" } }
     client = gate:connect()
   end
-  after_each(daemon.stop_all)
 
   local function listed()
     local names = {}

@@ -60,7 +60,6 @@ for _, over in ipairs(offered.OVER) do
       gate = offered.start(over, definitions(), { policies = POLICIES })
       client = gate:connect()
     end)
-    after_each(offered.stop_all)
 
     local function calls(name)
       return client:calls(name, {}, { ["dev.toolgate/session"] = name })

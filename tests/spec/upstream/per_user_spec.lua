@@ -12,11 +12,6 @@ local OTHERS = { nobody = 65534, daemon = 1, bin = 2 }
 
 describe("an upstream with per_user", function()
   local gate, folder
-  after_each(function()
-    daemon.stop_all()
-    if folder then process.remove(folder) end
-    folder = nil
-  end)
 
   local function token(user, value) process.write(folder .. "/" .. user, value .. "\n") end
 

@@ -16,7 +16,6 @@ end
 
 describe("the sandbox of an upstream", function()
   local gate, client, folder
-  after_each(daemon.stop_all)
 
   local function starts(sandbox, more)
     more = more or {}

@@ -4,8 +4,6 @@ local process = require "process"
 local json = require("client").json
 
 describe("an entry of an mcpServers file", function()
-  after_each(daemon.stop_all)
-
   local function serves(keys)
     local entry = { command = "python3", args = { "-SE", daemon.root .. "/tests/support/fake_upstream.py" } }
     for key, names in pairs(keys) do entry[key] = names end

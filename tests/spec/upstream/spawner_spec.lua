@@ -12,7 +12,6 @@ local IS_ROOT = unistd.geteuid() == 0
 describe("toolgate spawner", function()
   local spawner, folder, gate, client
   after_each(function()
-    daemon.stop_all()
     if spawner then signal.kill(spawner.pid, signal.SIGKILL) end
     spawner = nil
   end)

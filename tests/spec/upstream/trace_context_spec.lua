@@ -29,11 +29,6 @@ end
 
 describe("the trace context of a call", function()
   local gate, client, server
-  after_each(function()
-    daemon.stop_all()
-    http_server.stop_all()
-    server = nil
-  end)
 
   -- Each transport: starts the daemon; returns a function that calls a tool and returns what the upstream saw.
   local TRANSPORTS = {}
