@@ -21,5 +21,6 @@ files["lua/provider_formats.lua"] = { read_globals = { "json" } }
 files["lua/report"] = { read_globals = { "cli" } }
 files["lua/replay"] = { read_globals = { "cli" } }
 files["lua/policy"] = { read_globals = words }
-files["tests/spec"] = { std = "luajit+busted" }
+files["tests/spec"] = { std = "luajit+busted", read_globals = { -- of tests/support/helper.lua
+  "client_of", "daemon", "fixtures", "golden", "json", "modern", "process", "problems", "session", "text", "verdict" } }
 files["tests/support/helper.lua"] = { std = "luajit+busted" }

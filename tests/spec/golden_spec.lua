@@ -1,6 +1,5 @@
 -- The rules of golden files (tests/support/golden.lua), in a temporary folder.
 local golden = require "golden"
-local process = require "process"
 local stdlib = require "posix.stdlib"
 
 describe("a golden text", function()

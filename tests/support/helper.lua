@@ -1,8 +1,13 @@
 -- Loaded by busted before the specs (--helper): stops what each test started, and prints the daemons' stderr if it failed;
--- removes the temporary directories at the end.
+-- removes the temporary directories at the end. The words that every spec uses are global (.luacheckrc lists them).
 local busted = require "busted"
+local client = require "client"
 local daemon = require "daemon"
 local process = require "process"
+
+_G.client_of, _G.daemon, _G.process = client, daemon, process
+_G.golden, _G.fixtures = require "golden", require "fixtures"
+for _, word in ipairs { "json", "modern", "problems", "session", "text", "verdict" } do _G[word] = client[word] end
 
 busted.subscribe({ "test", "start" }, function()
   daemon.last_words = {}

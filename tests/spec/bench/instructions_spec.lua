@@ -2,8 +2,6 @@
 -- tests/bench/budget.txt says; `make budget` refreshes the file.
 package.path = "tests/bench/?.lua;" .. package.path
 local callgrind = require "callgrind"
-local daemon = require "daemon"
-local process = require "process"
 
 local GROWTH_MAX = 0.05
 

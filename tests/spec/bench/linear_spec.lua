@@ -1,6 +1,4 @@
 -- What reads a peer's text is linear in it: twice the text takes at most 2.2 times the instructions, whatever it repeats.
-local daemon = require "daemon"
-local process = require "process"
 
 local GROWTH_MAX, FREE = 2.2, 40000 -- instructions that a case takes whatever its size, or saves by ending early
 

@@ -1,7 +1,4 @@
 -- toolgate-bench: the output of each command, as text and as JSON. No test asserts a speed.
-local process = require "process"
-local daemon = require "daemon"
-local golden = require "golden"
 local json = require("client").json
 
 describe("toolgate-bench policy", function()

@@ -1,9 +1,4 @@
 -- Importing the tools of upstreams: their names, the policies over them, and changes while the daemon runs.
-local daemon = require "daemon"
-local golden = require "golden"
-local client_of = require "client"
-local process = require "process"
-local text, verdict = client_of.text, client_of.verdict
 
 local function definition(name, more)
   return ('{"name":"%s","inputSchema":{"type":"object"}%s}'):format(name, more and "," .. more or "")

@@ -1,9 +1,5 @@
 -- The built-in tools of coding assistants have effects without a policy, and what destroys by annotation alone has the
 -- budget of a write.
-local client_of = require "client"
-local daemon = require "daemon"
-local process = require "process"
-local json, session = client_of.json, client_of.session
 
 local function definition(name, annotations)
   return { name = name, description = name .. ".", annotations = annotations,

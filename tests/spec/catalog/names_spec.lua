@@ -1,8 +1,5 @@
 -- The name of an imported tool depends on its own name alone: not on the others that its server offers, nor on their order.
-local client_of = require "client"
-local daemon = require "daemon"
 local offered = require "offered"
-local text = client_of.text
 
 local NAMES = { "查询", "删除", "поиск", "moneyflow", "moneyflow_备份", "bücher_suchen", "bucher_suchen", "Ñandú", "e\204\129cole",
                 "Łódź", "👍", "!!!", ("x"):rep(150) .. "a", ("x"):rep(150) .. "b", ("é"):rep(100), "get weather", "a b", "a/b" }

@@ -1,11 +1,6 @@
 -- Definitions that are nearly right: what cannot be read is left out with a warning, the rest is in force, the tool
 -- stays. It never accepts less than its author meant. What a policy or the operator wrote stays strict.
-local client_of = require "client"
-local daemon = require "daemon"
-local golden = require "golden"
 local http_server = require "http_server"
-local process = require "process"
-local json, verdict = client_of.json, client_of.verdict
 
 -- name = { schema, what of it is listed, arguments that run, arguments that do not }
 local Q = '"q":{"type":"string","maxLength":3}'

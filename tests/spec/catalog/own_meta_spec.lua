@@ -1,7 +1,4 @@
 -- What a hook or an agent says of one tool's definition beside its schema: strict mode, and the repair budget.
-local daemon = require "daemon"
-local client_of = require "client"
-local session = client_of.session
 
 local function tools(strict)
   return { ["gateway.lua"] = ([[

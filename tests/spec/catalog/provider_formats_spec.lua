@@ -1,9 +1,5 @@
 -- toolgate tools --format: what a provider answers with 400 for the whole list is written as it takes it, or left out, and told.
-local daemon = require "daemon"
-local process = require "process"
-local client_of = require "client"
 local trajectories = require "trajectories"
-local json = client_of.json
 
 local TYPES = { string = true, number = true, integer = true, boolean = true, array = true, object = true, null = true }
 local GEMINI = {}

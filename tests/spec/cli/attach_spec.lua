@@ -1,7 +1,5 @@
 -- toolgate attach: a client's file goes in, one that names toolgate comes out, and goes back. Each spec has a HOME of its own.
 local cjson = require "cjson"
-local daemon = require "daemon"
-local process = require "process"
 
 local FAKE = daemon.root .. "/tests/support/fake_upstream.py"
 local LIST = '{"jsonrpc":"2.0","id":1,"method":"tools/list"}\n'

@@ -1,9 +1,4 @@
 -- The subcommands that talk to a running daemon, and what all subcommands share: --help, errors, colour.
-local daemon = require "daemon"
-local golden = require "golden"
-local process = require "process"
-local client_of = require "client"
-local fixtures = require "fixtures"
 local stat = require "posix.sys.stat"
 
 local COMMANDS = { "serve", "connect", "call", "check", "tools", "test", "new", "words", "lint", "session",

@@ -1,8 +1,5 @@
 -- toolgate completion: the candidates, and each shell's script in that shell.
-local process = require "process"
 local cjson = require "cjson"
-local daemon = require "daemon"
-local fixtures = require "fixtures"
 
 local directory
 local function scratch(name, text) return process.write(directory .. "/" .. name, text) end

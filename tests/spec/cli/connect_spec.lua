@@ -1,9 +1,4 @@
 -- toolgate connect: the stdio bridge that MCP clients start.
-local daemon = require "daemon"
-local golden = require "golden"
-local process = require "process"
-local client_of = require "client"
-local fixtures = require "fixtures"
 
 describe("toolgate connect", function()
   local gate

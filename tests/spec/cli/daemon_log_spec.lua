@@ -1,11 +1,6 @@
 -- toolgate decisions and toolgate shadow without a FILE: they read the daemon's own log.
 local cjson = require "cjson"
-local daemon = require "daemon"
-local fixtures = require "fixtures"
-local process = require "process"
 local records = require "decision_records"
-local client_of = require "client"
-local session = client_of.session
 local unistd = require "posix.unistd"
 
 describe("the daemon's log", function()

@@ -1,8 +1,5 @@
 -- toolgate decisions: filters, what came next, input that cannot be read, and text that would control the terminal.
 local cjson = require "cjson"
-local daemon = require "daemon"
-local golden = require "golden"
-local process = require "process"
 local tmux = require "tmux"
 local records = require "decision_records"
 

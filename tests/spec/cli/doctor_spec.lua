@@ -1,14 +1,9 @@
 -- toolgate doctor: each fault is produced, and found with its code and a way out; nothing is changed.
 local bit = require "bit"
 local ffi = require "ffi"
-local client_of = require "client"
-local daemon = require "daemon"
-local fixtures = require "fixtures"
-local process = require "process"
 local redis = require "redis"
 local signal = require "posix.signal"
 local unistd = require "posix.unistd"
-local json = client_of.json
 
 ffi.cdef [[ typedef struct { uint64_t low, high; } doctor_hash128;
             doctor_hash128 XXH3_128bits(const void *input, size_t length); ]]

@@ -1,10 +1,6 @@
 -- What toolgate decisions, session, sessions and shadow say of a policy's refusal, a question and its answer, and a halt: what
 -- they were, enforced and in mode shadow.
 local cjson = require "cjson"
-local daemon = require "daemon"
-local process = require "process"
-local client_of = require "client"
-local session, verdict = client_of.session, client_of.verdict
 
 local PAY = [==[
 -- pay: sends money. Never 13; asks above 100.

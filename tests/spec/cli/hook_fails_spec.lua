@@ -1,8 +1,6 @@
 -- toolgate hook, where something is broken: the assistant runs a call whose hook ends with any code but 0 and 2, or is
 -- not done when the assistant's patience ends. So a hook has a deadline, and its own errors are code 2 with a text.
 local cjson = require "cjson"
-local daemon = require "daemon"
-local process = require "process"
 local unistd = require "posix.unistd"
 
 local DEADLINE_S, SLACK_S = 1.5, 3 -- the machine may be loaded; the assistant waits for ten seconds

@@ -1,8 +1,6 @@
 -- toolgate hook: the assistant says an event on stdin, and reads an answer, or nothing, on stdout. The events have the
 -- shapes of Claude Code's hook reference (2026-09).
 local cjson = require "cjson"
-local daemon = require "daemon"
-local process = require "process"
 
 describe("toolgate hook", function()
   local gate, folder, uses

@@ -1,7 +1,4 @@
 -- toolgate new: the policy it writes loads, passes its own examples, and invents nothing.
-local process = require "process"
-local daemon = require "daemon"
-local golden = require "golden"
 local json = require("client").json
 
 local CORPUS = "../shared/data/corpus"

@@ -1,6 +1,4 @@
 -- A command that finds nothing to do says so: what it looked for, where, and how to name it.
-local daemon = require "daemon"
-local process = require "process"
 
 local GOOD = [[
 -- good: repeats a text. Read only.

@@ -1,8 +1,5 @@
 -- The user's own daemon: who starts it, who does not, and how it ends. Each spec has a HOME of its own.
 local cjson = require "cjson"
-local client_of = require "client"
-local daemon = require "daemon"
-local process = require "process"
 
 local LIST = '{"jsonrpc":"2.0","id":1,"method":"tools/list"}\n'
 local FAKE = daemon.root .. "/tests/support/fake_upstream.py"

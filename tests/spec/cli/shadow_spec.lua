@@ -1,8 +1,5 @@
 -- toolgate shadow: which tools are safe to enforce, from what mode shadow recorded.
 local cjson = require "cjson"
-local daemon = require "daemon"
-local golden = require "golden"
-local process = require "process"
 local records = require "decision_records"
 
 describe("toolgate shadow", function()

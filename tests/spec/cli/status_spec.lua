@@ -1,10 +1,4 @@
 -- toolgate status: what an operator reads first at night, with 3 tools and with 300.
-local daemon = require "daemon"
-local golden = require "golden"
-local client_of = require "client"
-local fixtures = require "fixtures"
-local process = require "process"
-local session = client_of.session
 
 describe("toolgate status", function()
   local gate

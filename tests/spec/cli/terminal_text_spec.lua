@@ -1,9 +1,5 @@
 -- Words of agents and servers reach logs and terminals without a character that either would obey or hide.
 local cjson = require "cjson"
-local daemon = require "daemon"
-local process = require "process"
-local client_of = require "client"
-local session = client_of.session
 
 -- ESC, CSI, LINE SEPARATOR, RLO, LRI, tag A, ZWSP, BOM.
 local HIDDEN = { "\27", "\194\155", "\226\128\168", "\226\128\174", "\226\129\166", "\243\160\129\129", "\226\128\139",

@@ -1,9 +1,4 @@
 -- toolgate top in a real terminal (tmux): what it draws, its keys, and that it gives the terminal back.
-local client_of = require "client"
-local daemon = require "daemon"
-local fixtures = require "fixtures"
-local golden = require "golden"
-local process = require "process"
 local signal = require "posix.signal"
 local tmux = require "tmux"
 

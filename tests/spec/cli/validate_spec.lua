@@ -1,7 +1,4 @@
 -- toolgate validate: the JSON Schema validator as a command.
-local process = require "process"
-local daemon = require "daemon"
-local golden = require "golden"
 local json = require("client").json
 
 local SCHEMA = [[{"type": "object", "required": ["due"], "additionalProperties": false,

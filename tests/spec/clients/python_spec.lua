@@ -1,6 +1,4 @@
 -- clients/python: its core needs the standard library alone. Its adapters are tested by make conformance.
-local daemon = require "daemon"
-local process = require "process"
 
 describe("the Python client", function()
   it("passes the tests of its core", function()

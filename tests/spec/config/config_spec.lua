@@ -1,8 +1,4 @@
 -- toolgate serve: the configuration file and the tool definitions, and the errors in them.
-local daemon = require "daemon"
-local golden = require "golden"
-local process = require "process"
-local fixtures = require "fixtures"
 
 describe("the configuration", function()
   local function refused(key, config, ...)

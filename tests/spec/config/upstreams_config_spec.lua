@@ -1,10 +1,5 @@
 -- Upstreams from the configuration and from mcpServers files of other clients: start, change, removal, secrets.
-local daemon = require "daemon"
-local golden = require "golden"
-local client_of = require "client"
-local process = require "process"
 local signal = require "posix.signal"
-local text, json = client_of.text, client_of.json
 
 local directory
 before_each(function() directory = process.directory() end)

@@ -1,9 +1,5 @@
 -- toolgate connect while daemons are killed, late, or replaced: the client hears one answer to each request.
 local bridges = require "bridge"
-local client_of = require "client"
-local daemon = require "daemon"
-local fixtures = require "fixtures"
-local process = require "process"
 local signal = require "posix.signal"
 
 -- A tool that notes that it runs, and ends when `go` exists.

@@ -1,9 +1,4 @@
 -- docs/agent_loop.py: the loop of an agent that runs its own tools. The model's calls are listed here.
-local daemon = require "daemon"
-local golden = require "golden"
-local process = require "process"
-local client_of = require "client"
-local fixtures = require "fixtures"
 
 local SCRIPT = [==[
 import json, sys

@@ -1,6 +1,4 @@
 -- The blocks of the pages are what they look like: Python that a file may hold, and configurations that the program takes.
-local process = require "process"
-local daemon = require "daemon"
 
 -- { page, number, text } of each block of one language.
 local function blocks(language)

@@ -1,6 +1,4 @@
 -- docs/cookbook.md: each policy in it loads and passes its examples, and the page quotes exactly what the model reads.
-local process = require "process"
-local daemon = require "daemon"
 local json = require("client").json
 
 local PAGE = "docs/cookbook.md"

@@ -1,6 +1,4 @@
 -- The docs: printed policies load and pass their examples, links resolve, and the demo prints what README.md shows.
-local process = require "process"
-local daemon = require "daemon"
 
 -- Blocks of Lua that are complete policies, by tool name.
 local function policies_in(page)

@@ -1,6 +1,4 @@
 -- The manual pages and the sample configuration agree with the program's own tables.
-local process = require "process"
-local daemon = require "daemon"
 
 local function output_of(...)
   local code, out, err = process.run { ... }

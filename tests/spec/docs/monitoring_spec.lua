@@ -1,7 +1,5 @@
 -- What the dashboard, the alert rules and docs/monitoring.md ask for exists on the endpoint.
-local daemon = require "daemon"
 local metrics = require "metrics"
-local process = require "process"
 local json = require("client").json
 
 -- The names of metrics in a text; those of a histogram without their suffix.

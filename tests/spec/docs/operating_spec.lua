@@ -1,6 +1,4 @@
 -- docs/operating.md: its policy and configuration, shadow, replay against the policy, enforce and roll back, as printed.
-local process = require "process"
-local daemon = require "daemon"
 
 local page = process.read "docs/operating.md"
 

@@ -1,11 +1,6 @@
 -- docs/recipes: the code on the pages runs, and prints what the pages show.
-local process = require "process"
 local redis = require "redis"
-local daemon = require "daemon"
-local golden = require "golden"
-local client_of = require "client"
 local http_server = require "http_server"
-local text, verdict, session = client_of.text, client_of.verdict, client_of.session
 
 -- The blocks of one language, in the order of the page.
 local function blocks(page, language)

@@ -1,5 +1,4 @@
 -- docs/security.md: every test that it names exists, and every row of the OWASP tables names one or says "not covered".
-local process = require "process"
 
 local page = process.read "docs/security.md"
 

@@ -1,7 +1,4 @@
 -- toolgate words, and the two files that are generated from it.
-local daemon = require "daemon"
-local golden = require "golden"
-local process = require "process"
 
 local function words(...)
   return process.run { daemon.binary, "words", ... }

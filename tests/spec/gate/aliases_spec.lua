@@ -1,7 +1,4 @@
 -- Aliases: a call by the old name of a renamed tool is a call of that tool.
-local daemon = require "daemon"
-local golden = require "golden"
-local client_of = require "client"
 
 local NEW = [[
 -- get_events: events. Read only.

@@ -1,10 +1,5 @@
 -- Arguments that arrive odd as a whole, as raw JSON, and what the tool hears, if it runs: docs/protocol.md,
 -- "Arguments that arrive odd".
-local daemon = require "daemon"
-local golden = require "golden"
-local process = require "process"
-local client_of = require "client"
-local json, text, verdict = client_of.json, client_of.text, client_of.verdict
 
 -- A tool that answers with the arguments it heard.
 local function listener(name, schema, fields)

@@ -1,10 +1,5 @@
 -- A policy that uses up its time, call after call: its tool has a pause for the user who calls it.
-local client_of = require "client"
-local daemon = require "daemon"
-local golden = require "golden"
-local process = require "process"
 local unistd = require "posix.unistd"
-local text, verdict = client_of.text, client_of.verdict
 
 local OTHER, IN_A_ROW = 65534, 5 -- nobody; BUSY_LATE_IN_A_ROW
 

@@ -1,7 +1,4 @@
 -- Coverage that a judge in the agent's program found: reported beside a result, kept in the session.
-local daemon = require "daemon"
-local client_of = require "client"
-local session = client_of.session
 
 describe("coverage in a report", function()
   local client

@@ -1,8 +1,5 @@
 -- The decision log: a record of every call, what it holds, and what it never holds.
 local cjson = require "cjson"
-local daemon = require "daemon"
-local process = require "process"
-local fixtures = require "fixtures"
 
 local both = { ["echo.lua"] = fixtures.echo, ["create_task.lua"] = fixtures.create_task }
 local ALWAYS = { "v", "ts", "decision_id", "generation", "uid", "session", "turn", "tool", "arguments", "verdict",

@@ -1,9 +1,6 @@
 -- Where the decision log writes: files that are rotated, moved, full or not its own, sockets that nobody reads. Calls go on
 -- in all cases; what is lost is counted; it resumes by itself.
 local cjson = require "cjson"
-local daemon = require "daemon"
-local process = require "process"
-local fixtures = require "fixtures"
 local metrics = require "metrics"
 local signal = require "posix.signal"
 local stat = require "posix.sys.stat"

@@ -1,9 +1,4 @@
 -- toolgate test: the fields of an example, the report of a failing one, sample calls, coverage, and --only.
-local daemon = require "daemon"
-local golden = require "golden"
-local process = require "process"
-local client_of = require "client"
-local fixtures = require "fixtures"
 
 -- A tool whose policy reads everything that an example can set.
 local SEEING = [==[

@@ -1,9 +1,4 @@
 -- The feedback that a model reads. tests/golden/feedback.txt holds the wording; this spec asserts problems and codes.
-local daemon = require "daemon"
-local golden = require "golden"
-local client_of = require "client"
-local fixtures = require "fixtures"
-local text, verdict = client_of.text, client_of.verdict
 
 describe("feedback", function()
   local client

@@ -1,10 +1,6 @@
 -- A server whose definitions and answers imitate the gateway (docs/security.md). Whatever it writes stands within a line
 -- of ours: no line of the text that a model reads begins as the gateway's own unless it is, and nothing hides in it.
-local daemon = require "daemon"
-local client_of = require "client"
-local process = require "process"
 local cjson = require "cjson"
-local text = client_of.text
 
 -- What ends a line for some reader: LF, CR, CR LF, VT, FF, NEL, LINE SEPARATOR, PARAGRAPH SEPARATOR.
 local BREAKS = { "\n", "\r", "\r\n", "\11", "\12", "\194\133", "\226\128\168", "\226\128\169" }

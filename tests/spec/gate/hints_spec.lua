@@ -1,8 +1,4 @@
 -- The hints of a tool's annotations: what each of them makes the gate do, from an upstream's definition alone.
-local daemon = require "daemon"
-local process = require "process"
-local client_of = require "client"
-local verdict, session = client_of.verdict, client_of.session
 
 local directory
 before_each(function() directory = process.directory() end)

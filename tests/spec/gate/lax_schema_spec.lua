@@ -1,10 +1,5 @@
 -- A published schema that is stricter than its server (tests/support/lenient_server.lua): contradictions advise, a model
 -- may insist, and what the server accepts is remembered.
-local daemon = require "daemon"
-local client_of = require "client"
-local golden = require "golden"
-local process = require "process"
-local session, text, verdict = client_of.session, client_of.text, client_of.verdict
 
 local notes
 

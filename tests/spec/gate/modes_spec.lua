@@ -1,8 +1,4 @@
 -- mode = "shadow" evaluates and logs, and enforces nothing; mode = "off" does not evaluate.
-local daemon = require "daemon"
-local process = require "process"
-local client_of = require "client"
-local text, verdict, session = client_of.text, client_of.verdict, client_of.session
 
 local function tool(mode)
   return ([==[

@@ -1,9 +1,4 @@
 -- One call of each class: its verdict, isError, and the text that the model reads; then calls in flight.
-local daemon = require "daemon"
-local golden = require "golden"
-local client_of = require "client"
-local fixtures = require "fixtures"
-local text, verdict, session = client_of.text, client_of.verdict, client_of.session
 
 describe("a call", function()
   local client

@@ -1,7 +1,4 @@
 -- What a client sends, and what the tool hears after the repairs of values: docs/policy.md, `coerce`.
-local daemon = require "daemon"
-local client_of = require "client"
-local verdict = client_of.verdict
 
 -- A tool that answers with the arguments it heard.
 local function listener(schema, fields)

@@ -1,9 +1,5 @@
 -- Identical writes whose results hold a fresh id each time: refused from the third on, whether the tool's effects are
 -- annotated, follow from its name, or are unknown; reads go on.
-local daemon = require "daemon"
-local client_of = require "client"
-local process = require "process"
-local session, verdict = client_of.session, client_of.verdict
 
 -- Every tool returns the next id.
 local SERVER = [[

@@ -1,8 +1,4 @@
 -- Hooks on results and follow-ups, and the blame if a policy breaks its own schema.
-local daemon = require "daemon"
-local golden = require "golden"
-local client_of = require "client"
-local text, verdict, session = client_of.text, client_of.verdict, client_of.session
 
 describe("a result hook", function()
   local client

@@ -1,8 +1,4 @@
 -- retry() from run and result, and error.retry of a report: the model tries again, on the tool's repair budget.
-local daemon = require "daemon"
-local golden = require "golden"
-local client_of = require "client"
-local text, verdict, session = client_of.text, client_of.verdict, client_of.session
 
 local POLICY = [==[
 -- book: books a room. For specs.

@@ -1,10 +1,5 @@
 -- toolgate retries a transient failure itself if the policy allows it and a second run does no harm.
-local daemon = require "daemon"
-local golden = require "golden"
-local client_of = require "client"
 local http_server = require "http_server"
-local process = require "process"
-local text, verdict, session = client_of.text, client_of.verdict, client_of.session
 
 describe("a transient failure", function()
   local gate, client, notes

@@ -1,7 +1,5 @@
 -- The forms of secrets that no record of the decision log shows: tests/support/secret_forms.lua.
 local cjson = require "cjson"
-local daemon = require "daemon"
-local process = require "process"
 local forms = require "secret_forms"
 
 local OPEN = [[

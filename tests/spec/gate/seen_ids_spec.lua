@@ -1,10 +1,5 @@
 -- Seen ids: every daemon of a fleet knows the ids that results gave, and is lenient if records are missing.
-local daemon = require "daemon"
-local client_of = require "client"
-local golden = require "golden"
-local process = require "process"
 local redis = require "redis"
-local text, verdict = client_of.text, client_of.verdict
 
 local POLICIES = { ["orders.lua"] = [==[
 -- orders: lists some. For specs.

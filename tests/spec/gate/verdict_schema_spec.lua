@@ -1,10 +1,5 @@
 -- Every verdict follows the schema that toolgate/schemas publishes, says what is wrong (detail) and what to do next
 -- (hint), and names what fits as a small JSON Schema.
-local daemon = require "daemon"
-local client_of = require "client"
-local fixtures = require "fixtures"
-local process = require "process"
-local verdict, text, json = client_of.verdict, client_of.text, client_of.json
 
 local FAILS = [==[
 -- fails: reports an error. For specs.

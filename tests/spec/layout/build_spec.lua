@@ -1,5 +1,4 @@
 -- The Makefile embeds lua/ by file content, not by modification time.
-local process = require "process"
 
 describe("the embedded Lua", function()
   local directory

@@ -1,6 +1,4 @@
 -- make dist: the tarball has what git tracks, and is the same from git and from an unpacked tarball.
-local process = require "process"
-local daemon = require "daemon"
 
 describe("make dist", function()
   local directory

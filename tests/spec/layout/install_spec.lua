@@ -1,6 +1,4 @@
 -- make install and make uninstall with a temporary DESTDIR and the existing binary.
-local process = require "process"
-local daemon = require "daemon"
 
 describe("make uninstall", function()
   it("removes every file that make install installed", function()

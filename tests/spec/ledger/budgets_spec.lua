@@ -1,9 +1,4 @@
 -- How often the same call may be repeated, by the tool's effects and by the outcome of each call.
-local daemon = require "daemon"
-local client_of = require "client"
-local golden = require "golden"
-local fixtures = require "fixtures"
-local verdict, session = client_of.verdict, client_of.session
 
 local TOOL = [==[
 -- %s: for specs.

@@ -1,9 +1,4 @@
 -- A report needs nothing but the callId of its check, on any connection and any daemon.
-local daemon = require "daemon"
-local client_of = require "client"
-local fixtures = require "fixtures"
-local process = require "process"
-local session = client_of.session
 
 -- Its result hook tells which arguments it was given.
 local SHOWS = [==[

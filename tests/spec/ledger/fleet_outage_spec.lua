@@ -1,10 +1,5 @@
 -- Calls of one session on several daemons around an outage of Redis. The soak test found each case.
-local daemon = require "daemon"
-local client_of = require "client"
-local fixtures = require "fixtures"
-local process = require "process"
 local redis = require "redis"
-local verdict = client_of.verdict
 
 local POLICIES = { ["echo.lua"] = fixtures.echo, ["create_task.lua"] = fixtures.create_task, ["once.lua"] = [==[
 -- once: reads, once in a turn.

@@ -2,8 +2,6 @@
 -- ledger; runaway sessions are stopped, and other sessions only if a person judged it right. Runs three times: with the
 -- published tool definitions, whose effects toolgate guesses; with effects that an operator would declare; and as a stock
 -- MCP client would call, without turns and steps. tests/golden/trajectories.txt lists every refusal.
-local daemon = require "daemon"
-local golden = require "golden"
 local redis = require "redis"
 local trajectories = require "trajectories"
 

@@ -1,6 +1,5 @@
 -- A refused repetition of a call that failed quotes the error, also where other daemons of the fleet made the calls.
 local client = require "client"
-local daemon = require "daemon"
 local fleet_redis = require "redis"
 
 local POLICIES = {

@@ -1,10 +1,4 @@
 -- Sessions as a client sees them: repairs, loops, steps, and eviction.
-local daemon = require "daemon"
-local golden = require "golden"
-local client_of = require "client"
-local fixtures = require "fixtures"
-local process = require "process"
-local verdict, session = client_of.verdict, client_of.session
 
 describe("a session", function()
   local gate, client

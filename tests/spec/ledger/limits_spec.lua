@@ -1,8 +1,4 @@
 -- Limits by calls, cost and time, and polling intervals.
-local daemon = require "daemon"
-local golden = require "golden"
-local client_of = require "client"
-local text, verdict, session = client_of.text, client_of.verdict, client_of.session
 
 local function tool(name, fields)
   return ([==[

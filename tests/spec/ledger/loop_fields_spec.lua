@@ -1,8 +1,5 @@
 -- What a policy may say about identical calls, failures and rates: loop.volatile_result, loop.compare,
 -- loop.same_failure, rate.
-local daemon = require "daemon"
-local client_of = require "client"
-local verdict, session = client_of.verdict, client_of.session
 
 -- Its result tells the time that the caller gives it, which is no argument that counts.
 local CLOCK = [==[

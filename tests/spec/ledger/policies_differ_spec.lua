@@ -1,6 +1,4 @@
 -- Two daemons of one Redis with different policies give one session different verdicts: both warn, until they are alike.
-local daemon = require "daemon"
-local process = require "process"
 local redis = require "redis"
 
 local function policy(limit)

@@ -1,9 +1,5 @@
 -- A result that says that something is under way makes the same call a poll: of a tool that reads, of a known poll, and of a
 -- shell command that shows how far something is; never of a tool that may write.
-local client_of = require "client"
-local daemon = require "daemon"
-local golden = require "golden"
-local json, session, text = client_of.json, client_of.session, client_of.text
 
 local function definition(name, reads)
   return { name = name, description = name .. ".", annotations = reads and { readOnlyHint = true } or nil,

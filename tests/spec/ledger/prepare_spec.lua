@@ -1,8 +1,5 @@
 -- What prepare and prepare_tools see of a session, and how a fleet keeps it up to date.
-local daemon = require "daemon"
-local client_of = require "client"
 local redis = require "redis"
-local session = client_of.session
 
 -- Shown only if the condition holds.
 local SHOWN = [==[

@@ -1,8 +1,5 @@
 -- What a daemon sends to Redis in one commit, and what of its memory of a session ends with the session.
-local daemon = require "daemon"
-local client_of = require "client"
 local redis = require "redis"
-local session = client_of.session
 
 -- As many facts as one result may give, all of one value; tells which arguments and facts it was shown.
 local POLICIES = { ["shows.lua"] = [==[

@@ -1,11 +1,5 @@
 -- A Redis Cluster that fails over: the daemon goes on through the nodes that are left.
-local daemon = require "daemon"
-local golden = require "golden"
-local client_of = require "client"
-local fixtures = require "fixtures"
-local process = require "process"
 local redis = require "redis"
-local verdict, session = client_of.verdict, client_of.session
 
 local POLICIES = { ["echo.lua"] = fixtures.echo }
 local PATIENT = "return { ledger = { timeout_ms = 5000 } }" -- a busy machine is not an outage

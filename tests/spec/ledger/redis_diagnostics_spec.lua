@@ -1,9 +1,4 @@
 -- What an operator learns about the ledger's Redis: from the log at the start, later from toolgate status.
-local daemon = require "daemon"
-local golden = require "golden"
-local client_of = require "client"
-local fixtures = require "fixtures"
-local process = require "process"
 local proxies = require "redis_proxy"
 local redis = require "redis"
 
@@ -11,7 +6,6 @@ local redis = require "redis"
 local VARIABLE = { ["%d+ us"] = "<n> us", [": %a+ %d[%d.]+ at"] = ": redis <version> at",
                    ["20%d%d%-%d%d%-%d%d %d%d:%d%d:%d%d"] = "<time>" }
 for reason, placeholder in pairs(redis.LOST) do VARIABLE[reason] = placeholder end
-local session = client_of.session
 
 local POLICIES = { ["echo.lua"] = fixtures.echo }
 local function keeps(...) return { "--appendonly", "yes", ... } end

@@ -1,12 +1,7 @@
 -- What goes wrong around a ledger in Redis besides outages: many daemons on one session, functions of other versions, a
 -- database that is emptied, a daemon's clock that is wrong.
-local daemon = require "daemon"
-local client_of = require "client"
-local fixtures = require "fixtures"
 local fleets = require "fleet"
-local process = require "process"
 local redis = require "redis"
-local verdict, session = client_of.verdict, client_of.session
 
 local PATIENT = "return { ledger = { timeout_ms = 5000 } }" -- a busy machine is not an outage
 

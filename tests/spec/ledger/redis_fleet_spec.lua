@@ -1,10 +1,6 @@
 -- A fleet of daemons on one Redis under concurrent calls, while daemons or Redis are killed.
-local daemon = require "daemon"
-local client_of = require "client"
-local process = require "process"
 local redis = require "redis"
 local signal = require "posix.signal"
-local session = client_of.session
 
 local DAEMONS, SESSIONS, BUDGET = 4, 8, 30
 

@@ -1,11 +1,5 @@
 -- Peers that are not Redis or that misbehave: the daemon survives, uses little memory, and logs the error.
-local daemon = require "daemon"
-local golden = require "golden"
-local client_of = require "client"
-local fixtures = require "fixtures"
-local process = require "process"
 local redis = require "redis"
-local verdict, session = client_of.verdict, client_of.session
 
 local POLICIES = { ["echo.lua"] = fixtures.echo }
 local HWM_KB = 500000 -- a regression used 2 GB; sanitizers need half of this

@@ -1,12 +1,6 @@
 -- A ledger in Redis that several daemons share: budgets, loops, passwords and settings.
-local daemon = require "daemon"
-local golden = require "golden"
-local client_of = require "client"
-local fixtures = require "fixtures"
-local process = require "process"
 local redis = require "redis"
 local socket = require "socket"
-local verdict, session = client_of.verdict, client_of.session
 
 -- Three calls of a user in a minute, and ten in an hour.
 local LIMITED = [==[

@@ -1,11 +1,5 @@
 -- Outages of Redis: the fallback by ledger.on_outage, and that no call is lost or counted twice.
-local daemon = require "daemon"
-local golden = require "golden"
-local client_of = require "client"
-local fixtures = require "fixtures"
-local process = require "process"
 local redis = require "redis"
-local verdict, session = client_of.verdict, client_of.session
 
 local POLICIES = { ["outcome.lua"] = fixtures.outcome, ["echo.lua"] = fixtures.echo,
                    ["create_task.lua"] = fixtures.create_task:gsub('effects = "write"', '%0, retry = { same_call = 2 }') }

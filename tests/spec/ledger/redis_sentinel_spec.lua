@@ -1,12 +1,6 @@
 -- Redis Sentinel: the daemon finds the master and follows a failover under load.
-local daemon = require "daemon"
-local golden = require "golden"
-local client_of = require "client"
-local fixtures = require "fixtures"
-local process = require "process"
 local redis = require "redis"
 local socket = require "socket"
-local verdict, session = client_of.verdict, client_of.session
 
 describe("a master behind Sentinel", function()
   local master, replica, sentinel, gate, client, counter

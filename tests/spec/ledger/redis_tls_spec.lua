@@ -1,10 +1,5 @@
 -- Redis behind TLS, with the stunnel configuration of docs/scaling.md.
-local daemon = require "daemon"
-local client_of = require "client"
-local fixtures = require "fixtures"
-local process = require "process"
 local stunnel = require "stunnel"
-local verdict, session = client_of.verdict, client_of.session
 
 describe("a Redis behind TLS", function()
   if not stunnel.program() then

@@ -1,11 +1,6 @@
 -- What is stored of a session is damaged, somebody else's, or of a newer toolgate: that session is reported and counted
 -- locally, its value stays as it is, and other sessions notice nothing.
-local daemon = require "daemon"
-local golden = require "golden"
-local client_of = require "client"
-local fixtures = require "fixtures"
 local redis = require "redis"
-local verdict, session = client_of.verdict, client_of.session
 
 local POLICIES = { ["echo.lua"] = fixtures.echo, ["create_task.lua"] = fixtures.create_task }
 local PATIENT = "return { ledger = { timeout_ms = 5000%s } }" -- a busy machine is not an outage

@@ -1,9 +1,5 @@
 -- The end of a repair chain: one log line at the right level, and the counters.
-local daemon = require "daemon"
-local client_of = require "client"
 local cjson = require "cjson"
-local fixtures = require "fixtures"
-local verdict = client_of.verdict
 
 local ORDER = [==[
 -- order: one order. For specs.

@@ -1,10 +1,6 @@
 -- Repair chains: attempts that make progress, chains named by the model's own id of the call, and the end of a
 -- conversation.
-local daemon = require "daemon"
-local client_of = require "client"
-local process = require "process"
 local redis = require "redis"
-local verdict, session = client_of.verdict, client_of.session
 
 local FORM = [==[
 -- form: for specs.

@@ -1,10 +1,6 @@
 -- Reservations: an admitted call that is never settled holds its place in the budgets until its own deadline.
-local daemon = require "daemon"
-local client_of = require "client"
-local process = require "process"
 local redis = require "redis"
 local signal = require "posix.signal"
-local verdict = client_of.verdict
 
 -- A write that may run once per turn, and exceeds its timeout.
 local SLOW = [==[

@@ -1,8 +1,5 @@
 -- Results that differ in times, ids and the like alone are nearly the same: of a read they count half, of an unknown tool
 -- fully; other numbers are a read's data, and count half for an unknown tool.
-local client_of = require "client"
-local daemon = require "daemon"
-local json, session = client_of.json, client_of.session
 
 local function definition(name, reads)
   return { name = name, description = name .. ".", annotations = reads and { readOnlyHint = true } or nil,

@@ -1,8 +1,5 @@
 -- Who calls and whose turn it is: sub-agents, persons who ask again, and contexts that were compacted.
-local daemon = require "daemon"
-local client_of = require "client"
 local redis = require "redis"
-local session = client_of.session
 
 local function tool(name, effects)
   return ([==[

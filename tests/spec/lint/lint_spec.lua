@@ -1,7 +1,4 @@
 -- toolgate lint: one faulty policy for each finding, and what it must not report.
-local daemon = require "daemon"
-local golden = require "golden"
-local process = require "process"
 local json = require("client").json
 
 local folder

@@ -1,8 +1,4 @@
 -- require "toolgate": the C module with which operators test policies in their own busted specs.
-local daemon = require "daemon"
-local golden = require "golden"
-local process = require "process"
-local fixtures = require "fixtures"
 
 local folder_of_module = daemon.binary:match "^(.*)/"
 local present = io.open(folder_of_module .. "/toolgate.so")

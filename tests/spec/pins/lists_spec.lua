@@ -1,8 +1,4 @@
 -- Pins of what a server offers beside tools: prompts, resources, templates of resources, and its instructions.
-local daemon = require "daemon"
-local client_of = require "client"
-local process = require "process"
-local json = client_of.json
 
 local directory, socket, gate, client
 before_each(function()

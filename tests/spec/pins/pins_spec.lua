@@ -1,11 +1,5 @@
 -- Pins: definitions of upstreams' tools that change after they were accepted, in each mode, over restarts and losses.
-local daemon = require "daemon"
-local golden = require "golden"
-local client_of = require "client"
-local process = require "process"
 local signal = require "posix.signal"
-local json = client_of.json
-local text, verdict = client_of.text, client_of.verdict
 
 local directory, socket
 before_each(function()

@@ -1,10 +1,5 @@
 -- A tool with annotations and no schema: its definition, and the feedback on its calls.
 local cjson = require "cjson"
-local client_of = require "client"
-local daemon = require "daemon"
-local golden = require "golden"
-local process = require "process"
-local text, verdict = client_of.text, client_of.verdict
 
 local page = process.read "docs/policy.md"
 local forecast = assert(page:match '```lua\n(return tool "get_forecast".-)\n```')

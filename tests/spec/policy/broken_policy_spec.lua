@@ -1,8 +1,4 @@
 -- A policy that throws fails its own calls; with on_policy_error = "open" its calls skip the broken hook.
-local daemon = require "daemon"
-local golden = require "golden"
-local client_of = require "client"
-local text, verdict = client_of.text, client_of.verdict
 
 local function tool(fields)
   return ([==[

@@ -1,9 +1,5 @@
 -- call.context: what the agent's program says of a request in _meta["dev.toolgate/context"], for every hook.
 local cjson = require "cjson"
-local daemon = require "daemon"
-local client_of = require "client"
-local process = require "process"
-local session, verdict = client_of.session, client_of.verdict
 
 local KEY = "dev.toolgate/context"
 

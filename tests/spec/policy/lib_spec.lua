@@ -1,9 +1,5 @@
 -- policies/lib: Lua that policies share by require "lib.NAME".
-local daemon = require "daemon"
-local process = require "process"
-local client_of = require "client"
 local ffi = require "ffi"
-local text, verdict = client_of.text, client_of.verdict
 
 local xxhash = ffi.load "libxxhash.so.0"
 pcall(ffi.cdef, [[

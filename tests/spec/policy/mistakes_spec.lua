@@ -1,7 +1,5 @@
 -- Mistakes in policies that Lua accepts and that would have no effect, or a puzzling one: errors at load that name the
 -- line and the fix.
-local daemon = require "daemon"
-local process = require "process"
 
 local function policy(parts)
   return ([[

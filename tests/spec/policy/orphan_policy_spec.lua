@@ -1,8 +1,5 @@
 -- Policies that guard no tool: a misspelled name is refused, a silent server is waited for, what a server lacks is an
 -- error in status and log.
-local daemon = require "daemon"
-local process = require "process"
-local fixtures = require "fixtures"
 
 local guard = [[
 -- %s: guards a tool that something else defines.

@@ -1,8 +1,4 @@
 -- Whoever may write to the policies decides what agents may do: a folder or file that is open to others is a warning.
-local daemon = require "daemon"
-local fixtures = require "fixtures"
-local golden = require "golden"
-local process = require "process"
 local unistd = require "posix.unistd"
 
 describe("the policies on disk", function()

@@ -1,6 +1,4 @@
 -- A prepare hook that fails hides its tool: from the list, and from calls. The hooks of one list share their time.
-local daemon = require "daemon"
-local client_of = require "client"
 
 local SESSION, GOAL = "dev.toolgate/session", "dev.toolgate/goal"
 

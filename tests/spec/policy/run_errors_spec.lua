@@ -1,9 +1,5 @@
 -- A tool written in Lua that raises an error has failed, in its own words; a mistake in its code is the policy's. And the
 -- words json_decode and map.
-local daemon = require "daemon"
-local client_of = require "client"
-local process = require "process"
-local text, verdict, session = client_of.text, client_of.verdict, client_of.session
 
 local function policy(body, fields)
   return ([==[

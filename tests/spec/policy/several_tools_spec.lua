@@ -1,9 +1,5 @@
 -- policy { tools = … }: one file lies over several tools, beside their own policies; the strictest verdict wins.
-local daemon = require "daemon"
-local process = require "process"
-local client_of = require "client"
 local cjson = require "cjson"
-local text, verdict = client_of.text, client_of.verdict
 
 local function tool(name, more)
   return ([==[

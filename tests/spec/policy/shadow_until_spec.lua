@@ -1,9 +1,5 @@
 -- Mode "shadow" with an end: a date that cannot be read is refused, and one that has come is said everywhere, while
 -- nothing is enforced that was not.
-local daemon = require "daemon"
-local client_of = require "client"
-local process = require "process"
-local json, session = client_of.json, client_of.session
 
 local FUTURE, PAST = "9999-12-31", "2026-01-31"
 

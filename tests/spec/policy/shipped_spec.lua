@@ -1,7 +1,4 @@
 -- policies/: what the gateway file says of itself, which has no examples.
-local daemon = require "daemon"
-local client_of = require "client"
-local verdict, session = client_of.verdict, client_of.session
 
 describe("the shipped gateway file", function()
   it("lists a tool that changes something only if the goal mentions it, and everything without a goal", function()

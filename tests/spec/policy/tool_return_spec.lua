@@ -1,8 +1,4 @@
 -- tool_return: content blocks for the model and metadata for the client, besides a value.
-local daemon = require "daemon"
-local golden = require "golden"
-local client_of = require "client"
-local text, verdict, session, json = client_of.text, client_of.verdict, client_of.session, client_of.json
 
 local function policy(returns, fields)
   return ([==[

@@ -1,7 +1,5 @@
 -- Bad recordings: what cannot be read is counted and named by its line, and the rest is replayed.
 local recordings = require "recordings"
-local process = require "process"
-local daemon = require "daemon"
 local replay = recordings.replay
 
 local CALL = '{"session":"s","tool":"t","arguments":{"n":1},"result":"ok"}'

@@ -1,6 +1,4 @@
 -- The formats that toolgate replay reads: found out by each line, or forced with --format.
-local daemon = require "daemon"
-local process = require "process"
 local recordings = require "recordings"
 local replay, row = recordings.replay, recordings.row
 

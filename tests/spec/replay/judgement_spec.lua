@@ -1,7 +1,5 @@
 -- make judgement: anyone's own transcripts, and the figures that the documentation quotes.
 local recordings = require "recordings"
-local process = require "process"
-local daemon = require "daemon"
 
 local function judgement(folder)
   return process.run { "env", "RECORDINGS=" .. folder, "TOOLGATE=" .. daemon.binary, "luajit", "tests/judgement/run.lua" }

@@ -1,7 +1,5 @@
 -- toolgate replay --mine: the sessions that this user's assistants keep below HOME.
-local daemon = require "daemon"
 local json = require("client").json
-local process = require "process"
 local recordings = require "recordings"
 
 local SAMPLES = "tests/support/recordings/"

@@ -1,8 +1,5 @@
 -- toolgate replay: sessions are replayed with their state, one set of policies is compared with another.
 local recordings = require "recordings"
-local process = require "process"
-local daemon = require "daemon"
-local golden = require "golden"
 local replay, row = recordings.replay, recordings.row
 
 local LIST_ORDERS = [[

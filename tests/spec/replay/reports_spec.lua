@@ -1,8 +1,6 @@
 -- The report as Markdown and as a page: the figures are there, and nothing of a recording is read as markup.
 local recordings = require "recordings"
 local cjson = require "cjson"
-local process = require "process"
-local daemon = require "daemon"
 
 local EVIL = [[<script>alert(1)</script>|`x`&"]]
 

@@ -1,7 +1,5 @@
 -- What a model has read and written, in tokens, as each format records it.
 local recordings = require "recordings"
-local process = require "process"
-local daemon = require "daemon"
 local replay = recordings.replay
 
 -- Lines, and the tokens that were read, of these from a cache, and written.

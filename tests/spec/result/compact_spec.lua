@@ -1,8 +1,4 @@
 -- Compaction of results that are too large for a model: what is kept, and the note about the rest.
-local daemon = require "daemon"
-local golden = require "golden"
-local client_of = require "client"
-local text, verdict, session, json = client_of.text, client_of.verdict, client_of.session, client_of.json
 
 local function events(fields)
   return ([==[

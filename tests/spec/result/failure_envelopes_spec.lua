@@ -1,8 +1,4 @@
 -- Failure envelopes: results that claim success and report a failure, a wait or a question; and look-alikes.
-local daemon = require "daemon"
-local golden = require "golden"
-local client_of = require "client"
-local text, verdict, session, json = client_of.text, client_of.verdict, client_of.session, client_of.json
 
 -- A tool that returns the text it is called with.
 local function parrot(name, fields)

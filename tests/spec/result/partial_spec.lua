@@ -1,8 +1,4 @@
 -- Partial results: answers that say that more follows, without a policy; and answers that were cut off.
-local daemon = require "daemon"
-local golden = require "golden"
-local client_of = require "client"
-local text, verdict, session, json = client_of.text, client_of.verdict, client_of.session, client_of.json
 
 -- A tool that returns the text it is called with.
 local function parrot(fields)

@@ -1,7 +1,4 @@
 -- redact: no client, log or session shows the fields that a policy names.
-local daemon = require "daemon"
-local client_of = require "client"
-local golden = require "golden"
 
 local CUSTOMER = [[
 -- get_customer: a customer. Read only.

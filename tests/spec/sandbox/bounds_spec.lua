@@ -1,9 +1,4 @@
 -- A policy that loops, allocates or throws fails its own calls only; the daemon goes on and names the policy.
-local daemon = require "daemon"
-local golden = require "golden"
-local client_of = require "client"
-local fixtures = require "fixtures"
-local text, verdict = client_of.text, client_of.verdict
 
 local function policy(body)
   return ([==[

@@ -1,9 +1,5 @@
 -- What a policy writes as JSON is bounded by bytes (src/sandbox/bridge.h): a loop over the arguments of one call must
 -- not become gigabytes. The call fails as policy_error; the daemon and the policy go on.
-local daemon = require "daemon"
-local process = require "process"
-local client_of = require "client"
-local verdict, text = client_of.verdict, client_of.text
 
 -- The most memory that the process ever held.
 local function peak_kb(pid)

@@ -1,7 +1,5 @@
 -- null, [], "" and a byte order mark, where a client means that there is nothing: as absent, for every method.
 local bridges = require "bridge"
-local daemon = require "daemon"
-local fixtures = require "fixtures"
 local unistd = require "posix.unistd"
 
 describe("what means absent", function()

@@ -1,11 +1,7 @@
 -- A policy asks, and the agent has nobody to ask: an operator approves or denies (toolgate approvals, approve, deny), and
 -- the same call, made again, runs once or is declined. A client of the modern era gets the question in the reply instead.
-local daemon = require "daemon"
-local process = require "process"
 local redis = require "redis"
-local client_of = require "client"
 local unistd = require "posix.unistd"
-local session, text, verdict, modern = client_of.session, client_of.text, client_of.verdict, client_of.modern
 
 local PAY = [==[
 -- pay: sends money. Asks above 100, twice above 1000.

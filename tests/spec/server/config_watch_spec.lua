@@ -1,10 +1,4 @@
 -- The file watch: changed, renamed, linked and removed files are loaded without a reload command.
-local daemon = require "daemon"
-local golden = require "golden"
-local process = require "process"
-local client_of = require "client"
-local fixtures = require "fixtures"
-local text = client_of.text
 
 local CHANGED = { jsonrpc = "2.0", method = "notifications/tools/list_changed" }
 

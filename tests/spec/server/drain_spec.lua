@@ -1,7 +1,4 @@
 -- A daemon that stops answers what its connections have sent already; what they send later fails at the sender.
-local daemon = require "daemon"
-local process = require "process"
-local fixtures = require "fixtures"
 local signal = require "posix.signal"
 local sockets = require "posix.sys.socket"
 local unistd = require "posix.unistd"

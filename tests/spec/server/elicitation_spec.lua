@@ -1,9 +1,5 @@
 -- A policy asks; the client puts the question to its user (elicitation/create of the legacy era), and the same call goes on,
 -- or is refused.
-local daemon = require "daemon"
-local process = require "process"
-local client_of = require "client"
-local text, verdict = client_of.text, client_of.verdict
 
 local PAY = [==[
 -- pay: sends money. Asks above 100, and again above 1000.

@@ -1,12 +1,8 @@
 -- Fair shares: what all users have together (the endpoint's connections, commands that wait, what servers watch, memory of
 -- registered tools) one user alone uses up to half, and the next one still finds room.
-local client_of = require "client"
-local daemon = require "daemon"
 local fcntl = require "posix.fcntl"
-local process = require "process"
 local unistd = require "posix.unistd"
 local unix = require "socket.unix"
-local json = client_of.json
 
 local OTHER = 65534 -- nobody
 local AS_OTHER = ("setpriv --reuid=%d --regid=%d --clear-groups"):format(OTHER, OTHER)

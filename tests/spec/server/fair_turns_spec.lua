@@ -1,8 +1,6 @@
 -- Fair turns: a client that sends many slow calls at once does not keep others waiting. No spec looks at a clock: the
 -- daemon's own count of calls tells what was served before what.
-local daemon = require "daemon"
 local http = require "http"
-local process = require "process"
 local socket = require "socket"
 local signal = require "posix.signal"
 local unistd = require "posix.unistd"

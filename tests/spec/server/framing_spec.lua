@@ -1,10 +1,4 @@
 -- Lines and ids from clients: malformed ones get an error, and the connection goes on.
-local daemon = require "daemon"
-local golden = require "golden"
-local process = require "process"
-local client_of = require "client"
-local fixtures = require "fixtures"
-local text, verdict = client_of.text, client_of.verdict
 
 describe("a line from a client", function()
   local gate, client

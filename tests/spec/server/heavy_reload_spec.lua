@@ -1,6 +1,4 @@
 -- Loading is sliced: a daemon that loads a heavy folder goes on serving, and says which limit a file exceeds.
-local daemon = require "daemon"
-local fixtures = require "fixtures"
 
 local head = [[return tool "heavy" { description = "d",
   schema = json '{"type":"object","properties":{"n":{"type":"integer"}}}', ]]

@@ -1,8 +1,4 @@
 -- Hostile or clumsy clients: input of any size costs little, and other clients do not notice.
-local daemon = require "daemon"
-local golden = require "golden"
-local client_of = require "client"
-local text = client_of.text
 
 local function policy(name, fields)
   return ([==[

@@ -1,10 +1,4 @@
 -- The toolgate/* methods, for agents that run their own tools and for operators.
-local daemon = require "daemon"
-local process = require "process"
-local golden = require "golden"
-local client_of = require "client"
-local fixtures = require "fixtures"
-local session = client_of.session
 
 describe("toolgate/", function()
   local gate, client

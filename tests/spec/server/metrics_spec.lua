@@ -1,8 +1,6 @@
 -- The metrics: after a dialogue every series has its count, and peers cannot make them many.
-local daemon = require "daemon"
 local http = require "http"
 local metrics = require "metrics"
-local process = require "process"
 
 local POLICIES = {
   ["book.lua"] = [[return tool "book" {

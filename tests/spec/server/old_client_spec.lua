@@ -1,9 +1,5 @@
 -- Clients of each version since 2024-11-05: what their version does not know is left out, or becomes text.
 local bridges = require "bridge"
-local client_of = require "client"
-local daemon = require "daemon"
-local golden = require "golden"
-local process = require "process"
 local unistd = require "posix.unistd"
 
 local TOOLS = [=[[{"name":"report","title":"A report","inputSchema":{"type":"object"},"icons":[{"src":"https://e.org/i.png"}],

@@ -1,11 +1,6 @@
 -- The page of the metrics endpoint as HTTP: who gets what, its headers, and the JSON that its script reads.
 -- tests/clients/page.mjs opens it in a browser.
-local client_of = require "client"
-local daemon = require "daemon"
-local fixtures = require "fixtures"
 local http = require "http"
-local process = require "process"
-local json = client_of.json
 
 local TOKEN = "0123456789abcdef0123"
 local FILES = { ["/"] = "text/html; charset=utf-8", ["/app.js"] = "text/javascript; charset=utf-8",

@@ -1,10 +1,5 @@
 -- Prompts, resources, templates and completion of the servers behind the gate: a client lists and reads, and the
 -- server that has it answers.
-local daemon = require "daemon"
-local golden = require "golden"
-local client_of = require "client"
-local process = require "process"
-local json = client_of.json
 
 local function modern(params)
   params._meta = client_of.modern()

@@ -1,9 +1,4 @@
 -- The allow list: who may connect, and which tools they see, by the kernel's credentials (SO_PEERCRED).
-local daemon = require "daemon"
-local golden = require "golden"
-local process = require "process"
-local client_of = require "client"
-local fixtures = require "fixtures"
 local unistd = require "posix.unistd"
 
 local OTHER = 65534 -- nobody

@@ -1,7 +1,4 @@
 -- MCP with `initialize` (2025-11-25, 2025-06-18, 2025-03-26), and without any handshake.
-local daemon = require "daemon"
-local golden = require "golden"
-local fixtures = require "fixtures"
 local text = require("client").text
 local verdict = require("client").verdict
 

@@ -1,9 +1,4 @@
 -- MCP without a handshake (2026-07-28): each request carries the version and the client's capabilities.
-local daemon = require "daemon"
-local client_of = require "client"
-local fixtures = require "fixtures"
-local json = client_of.json
-local modern, text = client_of.modern, client_of.text
 
 local VERSION = "io.modelcontextprotocol/protocolVersion"
 local CAPABILITIES = "io.modelcontextprotocol/clientCapabilities"

@@ -1,13 +1,7 @@
 -- Quarantine: a policy that ended the process twice does not run again until its file changes. Nothing in the sandbox can
 -- stall, so the specs write the watchdog's file themselves (tests/unit/sandbox/watchdog.c tests the watchdog).
-local daemon = require "daemon"
-local golden = require "golden"
-local process = require "process"
-local client_of = require "client"
-local fixtures = require "fixtures"
 local ffi = require "ffi"
 local signal = require "posix.signal"
-local text = client_of.text
 
 ffi.cdef [[
   typedef struct { uint64_t low, high; } toolgate_spec_hash;

@@ -1,11 +1,5 @@
 -- Reload by SIGHUP and by command, and stop by SIGTERM: a new generation, or the old one and the error.
-local daemon = require "daemon"
-local golden = require "golden"
-local process = require "process"
-local client_of = require "client"
-local fixtures = require "fixtures"
 local signal = require "posix.signal"
-local text = client_of.text
 
 describe("a reload", function()
   local gate, client

@@ -1,7 +1,5 @@
 -- What a client sends without effect: an error to a program, a warning to a model's client, and a line for the operator.
 local client = require "client"
-local daemon = require "daemon"
-local process = require "process"
 
 local POLICIES = { ["echo.lua"] = [[
 -- echo: answers with its text. Read only.

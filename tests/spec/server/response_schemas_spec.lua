@@ -1,7 +1,4 @@
 -- The operator's own response schemas: the folder schemas/ beside the policies or the configuration, toolgate/schemas.
-local daemon = require "daemon"
-local fixtures = require "fixtures"
-local process = require "process"
 local cjson = require "cjson"
 
 local INVOICE = [[{

@@ -1,11 +1,7 @@
 -- A server asks the user in the middle of a call (elicitation/create): the question reaches the client of the legacy era that
 -- declared it can ask, and the answer reaches the server, whose call goes on.
-local client_of = require "client"
-local daemon = require "daemon"
 local http_server = require "http_server"
-local process = require "process"
 local signal = require "posix.signal"
-local json, text, verdict = client_of.json, client_of.text, client_of.verdict
 
 describe("a question of a server", function()
   local gate, client, calls

@@ -1,11 +1,5 @@
 -- toolgate session: what an operator on call sees of a conversation whose model is refused.
-local daemon = require "daemon"
-local golden = require "golden"
-local client_of = require "client"
-local fixtures = require "fixtures"
-local process = require "process"
 local redis = require "redis"
-local session, verdict = client_of.session, client_of.verdict
 
 local POLICIES = { ["outcome.lua"] = fixtures.outcome, ["echo.lua"] = fixtures.echo,
                    ["create_task.lua"] = fixtures.create_task }

@@ -1,11 +1,5 @@
 -- toolgate sessions: which conversations the daemon serves, and which of them are stuck.
-local daemon = require "daemon"
-local golden = require "golden"
-local client_of = require "client"
-local fixtures = require "fixtures"
-local process = require "process"
 local redis = require "redis"
-local session = client_of.session
 
 local POLICIES = { ["outcome.lua"] = fixtures.outcome, ["echo.lua"] = fixtures.echo,
                    ["create_task.lua"] = fixtures.create_task }

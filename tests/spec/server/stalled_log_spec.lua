@@ -1,7 +1,5 @@
 -- Nobody reads the daemon's stderr: every call is answered all the same, the log is bounded, and once somebody reads it
 -- again, it says how many lines are missing.
-local daemon = require "daemon"
-local process = require "process"
 local verdict = require "client".verdict
 
 local PIPE_BYTES, QUEUE_BYTES = 65536, 1048576 -- LOG_QUEUE_MAX_BYTES

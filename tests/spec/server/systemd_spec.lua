@@ -1,8 +1,4 @@
 -- systemd: socket activation with descriptor 3, readiness notification, and valid unit files.
-local daemon = require "daemon"
-local process = require "process"
-local client_of = require "client"
-local fixtures = require "fixtures"
 local sockets = require "posix.sys.socket"
 local unistd = require "posix.unistd"
 local signal = require "posix.signal"

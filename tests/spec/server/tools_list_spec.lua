@@ -1,8 +1,4 @@
 -- tools/list depends on the user's goal and on the session's progress, on every connection of a session.
-local daemon = require "daemon"
-local client_of = require "client"
-local fixtures = require "fixtures"
-local text, verdict, session = client_of.text, client_of.verdict, client_of.session
 
 local gateway = [==[
 -- gateway: shows what the goal speaks of. For specs.

@@ -1,10 +1,5 @@
 -- Spans: what the collector gets for each kind of call, and that no collector can hold up a call.
-local daemon = require "daemon"
-local client_of = require "client"
 local otlp = require "otlp"
-local process = require "process"
-local text, verdict, session = client_of.text, client_of.verdict, client_of.session
-local json = client_of.json
 
 local TRACE, SPAN = "4bf92f3577b34da6a3ce929d0e0e4736", "00f067aa0ba902b7"
 local function parent(flags) return ("00-%s-%s-%s"):format(TRACE, SPAN, flags or "01") end

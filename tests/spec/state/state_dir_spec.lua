@@ -1,7 +1,4 @@
 -- Whom the daemon trusts with its state: a folder, or a file beside the socket, that another user could have made.
-local daemon = require "daemon"
-local process = require "process"
-local client_of = require "client"
 local unistd = require "posix.unistd"
 local stat = require "posix.sys.stat"
 local signal = require "posix.signal"

@@ -1,10 +1,6 @@
 -- A daemon whose address space is limited (ulimit -v, LimitAS= of a service): malloc fails there, and a process without
 -- memory ends. What a peer sends is refused before that.
-local daemon = require "daemon"
-local client_of = require "client"
 local http_server = require "http_server"
-local process = require "process"
-local text, verdict = client_of.text, client_of.verdict
 
 local LIMITED = { "sh", "-c", 'ulimit -v 300000; exec "$@"', "sh" }
 

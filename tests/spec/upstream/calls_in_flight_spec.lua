@@ -1,10 +1,5 @@
 -- Calls in flight over all connections: a slow tool takes only so many, and one user leaves room for the others.
-local daemon = require "daemon"
-local golden = require "golden"
-local client_of = require "client"
 local http_server = require "http_server"
-local process = require "process"
-local text, verdict = client_of.text, client_of.verdict
 
 local OTHER = 65534 -- nobody
 

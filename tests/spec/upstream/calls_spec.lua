@@ -1,9 +1,4 @@
 -- Calls that an MCP server runs: the verdict of each outcome, cancellation, queueing, reloads, and elicitation.
-local daemon = require "daemon"
-local golden = require "golden"
-local client_of = require "client"
-local process = require "process"
-local text, verdict, session, modern = client_of.text, client_of.verdict, client_of.session, client_of.modern
 
 local function says(said, ...)
   for _, words in ipairs { ... } do

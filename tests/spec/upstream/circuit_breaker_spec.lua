@@ -1,10 +1,5 @@
 -- The circuit breaker: it opens after repeated failures, then lets one probe through, and closes if that succeeds.
-local daemon = require "daemon"
-local golden = require "golden"
-local client_of = require "client"
-local process = require "process"
 local http_server = require "http_server"
-local text, verdict, session = client_of.text, client_of.verdict, client_of.session
 
 local OPENS_AFTER = 5 -- src/upstream/circuit_breaker.h
 

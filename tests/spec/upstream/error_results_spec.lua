@@ -1,8 +1,5 @@
 -- A tool's failure reaches the model whole: its text, what is beside it, and the data of a JSON-RPC error.
-local client_of = require "client"
-local golden = require "golden"
 local offered = require "offered"
-local text = client_of.text
 
 local function words(n)
   return { { type = "text", text = "row" .. ("\nrow"):rep(n) .. " last" } }

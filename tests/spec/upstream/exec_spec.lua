@@ -1,11 +1,6 @@
 -- exec tools: how the daemon starts a command, what the model reads of its exit, and that no process is left behind.
-local daemon = require "daemon"
-local golden = require "golden"
-local process = require "process"
-local client_of = require "client"
 local signal = require "posix.signal"
 local unistd = require "posix.unistd"
-local text, verdict = client_of.text, client_of.verdict
 
 local NOBODY_ELSE = 54321 -- a user id without processes
 

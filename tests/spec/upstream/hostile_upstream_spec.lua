@@ -1,11 +1,5 @@
 -- A misbehaving MCP server (tests/support/fake_upstream.py): each call gets exactly one answer, the daemon stays up,
 -- and calls of other servers do not notice.
-local daemon = require "daemon"
-local golden = require "golden"
-local client_of = require "client"
-local process = require "process"
-local text, verdict = client_of.text, client_of.verdict
-local json = client_of.json
 
 describe("a server that misbehaves", function()
   local gate, client, other

@@ -1,11 +1,5 @@
 -- http tools: the request that the endpoint gets, and what the client gets for each response.
-local daemon = require "daemon"
-local golden = require "golden"
-local client_of = require "client"
 local http_server = require "http_server"
-local process = require "process"
-local text, verdict, session = client_of.text, client_of.verdict, client_of.session
-local json = client_of.json
 
 local server, gate, client
 

@@ -1,9 +1,5 @@
 -- What a server says of itself reaches the clients, and what a client says beside its call reaches the server.
-local daemon = require "daemon"
-local client_of = require "client"
 local http_server = require "http_server"
-local process = require "process"
-local json, text, verdict = client_of.json, client_of.text, client_of.verdict
 
 local directory
 before_each(function() directory = process.directory() end)

@@ -1,9 +1,4 @@
 -- What a server's process wrote last says why it is not there: in status, doctor and the refusal, as a field of its own.
-local client_of = require "client"
-local daemon = require "daemon"
-local golden = require "golden"
-local process = require "process"
-local text, verdict = client_of.text, client_of.verdict
 
 local SECRET = "hunter2-and-more"
 

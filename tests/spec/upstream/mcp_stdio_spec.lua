@@ -1,11 +1,5 @@
 -- An MCP server that works, over stdio (tests/support/fake_upstream.py): tools, cancellation, restart, both eras.
-local daemon = require "daemon"
-local golden = require "golden"
-local client_of = require "client"
-local process = require "process"
 local signal = require "posix.signal"
-local text, verdict = client_of.text, client_of.verdict
-local json = client_of.json
 
 describe("an MCP server over stdio", function()
   local gate, client

@@ -1,8 +1,6 @@
 -- A server that does not keep its own output schema: what it returns reaches the client, with a note. A schema that a
 -- policy wrote is the operator's word.
-local client_of = require "client"
 local offered = require "offered"
-local json, text, verdict = client_of.json, client_of.text, client_of.verdict
 
 local SCHEMA = [[{"type":"object","additionalProperties":false,"required":["rows"],"x-kept":true,"properties":{
   "rows":{"type":"array","maxItems":3,"items":{"type":"object","properties":{"id":{"type":"integer"},"note":{"type":"string"}}}},

@@ -1,8 +1,5 @@
 -- Upstreams with per_user: each user who calls has an instance with their own credentials, and nobody else's.
-local daemon = require "daemon"
-local client_of = require "client"
 local http_server = require "http_server"
-local process = require "process"
 local signal = require "posix.signal"
 local unistd = require "posix.unistd"
 

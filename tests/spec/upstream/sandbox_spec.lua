@@ -1,8 +1,4 @@
 -- The sandbox of an upstream: a server (tests/support/reaching_server.py) tries to reach what it should not.
-local daemon = require "daemon"
-local client_of = require "client"
-local process = require "process"
-local text = client_of.text
 
 local SERVER = daemon.root .. "/tests/support/reaching_server.py"
 local WITHOUT_LANDLOCK = { "python3", "-SE", daemon.root .. "/tests/support/without_landlock.py" }

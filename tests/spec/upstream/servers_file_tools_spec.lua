@@ -1,6 +1,4 @@
 -- Which tools of a server the mcpServers file of another client serves: includeTools, disabledTools, excludeTools.
-local daemon = require "daemon"
-local process = require "process"
 local json = require("client").json
 
 describe("an entry of an mcpServers file", function()

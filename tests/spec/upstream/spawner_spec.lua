@@ -1,11 +1,7 @@
 -- toolgate spawner: it starts upstreams by name for a daemon, and for nobody and nothing else.
-local daemon = require "daemon"
-local client_of = require "client"
-local process = require "process"
 local signal = require "posix.signal"
 local unistd = require "posix.unistd"
 local unix = require "socket.unix"
-local text = client_of.text
 
 local IS_ROOT = unistd.geteuid() == 0
 

@@ -1,9 +1,5 @@
 -- traceparent, tracestate and baggage: passed on to every kind of upstream as they came, or dropped with a warning.
-local daemon = require "daemon"
-local client_of = require "client"
 local http_server = require "http_server"
-local text, verdict = client_of.text, client_of.verdict
-local json = client_of.json
 
 local PARENT = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
 local GIVEN = { traceparent = PARENT, tracestate = "congo=t61rcWkgMzE,rojo=00f067aa0ba902b7",
