@@ -6,12 +6,11 @@
  */
 #include "base/buf.h"
 #include "server/server.h"
+#include "require.h"
 
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -20,14 +19,6 @@
 #include <yajl/yajl_tree.h>
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-#define REQUIRE(what)                                                                                        \
-    do {                                                                                                     \
-        if (!(what)) {                                                                                       \
-            fprintf(stderr, "fuzz_dispatch: %s:%d: %s\n", __FILE__, __LINE__, #what);                        \
-            abort();                                                                                         \
-        }                                                                                                    \
-    } while (0)
 
 #define PATIENCE_MS 10000
 

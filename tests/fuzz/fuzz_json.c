@@ -9,19 +9,9 @@
 #include "json/parse.h"
 #include "json/diff.h"
 #include "json/write.h"
-
-#include <stdio.h>
-#include <stdlib.h>
+#include "require.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-#define REQUIRE(what)                                                                                        \
-    do {                                                                                                     \
-        if (!(what)) {                                                                                       \
-            fprintf(stderr, "fuzz_json: %s:%d: %s\n", __FILE__, __LINE__, #what);                            \
-            abort();                                                                                         \
-        }                                                                                                    \
-    } while (0)
 
 static struct json must_parse(struct arena *arena, struct str text)
 {

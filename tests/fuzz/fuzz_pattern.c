@@ -6,20 +6,11 @@
 #include "base/arena.h"
 #include "schema/format.h"
 #include "schema/schema.h"
+#include "require.h"
 
 #include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-#define REQUIRE(what)                                                                                        \
-    do {                                                                                                     \
-        if (!(what)) {                                                                                       \
-            fprintf(stderr, "fuzz_pattern: %s:%d: %s\n", __FILE__, __LINE__, #what);                         \
-            abort();                                                                                         \
-        }                                                                                                    \
-    } while (0)
 
 /* PCRE2 requires valid UTF-8, which the parser checks before any use of a pattern. */
 static bool is_utf8(struct str s)

@@ -10,19 +10,9 @@
 #include "policy/policy_hooks.h"
 #include "policy/policy_set.h"
 #include "sandbox/bridge.h"
-
-#include <stdio.h>
-#include <stdlib.h>
+#include "require.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-#define REQUIRE(what)                                                                                        \
-    do {                                                                                                     \
-        if (!(what)) {                                                                                       \
-            fprintf(stderr, "fuzz_policy: %s:%d: %s\n", __FILE__, __LINE__, #what);                          \
-            abort();                                                                                         \
-        }                                                                                                    \
-    } while (0)
 
 #define GRAMMAR_BIT       1u
 #define DEADLINE_MS       5u

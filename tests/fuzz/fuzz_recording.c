@@ -4,20 +4,11 @@
  */
 #include "base/log.h"
 #include "replay/recorded_call.h"
+#include "require.h"
 
-#include <stdio.h>
-#include <stdlib.h>
 #include <unistd.h>
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-#define REQUIRE(what)                                                                                        \
-    do {                                                                                                     \
-        if (!(what)) {                                                                                       \
-            fprintf(stderr, "fuzz_recording: %s:%d: %s\n", __FILE__, __LINE__, #what);                       \
-            abort();                                                                                         \
-        }                                                                                                    \
-    } while (0)
 
 #define FORMATS       6u
 #define DOCUMENTS_BIT 8u

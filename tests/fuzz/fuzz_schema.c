@@ -9,19 +9,9 @@
 #include "json/write.h"
 #include "schema/coerce.h"
 #include "schema/schema.h"
-
-#include <stdio.h>
-#include <stdlib.h>
+#include "require.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-#define REQUIRE(what)                                                                                        \
-    do {                                                                                                     \
-        if (!(what)) {                                                                                       \
-            fprintf(stderr, "fuzz_schema: %s:%d: %s\n", __FILE__, __LINE__, #what);                          \
-            abort();                                                                                         \
-        }                                                                                                    \
-    } while (0)
 
 static struct str text_of(struct arena *arena, const struct json *v)
 {

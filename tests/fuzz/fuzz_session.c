@@ -5,19 +5,9 @@
  * before.
  */
 #include "ledger/codec.h"
-
-#include <stdio.h>
-#include <stdlib.h>
+#include "require.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-#define REQUIRE(what)                                                                                        \
-    do {                                                                                                     \
-        if (!(what)) {                                                                                       \
-            fprintf(stderr, "fuzz_session: %s:%d: %s\n", __FILE__, __LINE__, #what);                         \
-            abort();                                                                                         \
-        }                                                                                                    \
-    } while (0)
 
 #define REQUEST_BYTES 5u
 #define REQUESTS_MASK 63u
@@ -52,62 +42,18 @@ struct play {
 static const struct str tool_names[] = {STR("get_order"), STR("list"),  STR("create_order"), STR("delete"),
                                         STR("shell"),     STR("watch"), STR("pay"),          STR("costly")};
 
+/* The usual limits but for these. */
+#define LIMITS(repairs, calls, polls_most, failures, ...)                                                    \
+    {.repair = repairs, .same_call = calls, .poll_max = polls_most, .same_failure = failures, .transient = 3, \
+     .repeats = 3, .halt = 5, .across_turns = 5, __VA_ARGS__}
+
 static const struct ledger_limits tool_limits[] = {
-    {.repair = 2,
-     .same_call = 5,
-     .transient = 3,
-     .repeats = 3,
-     .halt = 5,
-     .across_turns = 5,
-     .poll_max = 20,
-     .same_failure = LEDGER_UNLIMITED,
-     .effects = LEDGER_EFFECTS_READ},
-    {.repair = 2,
-     .same_call = 5,
-     .transient = 3,
-     .repeats = 3,
-     .halt = 5,
-     .across_turns = 5,
-     .poll_max = 20,
-     .same_failure = LEDGER_SAME_FAILURE_REFUSED,
-     .effects = LEDGER_EFFECTS_READ,
-     .compare_arguments = true},
-    {.repair = 2,
-     .same_call = 2,
-     .transient = 3,
-     .repeats = 3,
-     .halt = 5,
-     .across_turns = 5,
-     .poll_max = 20,
-     .same_failure = LEDGER_UNLIMITED,
-     .effects = LEDGER_EFFECTS_WRITE},
-    {.repair = 1,
-     .same_call = 1,
-     .transient = 3,
-     .repeats = 3,
-     .halt = 5,
-     .across_turns = 5,
-     .poll_max = 20,
-     .same_failure = LEDGER_UNLIMITED,
-     .effects = LEDGER_EFFECTS_DESTRUCTIVE},
-    {.repair = 2,
-     .same_call = 3,
-     .transient = 3,
-     .repeats = 3,
-     .halt = 5,
-     .across_turns = 5,
-     .poll_max = 20,
-     .same_failure = 3},
-    {.repair = 2,
-     .same_call = 3,
-     .transient = 3,
-     .repeats = 3,
-     .halt = 5,
-     .across_turns = 5,
-     .poll_max = 3,
-     .same_failure = LEDGER_UNLIMITED,
-     .polls = true,
-     .poll_every_ms = 5000},
+    LIMITS(2, 5, 20, LEDGER_UNLIMITED, .effects = LEDGER_EFFECTS_READ),
+    LIMITS(2, 5, 20, LEDGER_SAME_FAILURE_REFUSED, .effects = LEDGER_EFFECTS_READ, .compare_arguments = true),
+    LIMITS(2, 2, 20, LEDGER_UNLIMITED, .effects = LEDGER_EFFECTS_WRITE),
+    LIMITS(1, 1, 20, LEDGER_UNLIMITED, .effects = LEDGER_EFFECTS_DESTRUCTIVE),
+    LIMITS(2, 3, 20, 3, .effects = LEDGER_EFFECTS_UNKNOWN),
+    LIMITS(2, 3, 3, LEDGER_UNLIMITED, .polls = true, .poll_every_ms = 5000),
     {.same_failure = LEDGER_UNLIMITED},
     {.repair = LEDGER_UNLIMITED,
      .same_call = LEDGER_UNLIMITED,

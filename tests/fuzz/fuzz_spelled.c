@@ -7,21 +7,11 @@
 #include "json/parse.h"
 #include "json/spelled.h"
 #include "json/write.h"
-
-#include <stdio.h>
-#include <stdlib.h>
+#include "require.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 #define BEGINNINGS_MAX 64u /* of a long text, spread over it */
-
-#define REQUIRE(what)                                                                                        \
-    do {                                                                                                     \
-        if (!(what)) {                                                                                       \
-            fprintf(stderr, "fuzz_spelled: %s:%d: %s\n", __FILE__, __LINE__, #what);                         \
-            abort();                                                                                         \
-        }                                                                                                    \
-    } while (0)
 
 static void check_read(struct arena *arena, struct str text, const struct json *read)
 {

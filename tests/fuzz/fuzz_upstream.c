@@ -14,25 +14,16 @@
 #include "io/conn.h"
 #include "upstream/http/sse.h"
 #include "upstream/upstream.h"
+#include "require.h"
 
 #include <poll.h>
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-#define REQUIRE(what)                                                                                        \
-    do {                                                                                                     \
-        if (!(what)) {                                                                                       \
-            fprintf(stderr, "fuzz_upstream: %s:%d: %s\n", __FILE__, __LINE__, #what);                        \
-            abort();                                                                                         \
-        }                                                                                                    \
-    } while (0)
 
 #define CALLS       2u
 #define TURNS       40u

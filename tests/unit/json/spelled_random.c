@@ -3,6 +3,7 @@
  * read as an object or list, and a byte that was damaged never changes more than itself.
  */
 #include "json/json_support.h"
+#include "random.h"
 
 #include "json/build.h"
 #include "json/spelled.h"
@@ -11,16 +12,6 @@
 #define MUTATIONS     60u
 #define MEMBERS_MAX   4u
 #define STRING_PIECES 7u
-
-static uint64_t seed;
-
-static uint32_t below(uint32_t n)
-{
-    seed ^= seed << 13;
-    seed ^= seed >> 7;
-    seed ^= seed << 17;
-    return (uint32_t)(seed >> 32) % n;
-}
 
 /* ---- random values ---- */
 
@@ -307,7 +298,7 @@ TEST(a_damaged_byte_changes_nothing_else)
 
 static int start(void **state)
 {
-    seed = 0x9E3779B97F4A7C15u;
+    random_state = 0x9E3779B97F4A7C15u;
     return open_arena(state);
 }
 

@@ -5,6 +5,7 @@
  * either a value or an error. TOOLGATE_BRIDGE_ROUNDS sets the number of rounds.
  */
 #include "policy/policy_support.h"
+#include "random.h"
 
 #include "json/diff.h"
 
@@ -12,16 +13,6 @@
 
 #define ROUNDS_DEFAULT 3000
 #define CORPUS         "../shared/data/corpus/calls-*.ndjson"
-
-static uint64_t seed = 88172645463325252u;
-
-static unsigned below(unsigned n)
-{
-    seed ^= seed << 13;
-    seed ^= seed >> 7;
-    seed ^= seed << 17;
-    return (unsigned)(seed >> 33) % n;
-}
 
 static int rounds(void)
 {

@@ -5,6 +5,7 @@
  * driver of ../fuzz/pattern_pair.h.
  */
 #include "policy/policy_support.h"
+#include "random.h"
 
 #include "../fuzz/pattern_pair.h"
 
@@ -12,16 +13,6 @@
 
 #define PAIRS_DEFAULT 50000
 #define PAIRS_A_RUN   1000 /* in one sandbox_run, within its deadline */
-
-static uint64_t seed = 88172645463325252u;
-
-static unsigned below(unsigned n)
-{
-    seed ^= seed << 13;
-    seed ^= seed >> 7;
-    seed ^= seed << 17;
-    return (unsigned)(seed >> 33) % n;
-}
 
 static bool one_in(unsigned n)
 {

@@ -5,6 +5,7 @@
  * more.
  */
 #include "schema/schema_support.h"
+#include "random.h"
 
 #include "json/build.h"
 #include "schema/coerce.h"
@@ -12,14 +13,7 @@
 #define ROUNDS_DEFAULT 20000u
 #define DEPTH_MAX      4u
 
-static uint64_t random_state;
 static unsigned long bent_pairs;
-
-static uint32_t below(uint32_t n)
-{
-    random_state ^= random_state << 13, random_state ^= random_state >> 7, random_state ^= random_state << 17;
-    return (uint32_t)(random_state >> 33) % n;
-}
 
 static const char *pick(const char *const *list, uint32_t count)
 {
