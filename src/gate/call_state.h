@@ -1,11 +1,12 @@
 /*
  * The state of one call, and what its stages share. Private to the call: call.c has the stages and the
- * machine that runs them, call_ask.c stage 5, call_judge.c stage 7, call_state.c the functions that only read
- * or fill the state.
+ * machine that runs them, call_ask.c stage 5, call_run.c stage 6, call_judge.c stage 7, call_state.c the
+ * functions that only read or fill the state.
  */
 #ifndef TOOLGATE_GATE_CALL_STATE_H
 #define TOOLGATE_GATE_CALL_STATE_H
 
+#include "base/clock.h"
 #include "base/suggest.h"
 #include "catalog/generation.h"
 #include "gate/arguments.h"
@@ -103,6 +104,18 @@ struct call_lax {
 
 /* What a stage returns: go on to the next stage, wait for call_resume, or go back to stage 6. */
 enum step { STEP_NEXT, STEP_WAIT, STEP_RETRY };
+
+/* ---- call_run.c ---- */
+
+static inline int64_t call_mono_ms(void)
+{
+    return clock_mono_us() / 1000;
+}
+
+enum step call_run(struct call *call);          /* 6 */
+enum step call_run_answered(struct call *call); /* 6, resumed */
+enum step call_retry(struct call *call);        /* after 7: waits, to go back to 6 */
+enum step call_retry_due(struct call *call);
 
 /* ---- call_judge.c ---- */
 
