@@ -8,6 +8,7 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/printable.h"
 #include "base/suggest.h"
 #include "gate/simulator.h"
 #include "gate/verdict.h"
@@ -228,15 +229,6 @@ static struct str or_nothing(struct str s)
     return s.len ? s : STR_LIT("(nothing)");
 }
 
-/* Newlines become spaces, so that one line stays one line. */
-static void write_flat(struct buf *out, struct str text, size_t max)
-{
-    struct str shown = str_cut(text, max);
-    for (size_t i = 0; i < shown.len; i++)
-        buf_byte(out, shown.at[i] == '\n' ? ' ' : shown.at[i]);
-    buf_text(out, shown.len < text.len ? " …" : "");
-}
-
 /* "policies/x.lua:12: example 'name': gives: expected pass, got …; becomes: - limit = 10, + limit = 50; the
  * model reads \"…\"" */
 static void write_line(struct buf *out, const struct example_outcome *o)
@@ -249,23 +241,23 @@ static void write_line(struct buf *out, const struct example_outcome *o)
         buf_printf(out, "%s%s: ", i ? "; " : "", m->field);
         for (size_t k = 0; m->changes && k < m->changes->count; k++) {
             buf_printf(out, "%s%c ", k ? ", " : "", m->changes->lines[k].sign);
-            write_flat(out, m->changes->lines[k].text, VALUE_MAX_BYTES);
+            printable_write_cut(out, m->changes->lines[k].text, VALUE_MAX_BYTES);
         }
         if (m->changes)
             continue;
         buf_text(out, "expected ");
-        write_flat(out, m->expected, VALUE_MAX_BYTES);
+        printable_write_cut(out, m->expected, VALUE_MAX_BYTES);
         if (strcmp(m->field, "says") == 0) /* the whole feedback is written below */
             continue;
         buf_text(out, ", got ");
-        write_flat(out, or_nothing(m->got), VALUE_MAX_BYTES);
+        printable_write_cut(out, or_nothing(m->got), VALUE_MAX_BYTES);
     }
     if (o->fault.len) {
         buf_text(out, ", because ");
-        write_flat(out, o->fault, LOG_FAULT_MAX_BYTES);
+        printable_write_cut(out, o->fault, LOG_FAULT_MAX_BYTES);
     }
     buf_printf(out, "; the model reads %s", quote);
-    write_flat(out, or_nothing(o->said), LOG_SAID_MAX_BYTES);
+    printable_write_cut(out, or_nothing(o->said), LOG_SAID_MAX_BYTES);
     buf_text(out, quote);
     if (o->schema_unknown)
         buf_text(out, o->open
