@@ -7,6 +7,7 @@
 #include "json/parse.h"
 #include "json/write.h"
 #include "policy/config.h"
+#include "result/result.h"
 
 /*
  * ---- arguments that arrive as text, empty, or cut off ----
@@ -292,10 +293,8 @@ static bool is_long_field(const struct tool *tool, struct str name)
             break;
     }
     struct str word = str_from(name, start);
-    for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
-        if (word.len == strlen(words[i]) && strncasecmp(word.at, words[i], word.len) == 0)
-            return word.len == name.len || strcmp(words[i], "code") != 0; /* country_code is short */
-    return false;
+    bool is_short = word.len < name.len && str_starts_nocase(word, "code"); /* country_code */
+    return RESULT_NAME_IS(word, "", words) && !is_short;
 }
 
 /* <parameter name="city"> inside a value: the model wrote its own markup of a call where JSON was wanted, and

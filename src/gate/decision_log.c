@@ -415,23 +415,14 @@ static void put_times(struct record *r)
 
 /* ---- the record ---- */
 
-/* Built of what was read: the bytes as sent also have the values of keys that come twice. */
-static struct json rebuilt(struct arena *arena, const struct json *value)
+/* A child of a value that is built of what was read: bytes as sent also have the values of keys that come
+ * twice. */
+static const struct json *rebuilt(void *arena, const struct json *parent, uint32_t i, struct str *key)
 {
-    struct json now = *value;
+    struct json now = *json_child(parent, i);
+    (void)key;
     now.raw_len = 0;
-    if (value->type == JSON_ARRAY) {
-        struct json *items = ARENA_ARRAY(arena, struct json, value->len);
-        for (uint32_t i = 0; i < value->len; i++)
-            items[i] = rebuilt(arena, &value->items[i]);
-        now.items = items;
-    } else if (value->type == JSON_OBJECT) {
-        struct json_member *members = ARENA_ARRAY(arena, struct json_member, value->len);
-        for (uint32_t i = 0; i < value->len; i++)
-            members[i] = json_member(value->members[i].key, rebuilt(arena, &value->members[i].value));
-        now = json_object(arena, members, value->len);
-    }
-    return now;
+    return json_map(arena, json_keep(arena, now), rebuilt, arena);
 }
 
 /* The record has no room for such a value, so it need not be masked. */
@@ -462,7 +453,7 @@ static void mask_values(struct record *r)
     if (o->arguments == DECISIONS_MASKED || o->results == DECISIONS_MASKED)
         r->masking = decision_masking_new(r->log->mask, c->arena, c->tool);
     if (arguments && is_faulty && o->arguments == DECISIONS_MASKED)
-        arguments = json_keep(c->arena, rebuilt(c->arena, arguments));
+        arguments = json_map(c->arena, arguments, rebuilt, c->arena);
     if (arguments && o->arguments == DECISIONS_MASKED)
         r->arguments = decision_masking_value(r->masking, arguments, true);
     else if (o->arguments == DECISIONS_FULL)
