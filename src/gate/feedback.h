@@ -40,4 +40,15 @@ struct str feedback_text(struct arena *arena, struct feedback *feedback);
 /* Notes beside a result; empty: none exist. */
 struct str feedback_advice(struct arena *arena, struct feedback *feedback);
 
+/* ---- feedback_budget.c ---- */
+
+struct budget {
+    const char *what; /* "it may be called 10 times this turn, and 10 calls were made" */
+    const char *next; /* a sentence */
+};
+/* Of the ledger's `code`. */
+struct budget feedback_budget(const struct feedback *feedback, struct str code);
+/* After such a pause a poll does not count. */
+unsigned feedback_poll_wait_s(const struct tool *tool);
+
 #endif
