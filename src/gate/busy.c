@@ -67,11 +67,8 @@ void busy_write_status(struct json_out *out, const struct busy *busy, bool all, 
             continue;
         if (!written++)
             json_field_open(out, "busy", '[');
-        json_open(out, '{');
-        json_field_str(out, "tool", str_of(row->tool));
-        json_field_int(out, "uid", row->uid);
-        json_field_int(out, "left_s", (row->until_ms - now_ms + 999) / 1000);
-        json_close(out, '}');
+        json_put_object(out, FIELD_TEXT("tool", row->tool), FIELD_NUM("uid", row->uid),
+                        FIELD_NUM("left_s", (row->until_ms - now_ms + 999) / 1000));
     }
     if (written)
         json_close(out, ']');

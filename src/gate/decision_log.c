@@ -725,16 +725,10 @@ void decision_log_write_status(struct json_out *out, const struct decision_log *
     for (size_t i = 0; log && i < log->sink_count; i++) {
         struct record_sink_status s;
         record_sink_status(log->sinks[i], &s);
-        json_open(out, '{');
-        json_field_text(out, "kind", kind_name(s.kind));
-        json_field_text(out, "path", s.path);
-        json_field_text(out, "state", s.down ? "down" : "up");
-        if (s.down)
-            json_field_text(out, "why", s.why.text);
-        json_field_int(out, "written", (int64_t)s.written);
-        json_field_int(out, "dropped", (int64_t)s.dropped);
-        json_field_int(out, "waiting_bytes", (int64_t)s.waiting_bytes);
-        json_close(out, '}');
+        json_put_object(out, FIELD_TEXT("kind", kind_name(s.kind)), FIELD_TEXT("path", s.path),
+                        FIELD_TEXT("state", s.down ? "down" : "up"),
+                        FIELD_IF(s.down, FIELD_TEXT("why", s.why.text)), FIELD_NUM("written", s.written),
+                        FIELD_NUM("dropped", s.dropped), FIELD_NUM("waiting_bytes", s.waiting_bytes));
     }
     json_close(out, ']');
     json_close(out, '}');

@@ -219,12 +219,6 @@ void metrics_count_chain(struct metrics *m, struct str tool, struct str outcome)
 
 /* ---- status ---- */
 
-static void write_count(struct json_out *out, const char *key, uint64_t count)
-{
-    if (count)
-        json_field_int(out, key, (int64_t)count);
-}
-
 static const char *verdict_at(int kind)
 {
     return verdict_name((enum verdict_kind)kind);
@@ -256,13 +250,12 @@ void metrics_write_tool(struct json_out *out, const struct metrics_tool *row)
             verdicts[o->verdict] += o->count;
     }
     json_open(out, '{');
-    json_field_str(out, "tool", row->name);
-    json_field_int(out, "calls", (int64_t)row->calls);
-    json_field_int(out, "refused", (int64_t)row->refused);
-    write_count(out, "rewritten", row->rewritten);
-    write_count(out, "would", row->would);
-    write_count(out, "loops", row->loops);
-    write_count(out, "saved", row->saved);
+    json_fields(out, FIELD_STR("tool", row->name), FIELD_NUM("calls", row->calls),
+                FIELD_NUM("refused", row->refused),
+                FIELD_IF(row->rewritten, FIELD_NUM("rewritten", row->rewritten)),
+                FIELD_IF(row->would, FIELD_NUM("would", row->would)),
+                FIELD_IF(row->loops, FIELD_NUM("loops", row->loops)),
+                FIELD_IF(row->saved, FIELD_NUM("saved", row->saved)));
     write_counts(out, "verdicts", verdict_at, verdicts, VERDICT_KINDS, false);
     write_counts(out, "classes", class_at, classes, CLASS_COUNT, false);
     json_field_open(out, "codes", '{');
@@ -284,18 +277,13 @@ void metrics_write(struct json_out *out, const struct metrics *m)
         ended += chain_sums[i];
     }
     json_open(out, '{');
-    json_field_int(out, "calls", (int64_t)m->calls);
-    json_field_int(out, "checks", (int64_t)m->checks);
-    json_field_int(out, "reports", (int64_t)m->reports);
-    json_field_int(out, "cancelled", (int64_t)m->cancelled);
-    json_field_int(out, "rewritten", (int64_t)m->rewrites);
-    json_field_int(out, "would", (int64_t)m->would);
-    json_field_int(out, "policy_errors", (int64_t)m->classes[CLASS_POLICY_ERROR]);
-    json_field_int(out, "loops", (int64_t)m->loops);
-    json_field_int(out, "calls_saved", (int64_t)m->saved);
-    json_field_int(out, "calls_not_saved", (int64_t)m->not_saved);
-    json_field_int(out, "repair_chains", (int64_t)ended);
-    json_field_int(out, "fabricated_id_on_retry", (int64_t)chain_sums[METRICS_CHAINS - 1]);
+    json_fields(out, FIELD_NUM("calls", m->calls), FIELD_NUM("checks", m->checks),
+                FIELD_NUM("reports", m->reports), FIELD_NUM("cancelled", m->cancelled),
+                FIELD_NUM("rewritten", m->rewrites), FIELD_NUM("would", m->would),
+                FIELD_NUM("policy_errors", m->classes[CLASS_POLICY_ERROR]), FIELD_NUM("loops", m->loops),
+                FIELD_NUM("calls_saved", m->saved), FIELD_NUM("calls_not_saved", m->not_saved),
+                FIELD_NUM("repair_chains", ended),
+                FIELD_NUM("fabricated_id_on_retry", chain_sums[METRICS_CHAINS - 1]));
     write_counts(out, "verdicts", verdict_at, m->verdicts, VERDICT_KINDS, true);
     write_counts(out, "classes", class_at, m->classes, CLASS_COUNT, true);
     write_counts(out, "chains", metrics_chain_name, chain_sums, METRICS_CHAINS, true);

@@ -213,12 +213,9 @@ void verdict_write(struct json_out *out, const struct verdict *v)
     json_field_optional(out, "next_args", v->next_args);
     json_field_optional(out, "choices", v->choices);
     json_field_optional_str(out, "approval", v->approval);
-    if (v->bytes_from) {
-        json_field_open(out, "compacted", '{');
-        json_field_int(out, "from_bytes", (int64_t)v->bytes_from);
-        json_field_int(out, "to_bytes", (int64_t)v->bytes_to);
-        json_close(out, '}');
-    }
+    if (v->bytes_from)
+        json_field_object(out, "compacted", FIELD_NUM("from_bytes", v->bytes_from),
+                          FIELD_NUM("to_bytes", v->bytes_to));
     json_field_optional_str(out, "would", v->would);
     if (v->final)
         json_field_bool(out, "final", true);

@@ -93,11 +93,9 @@ static void put_history(struct json_out *out, const struct session *session,
         put_name(out, "tool", tool_name(parts, note.tool, NOTE_TOOL_BYTES));
         put_name(out, "class", ledger_label_name(note.label));
         put_name(out, "code", ledger_code_name(note.code));
-        json_field_int(out, "turn", note.turn);
-        json_field_int(out, "step", note.step);
-        json_field_int(out, "at_ms", (int64_t)note.second * 1000);
-        json_field_int(out, "retries", note.retries);
-        json_fields(out, FIELD_IF(note.halted, FIELD_BOOL("halted", true)),
+        json_fields(out, FIELD_NUM("turn", note.turn), FIELD_NUM("step", note.step),
+                    FIELD_NUM("at_ms", (int64_t)note.second * 1000), FIELD_NUM("retries", note.retries),
+                    FIELD_IF(note.halted, FIELD_BOOL("halted", true)),
                     FIELD_IF(note.not_enforced, FIELD_BOOL("not_enforced", true)));
         json_close(out, '}');
     }
@@ -109,9 +107,8 @@ static void put_history(struct json_out *out, const struct session *session,
         put_name(out, "tool", (struct str){chain->name, chain->name_len});
         json_field_text(out, "class", "invalid_arguments");
         put_name(out, "code", STR_NONE);
-        json_field_int(out, "step", chain->step);
-        json_field_int(out, "retries", session_chain_retries(chain));
-        json_field_bool(out, "open", true);
+        json_fields(out, FIELD_NUM("step", chain->step), FIELD_NUM("retries", session_chain_retries(chain)),
+                    FIELD_BOOL("open", true));
         json_close(out, '}');
     }
     json_close(out, ']');
@@ -156,8 +153,8 @@ static void put_tools(struct json_out *out, const struct session *session, const
         bool this_turn = counter->turn == session->turn;
         json_open(out, '{');
         put_name(out, "tool", tools[i].name);
-        json_field_int(out, "calls_in_turn", this_turn ? counter->calls_turn : 0);
-        json_field_int(out, "calls", counter->calls);
+        json_fields(out, FIELD_NUM("calls_in_turn", this_turn ? counter->calls_turn : 0),
+                    FIELD_NUM("calls", counter->calls));
         put_cost(out, "cost_in_turn", this_turn ? counter->cost_turn : 0);
         put_cost(out, "cost", counter->cost);
         json_close(out, '}');
@@ -180,35 +177,31 @@ struct json session_json(struct arena *arena, struct str name, const struct sess
     struct json_out out = json_out(&text);
     json_open(&out, '{');
     put_name(&out, "session", name);
-    json_field_int(&out, "turn", session->turn);
-    json_field_int(&out, "step", session->step);
+    json_fields(&out, FIELD_NUM("turn", session->turn), FIELD_NUM("step", session->step));
     put_name(&out, "goal",
              session->has_goal ? detail_find(buf_view(&parts->details), STR_LIT("g")) : STR_NONE);
     json_field_open(&out, "budgets", '{');
-    json_field_int(&out, "calls_in_turn", session->calls_in_turn);
-    json_field_int(&out, "calls", session->calls_made);
+    json_fields(&out, FIELD_NUM("calls_in_turn", session->calls_in_turn),
+                FIELD_NUM("calls", session->calls_made));
     put_cost(&out, "cost_in_turn", session->cost_in_turn);
     put_cost(&out, "cost", session->cost);
-    json_field_int(&out, "turn_began_ms", (int64_t)session->turn_began_s * 1000);
-    json_field_int(&out, "no_progress", session->idle[0].calls);
-    json_field_int(&out, "waiting", session_waiting(session));
+    json_fields(&out, FIELD_NUM("turn_began_ms", (int64_t)session->turn_began_s * 1000),
+                FIELD_NUM("no_progress", session->idle[0].calls),
+                FIELD_NUM("waiting", session_waiting(session)));
     json_field_open(&out, "chains", '[');
     for (unsigned i = 0; i < session->chain_count; i++) {
         const struct session_chain *chain = &session->chains[i];
         json_open(&out, '{');
         put_name(&out, "tool", (struct str){chain->name, chain->name_len});
         put_name(&out, "ext", (struct str){chain->ext, chain->ext_len});
-        json_field_int(&out, "invalid", chain->attempts);
-        json_field_bool(&out, "ended", chain->ended);
+        json_fields(&out, FIELD_NUM("invalid", chain->attempts), FIELD_BOOL("ended", chain->ended));
         json_close(&out, '}');
     }
     json_close(&out, ']');
     put_tools(&out, session, parts);
     json_close(&out, '}');
-    json_field_open(&out, "ids", '{');
-    json_field_int(&out, "seen", (int64_t)(parts->ids.len / SESSION_ID_BYTES));
-    json_field_bool(&out, "complete", session->ids != IDS_FORGOTTEN);
-    json_close(&out, '}');
+    json_field_object(&out, "ids", FIELD_NUM("seen", parts->ids.len / SESSION_ID_BYTES),
+                      FIELD_BOOL("complete", session->ids != IDS_FORGOTTEN));
     json_key(&out, "facts");
     put_facts(&out, parts);
     json_key(&out, "history");

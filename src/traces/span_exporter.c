@@ -509,14 +509,8 @@ void span_exporter_write_status(struct json_out *out, const struct span_exporter
 {
     if (!span_exporter_is_on(e))
         return;
-    json_field_open(out, "traces", '{');
-    json_field_str(out, "endpoint", fetch_origin(e->config.endpoint));
-    json_field_text(out, "state", e->failures ? "down" : "up");
-    json_field_int(out, "sent", (int64_t)e->sent);
-    json_field_int(out, "waiting", (int64_t)count_waiting(e));
-    json_field_int(out, "dropped", (int64_t)e->dropped);
-    json_field_int(out, "rejected", (int64_t)e->rejected);
-    if (e->why[0])
-        json_field_text(out, "last_error", e->why);
-    json_close(out, '}');
+    json_field_object(out, "traces", FIELD_STR("endpoint", fetch_origin(e->config.endpoint)),
+                      FIELD_TEXT("state", e->failures ? "down" : "up"), FIELD_NUM("sent", e->sent),
+                      FIELD_NUM("waiting", count_waiting(e)), FIELD_NUM("dropped", e->dropped),
+                      FIELD_NUM("rejected", e->rejected), FIELD_OPTIONAL("last_error", str_of(e->why)));
 }
