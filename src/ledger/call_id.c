@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 
 #define CALL_ID_BYTES      32u
+#define GROUP_BYTES        3u /* in four characters */
 #define BASE64_BITS        6u /* of base64 */
 #define KEY_FILE_MAX_BYTES 4096u
 
@@ -16,10 +17,16 @@ static const char alphabet[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuv
 void base64url_write(const void *bytes, size_t len, char *out)
 {
     const uint8_t *from = bytes;
-    for (size_t bit = 0; bit < len * 8; bit += BASE64_BITS) {
-        unsigned next = bit / 8 + 1 < len ? from[bit / 8 + 1] : 0, two = (unsigned)from[bit / 8] << 8 | next;
-        *out++ = alphabet[two >> (16 - BASE64_BITS - bit % 8) & 63];
+    for (; len >= GROUP_BYTES; len -= GROUP_BYTES, from += GROUP_BYTES) {
+        uint32_t group = (uint32_t)from[0] << 16 | (uint32_t)from[1] << 8 | from[2];
+        *out++ = alphabet[group >> 18];
+        *out++ = alphabet[group >> 12 & 63];
+        *out++ = alphabet[group >> 6 & 63];
+        *out++ = alphabet[group & 63];
     }
+    uint32_t rest = len ? (uint32_t)from[0] << 16 | (len > 1 ? (uint32_t)from[1] << 8 : 0) : 0;
+    for (size_t i = 0; len && i <= len; i++)
+        *out++ = alphabet[rest >> (18 - BASE64_BITS * i) & 63];
 }
 
 /* What is written: session (high, low), admission and MAC, little-endian as in memory. */
