@@ -38,18 +38,17 @@ static bool cut_behind(struct str *rest, char c, struct str *behind)
     return true;
 }
 
-static bool read_number(struct str text, uint32_t max, uint32_t *out)
+bool redis_number(struct str text, int64_t max, int64_t *out)
 {
-    uint32_t n = 0;
-    if (!text.len || text.len > 6)
+    *out = 0;
+    if (!text.len || text.len > 15)
         return false;
     for (size_t i = 0; i < text.len; i++) {
         if (!ascii_is_digit(text.at[i]))
             return false;
-        n = n * 10 + (uint32_t)(text.at[i] - '0');
+        *out = *out * 10 + (text.at[i] - '0');
     }
-    *out = n;
-    return n <= max;
+    return *out <= max;
 }
 
 static struct str decoded(struct arena *arena, struct str text)
@@ -81,7 +80,7 @@ static void read_credentials(struct arena *arena, struct str *rest, struct redis
     *rest = hosts;
 }
 
-static enum err read_host(struct arena *arena, struct str text, uint32_t port, struct redis_address *a,
+static enum err read_host(struct arena *arena, struct str text, int64_t port, struct redis_address *a,
                           struct why *why)
 {
     struct str name = text, digits = STR_NONE;
@@ -98,7 +97,7 @@ static enum err read_host(struct arena *arena, struct str text, uint32_t port, s
         if (name.len && memchr(name.at, ':', name.len))
             return wrong(why, "an IPv6 address stands in brackets");
     }
-    if (digits.at && !read_number(digits, 65535, &port))
+    if (digits.at && !redis_number(digits, UINT16_MAX, &port))
         return wrong(why, "a port is no number from 1 to 65535");
     if (name.len && memchr(name.at, '?', name.len)) /* perhaps ?password=…: it must not become a shown name */
         return wrong(why, "behind the address stands a ? that is not understood");
@@ -111,7 +110,7 @@ static enum err read_host(struct arena *arena, struct str text, uint32_t port, s
 }
 
 /* As many as the address names, separated by commas. */
-static enum err read_hosts(struct arena *arena, struct str list, uint32_t port, struct redis_address *a,
+static enum err read_hosts(struct arena *arena, struct str list, int64_t port, struct redis_address *a,
                            struct why *why)
 {
     struct str one;
@@ -123,8 +122,10 @@ static enum err read_hosts(struct arena *arena, struct str list, uint32_t port, 
 
 static enum err read_db(struct str digits, struct redis_address *a, struct why *why)
 {
-    if (digits.len && !read_number(digits, REDIS_ADDRESS_DB_MAX, &a->db))
+    int64_t db = 0;
+    if (digits.len && !redis_number(digits, REDIS_ADDRESS_DB_MAX, &db))
         return wrong(why, "the database is no number");
+    a->db = (uint32_t)db;
     return OK;
 }
 

@@ -52,6 +52,9 @@ struct redis_address {
 enum err redis_address_parse(struct arena *arena, struct str text, struct redis_address *out,
                              struct why *why);
 
+/* Digits only, at most `max`. */
+bool redis_number(struct str text, int64_t max, int64_t *out);
+
 /* For people: without user and password. */
 struct str redis_address_shown(struct arena *arena, const struct redis_address *address);
 

@@ -357,27 +357,12 @@ void redis_handshake_begin(struct redis_connection *n)
 #define DRIFT_PPM 200
 #define EXACT_US  1000 /* the ledger counts in milliseconds */
 
-/* Digits only, as a server writes them. */
-static bool read_number(const redisReply *reply, int64_t max, int64_t *out)
-{
-    struct str text = redis_reply_text(reply);
-    *out = 0;
-    if (text.len == 0 || text.len > 15)
-        return false;
-    for (size_t i = 0; i < text.len; i++) {
-        if (!ascii_is_digit(text.at[i]))
-            return false;
-        *out = *out * 10 + (text.at[i] - '0');
-    }
-    return *out <= max;
-}
-
 bool redis_clock_read(struct redis_clock *clock, const redisReply *time, int64_t asked_us)
 {
     int64_t now_us = redis_clock_local_us(), seconds, micros;
     if (time->type != REDIS_REPLY_ARRAY || time->elements != 2 ||
-        !read_number(time->element[0], 253402300799, &seconds) ||
-        !read_number(time->element[1], 999999, &micros))
+        !redis_number(redis_reply_text(time->element[0]), 253402300799, &seconds) ||
+        !redis_number(redis_reply_text(time->element[1]), 999999, &micros))
         return false;
     clock->ahead_us = seconds * 1000000 + micros - (asked_us + now_us) / 2;
     clock->error_us = (now_us - asked_us) / 2;
