@@ -15,12 +15,6 @@
 
 #define QUESTION_REST_BYTES 128u /* of the words for what is cut off */
 
-static void drop(struct approval_table *t, unsigned at)
-{
-    t->count--;
-    memmove(&t->list[at], &t->list[at + 1], (t->count - at) * sizeof(*t->list));
-}
-
 static struct approval *find_id(struct approval_table *t, uint64_t id)
 {
     for (unsigned i = 0; i < t->count; i++)
@@ -50,7 +44,7 @@ static bool drop_oldest(struct approval_table *t, struct approval like, bool of_
     for (unsigned i = 0; i < t->count; i++) {
         bool counts = t->list[i].state == APPROVAL_APPROVED || t->list[i].state == APPROVAL_DENIED;
         if (!counts && is_of(&t->list[i], &like, of_session)) {
-            drop(t, i);
+            DROP_AT(t->list, t->count, i);
             return true;
         }
     }
@@ -183,7 +177,7 @@ bool approval_table_apply(struct approval_table *t, struct approval_request *r, 
     struct approval *list;
     for (unsigned i = t->count; i-- > 0;)
         if (t->list[i].expires_ms <= now_ms)
-            drop(t, i);
+            DROP_AT(t->list, t->count, i);
     switch (r->kind) {
     case APPROVAL_ASK:
         return ask(t, r, now_ms, arena);

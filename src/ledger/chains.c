@@ -28,9 +28,7 @@ static bool is_chain_of(const struct session_chain *chain, struct chain_key key)
 
 static void drop_chain(struct session *session, struct session_chain *chain)
 {
-    unsigned i = (unsigned)(chain - session->chains);
-    session->chain_count--;
-    memmove(chain, chain + 1, (session->chain_count - i) * sizeof(*chain));
+    DROP_AT(session->chains, session->chain_count, chain - session->chains);
     memset(&session->chains[session->chain_count], 0, sizeof(*chain));
 }
 

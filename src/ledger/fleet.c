@@ -12,12 +12,6 @@ static uint32_t now_s(const struct fleet *f)
     return (uint32_t)(record_now_ms(&f->record) / 1000);
 }
 
-static void drop(struct fleet *f, unsigned at)
-{
-    f->count--;
-    memmove(&f->list[at], &f->list[at + 1], (f->count - at) * sizeof(*f->list));
-}
-
 /* Writes this daemon down as the one heard of last. */
 static bool apply(void *owner)
 {
@@ -25,9 +19,9 @@ static bool apply(void *owner)
     f->self.seen_s = now_s(f);
     for (unsigned i = f->count; i-- > 0;)
         if (f->list[i].id == f->self.id || f->list[i].seen_s + FLEET_GONE_S < f->self.seen_s)
-            drop(f, i);
+            DROP_AT(f->list, f->count, i);
     if (f->count == FLEET_DAEMONS_MAX)
-        drop(f, 0);
+        DROP_AT(f->list, f->count, 0);
     f->list[f->count++] = f->self;
     f->written = f->self.policies;
     return true;

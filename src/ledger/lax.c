@@ -90,12 +90,6 @@ bool lax_may_insist(const struct rules_ctx *ctx, const struct ledger_call *reque
     return count;
 }
 
-static void drop_asked(struct session *session, unsigned at)
-{
-    session->lax_count--;
-    memmove(&session->lax[at], &session->lax[at + 1], (session->lax_count - at) * sizeof(*session->lax));
-}
-
 void lax_remember(struct rules_ctx *ctx, const struct ledger_call *request, uint8_t step, uint64_t admission)
 {
     struct session *session = ctx->session;
@@ -112,9 +106,9 @@ void lax_remember(struct rules_ctx *ctx, const struct ledger_call *request, uint
             entry = *before;
         entry.admission = admission;
         if (before)
-            drop_asked(session, (unsigned)(before - session->lax));
+            DROP_AT(session->lax, session->lax_count, before - session->lax);
         else if (session->lax_count == SESSION_LAX_MAX)
-            drop_asked(session, 0);
+            DROP_AT(session->lax, session->lax_count, 0);
         session->lax[session->lax_count++] = entry;
     }
 }
@@ -150,7 +144,7 @@ void lax_drop_tool(struct session *session, uint32_t tool)
 {
     for (unsigned i = session->lax_count; i-- > 0;)
         if (session->lax[i].tool == tool)
-            drop_asked(session, i);
+            DROP_AT(session->lax, session->lax_count, i);
 }
 
 /* ---- the table of the fleet ---- */
@@ -158,12 +152,6 @@ void lax_drop_tool(struct session *session, uint32_t tool)
 static bool is_of(const struct lax_entry *e, uint64_t schema, struct str path, struct str code)
 {
     return e->schema == schema && str_eq(e->path, path) && str_eq(e->code, code);
-}
-
-static void drop(struct lax_table *t, unsigned at)
-{
-    t->count--;
-    memmove(&t->list[at], &t->list[at + 1], (t->count - at) * sizeof(*t->list));
 }
 
 static bool has_expired(const struct lax_entry *e, uint32_t now_s)
@@ -186,7 +174,7 @@ static bool forget(struct lax_table *t, const struct lax_finding *f)
     unsigned before = t->count;
     for (unsigned i = t->count; i-- > 0;)
         if (str_eq(t->list[i].tool, f->tool) && (!f->path.len || str_eq(t->list[i].path, f->path)))
-            drop(t, i);
+            DROP_AT(t->list, t->count, i);
     return t->count != before;
 }
 
@@ -215,13 +203,13 @@ bool lax_table_apply(struct lax_table *t, const struct lax_finding *f, uint32_t 
     bool is_enough = e.session_count == LAX_SESSIONS && (f->alone || has_two_users(&e));
     e.known_s = is_enough ? now_s : 0;
     if (is_there) {
-        drop(t, at);
+        DROP_AT(t->list, t->count, at);
     } else {
         e.tool = arena_dup(arena, f->tool);
         e.path = arena_dup(arena, f->path);
         e.code = arena_dup(arena, f->code);
         if (t->count == LAX_ENTRIES_MAX)
-            drop(t, 0);
+            DROP_AT(t->list, t->count, 0);
     }
     t->list[t->count++] = e;
     return true;
@@ -266,7 +254,7 @@ static bool apply_pending(void *owner)
     f->read_us = clock_mono_us();
     for (unsigned i = f->table.count; i-- > 0;)
         if (has_expired(&f->table.list[i], now_s(f)))
-            drop(&f->table, i);
+            DROP_AT(f->table.list, f->table.count, i);
     for (unsigned i = 0; i < f->pending_count; i++)
         changed |= lax_table_apply(&f->table, &f->pending[i], now_s(f), f->record.arena);
     f->applied = f->pending_count;

@@ -158,8 +158,7 @@ uint32_t limits_wait_ms(const struct rules_ctx *ctx, uint32_t tool, uint64_t arg
 
 static void drop_paced(struct session *session, unsigned i)
 {
-    session->paced_count--;
-    memmove(&session->paced[i], &session->paced[i + 1], (session->paced_count - i) * sizeof(*session->paced));
+    DROP_AT(session->paced, session->paced_count, i);
     session->paced[session->paced_count] = (struct session_paced){0};
 }
 

@@ -273,6 +273,10 @@ struct SESSION_STORED session_note {
 _Static_assert(sizeof(struct session_note) == 12 && CODE_COUNT <= 1u << 5, "a session keeps a hundred notes");
 #define SESSION_RETRIES_MAX 15u /* of a note */
 
+/* Takes an element out of a list; those behind it move up. */
+#define DROP_AT(list, count, at)                                                                             \
+    ((count)--, memmove(&(list)[at], &(list)[(at) + 1], ((count) - (at)) * sizeof(*(list))))
+
 static inline uint8_t session_chain_retries(const struct session_chain *chain)
 {
     return chain->attempts ? chain->attempts - 1 : 0;

@@ -152,11 +152,11 @@ static void leave_unreadable(struct ledger_entry *e, const char *event)
     char stem[STORE_REDIS_STEM_BYTES];
     store_redis_stem(e->node.id, stem);
     if (rate_limit_allow(&e->ledger->unreadables, EVENTS_PER_S, &held))
-        log_event(
-            LOG_ERROR, event, LOG_TEXT("key", stem),
-            LOG_TEXT("why", "what is stored of this session cannot be read: this daemon counts it alone, and "
-                            "leaves the value as it is; delete its key, or upgrade this daemon"),
-            LOG_NUM("not_logged", held));
+        log_event(LOG_ERROR, event, LOG_TEXT("key", stem),
+                  LOG_TEXT("why",
+                           "what is stored of this session cannot be read: this daemon counts it alone, and "
+                           "leaves the value as it is; delete its key, or upgrade this daemon"),
+                  LOG_NUM("not_logged", held));
     entry_forget(e);
     e->unreadable = e->ledger->redis != NULL;
     e->away_until_us = clock_mono_us() + UNREADABLE_RETRY_MS * (int64_t)1000;
