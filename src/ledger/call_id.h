@@ -1,8 +1,5 @@
-/*
- * The callId of a check: base64url of the session's hash (16 bytes), the admission (8) and a MAC over both
- * and the user (8). So a report needs nothing else, on any daemon that has the key, and no client can make
- * one or use another user's.
- */
+/* The callId of a check (ledger.h): a report needs nothing else, on any daemon that has the key, and no
+ * client can make one or use another user's. Also base64url, and keys that files keep. */
 #ifndef TOOLGATE_LEDGER_CALL_ID_H
 #define TOOLGATE_LEDGER_CALL_ID_H
 

@@ -134,8 +134,7 @@ static bool is_plain_write(enum ledger_effects effects, bool hard, bool hinted)
     return !hard && (effects != LEDGER_EFFECTS_DESTRUCTIVE || hinted);
 }
 
-/* A place for the call's count. When all are taken, a plain write's goes, which may be made twice anyway;
- * NULL: none exists. */
+/* A place for the call's count, at worst that of a plain write, which may be made twice; NULL: none. */
 static struct session_spent *new_spent(struct session *session, const struct session_call *call)
 {
     if (session->spent_count < SESSION_SPENT_MAX)
