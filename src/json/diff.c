@@ -105,7 +105,7 @@ struct patch_walk {
     struct arena *arena;
     struct buf path; /* JSON Pointer to the current place */
     struct json *operations;
-    size_t count, room;
+    size_t count;
 };
 
 static void add_operation(struct patch_walk *d, const char *name, const struct json *value)
@@ -115,14 +115,7 @@ static void add_operation(struct patch_walk *d, const char *name, const struct j
         json_member(STR_LIT("path"), json_string(arena_dup(d->arena, buf_view(&d->path)))),
         json_member(STR_LIT("value"), value ? *value : json_null()),
     };
-    if (d->count == d->room) {
-        size_t room = d->room ? d->room * 2 : 4;
-        struct json *more = arena_alloc(d->arena, room * sizeof(*more));
-        if (d->count)
-            memcpy(more, d->operations, d->count * sizeof(*more));
-        d->operations = more;
-        d->room = room;
-    }
+    d->operations = arena_grow(d->arena, d->operations, d->count, sizeof(*d->operations));
     d->operations[d->count++] = json_object(d->arena, members, value ? 3 : 2);
 }
 

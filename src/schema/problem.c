@@ -6,8 +6,6 @@
 #include "json/write.h"
 #include "schema/shape.h"
 
-#define FIRST_CAPACITY 4u
-
 void problems_init(struct problems *problems, struct arena *arena)
 {
     *problems = (struct problems){.arena = arena};
@@ -34,13 +32,7 @@ void problems_add_clean(struct problems *problems, const struct problem *problem
         problems->more++;
         return;
     }
-    if (problems->count == problems->capacity) {
-        problems->capacity = problems->capacity ? problems->capacity * 2 : FIRST_CAPACITY;
-        struct problem *list = ARENA_ARRAY(problems->arena, struct problem, problems->capacity);
-        if (problems->count)
-            memcpy(list, problems->list, problems->count * sizeof(*list));
-        problems->list = list;
-    }
+    problems->list = arena_grow(problems->arena, problems->list, problems->count, sizeof(*problems->list));
     problems->list[problems->count++] = *problem;
     problems->text_bytes += bytes;
     problems->errors += !problem->warning;

@@ -43,7 +43,7 @@ struct problem {
 struct problems {
     struct arena *arena; /* owns the list and all its strings */
     struct problem *list;
-    size_t count, capacity;
+    size_t count;
     size_t errors;   /* listed problems that are not warnings */
     size_t more;     /* found beyond the limits */
     bool incomplete; /* there may be more than `more` */
