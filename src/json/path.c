@@ -45,42 +45,30 @@ struct json json_path_without(struct arena *arena, const struct json *object, st
     return json_with(arena, object, first, json_path_without(arena, inner, rest));
 }
 
-struct collector {
-    const struct json **out;
-    size_t count, max;
-};
-
-/* `path` is the rest of the path after the value: "", ".id", "[].id", or "id" at the start. */
-static void collect(struct collector *c, const struct json *value, struct str path)
+/* `path` is what follows the value: "", ".id", "[].id"; at the beginning "id". */
+size_t json_path_scalars(const struct json *value, struct str path, const struct json **out, size_t max)
 {
-    if (!value || c->count == c->max)
-        return;
+    size_t count = 0, end = 0;
+    if (!value || !max)
+        return 0;
     /* A single value instead of a list is accepted; a path may have 100,000 of them. */
     while (str_starts(path, "[]") && value->type != JSON_ARRAY)
         path = str_from(path, 2);
     if (value->type == JSON_ARRAY && (path.len == 0 || str_starts(path, "[]"))) {
-        for (uint32_t i = 0; i < value->len && c->count < c->max; i++)
-            collect(c, &value->items[i], str_from(path, 2));
-        return;
+        for (uint32_t i = 0; i < value->len && count < max; i++)
+            count += json_path_scalars(&value->items[i], str_from(path, 2), out + count, max - count);
+        return count;
     }
     if (path.len == 0) {
         if (value->type == JSON_STRING || value->type == JSON_NUMBER)
-            c->out[c->count++] = value;
-        return;
+            out[count++] = value;
+        return count;
     }
     if (path.at[0] == '.')
         path = str_from(path, 1);
-    size_t end = 0;
     while (end < path.len && path.at[end] != '.' && path.at[end] != '[')
         end++;
-    collect(c, json_get(value, (struct str){path.at, end}), str_from(path, end));
-}
-
-size_t json_path_scalars(const struct json *value, struct str path, const struct json **out, size_t max)
-{
-    struct collector c = {.out = out, .max = max};
-    collect(&c, value, path);
-    return c.count;
+    return json_path_scalars(json_get(value, (struct str){path.at, end}), str_from(path, end), out, max);
 }
 
 /* ---- JSON pointers ---- */
