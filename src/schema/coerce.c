@@ -565,30 +565,76 @@ static const struct json *coerce_wrap(struct coercer *c, const struct node *node
     return list ? list : v;
 }
 
-static const struct json *coerce_items(struct coercer *c, const struct node *node, const struct json *v,
-                                       bool *wrapped)
+/* The walk over the items or members of a value. */
+struct children {
+    struct coercer *c;
+    const struct node *node;
+    struct in_place_nodes all;
+    bool wrapped; /* an item became a list */
+};
+
+/* A null or blank that some part of the schema rejects, in a declared field that none requires. It stays if a
+ * misspelling of the same field was sent too, because then either could have been meant. */
+static __attribute__((noinline)) bool is_needless(const struct children *w, const struct json *object,
+                                                  const struct json_member *member)
 {
-    struct in_place_nodes *all = ARENA_NEW(c->arena, struct in_place_nodes);
-    struct json_edit items = {c->arena, v, NULL, NULL};
-    in_place_collect(all, node, v, &c->pass);
-    for (uint32_t i = 0; i < v->len; i++) {
-        const struct json *item = &v->items[i];
-        for (uint32_t k = 0; k < all->count; k++) {
-            const struct node *item_node = all->items[k] ? op_item_node(all->items[k], i) : NULL;
-            item = item_node ? coerce_value(c, item_node, item) : item;
-        }
-        *wrapped |= item->type == JSON_ARRAY && v->items[i].type != JSON_ARRAY;
-        if (item != &v->items[i])
-            json_edit_set(&items, i, *item);
+    struct coercer *c = w->c;
+    bool refused = false, null = member->value.type == JSON_NULL;
+    bool blank = member->value.type == JSON_STRING && is_blank(str_trim(json_str(&member->value)));
+    if (c->valid || !(null ? c->options->nulls : blank && c->options->words))
+        return false;
+    for (uint32_t i = 0; i < w->all.count; i++) {
+        const struct prop *p = w->all.props[i] ? props_find(w->all.props[i], member->key) : NULL;
+        if (p && p->required)
+            return false;
+        refused |= p && p->node && !coerce_accepts(c, p->node, &member->value);
     }
-    return json_edit_end(&items);
+    struct in_place_nodes declared __attribute__((uninitialized));
+    bool open, misspelled = false;
+    bool names = refused && collect_declared(&declared, w->node, &open);
+    for (uint32_t i = 0; names && i < object->len && !misspelled; i++) {
+        struct str sent = object->members[i].key;
+        misspelled = compare(sent, member->key) && !in_place_prop(&declared, sent);
+    }
+    return refused && !misspelled;
+}
+
+static const struct json *coerce_child(void *walk, const struct json *v, uint32_t i, struct str *key)
+{
+    struct children *w = walk;
+    const struct json *child = json_child(v, i), *value = child;
+    const struct node *next;
+    bool in_list = v->type == JSON_ARRAY;
+    for (uint32_t k = 0; k < w->all.count; k++) {
+        struct props_cursor at = {0};
+        if (in_list && w->all.items[k] && (next = op_item_node(w->all.items[k], i)))
+            value = coerce_value(w->c, next, value);
+        while (!in_list && w->all.props[k] &&
+               (next = props_next_node(&w->c->pass, w->all.props[k], *key, &at)))
+            value = coerce_value(w->c, next, value);
+    }
+    w->wrapped |= value->type == JSON_ARRAY && child->type != JSON_ARRAY;
+    return !in_list && value == child && is_needless(w, v, &v->members[i]) ? NULL : value;
+}
+
+static const struct json *coerce_children(struct coercer *c, const struct node *node, const struct json *v,
+                                          bool *wrapped)
+{
+    struct children *w = ARENA_NEW(c->arena, struct children);
+    w->c = c;
+    w->node = node;
+    in_place_collect(&w->all, node, v, &c->pass);
+    const struct json *read = json_map(c->arena, v, coerce_child, w);
+    if (wrapped)
+        *wrapped = w->wrapped;
+    return read;
 }
 
 /* [255,255,255] for a list of lists is one list or three: it is read only if just one of the two fits. */
 static const struct json *coerce_array(struct coercer *c, const struct node *node, const struct json *v)
 {
-    bool wrapped = false, ignored = false, holds_array = false;
-    const struct json *items = coerce_items(c, node, v, &wrapped);
+    bool wrapped, holds_array = false;
+    const struct json *items = coerce_children(c, node, v, &wrapped);
     for (uint32_t i = 0; i < v->len; i++)
         holds_array |= v->items[i].type == JSON_ARRAY;
     if (c->valid || !c->options->lists || holds_array || !v->len)
@@ -597,7 +643,7 @@ static const struct json *coerce_array(struct coercer *c, const struct node *nod
     if (!item || !takes_only(item, ARRAY))
         return items;
     const struct json *outer = json_keep(c->arena, json_array(v, 1));
-    const struct json *whole = coerce_items(c, node, outer, &ignored);
+    const struct json *whole = coerce_children(c, node, outer, NULL);
     if (!coerce_accepts(c, node, whole))
         return items;
     return wrapped ? v : whole;
@@ -615,72 +661,19 @@ const struct coerce_options coerce_options_all = {.json = true,
                                                   .words = true,
                                                   .wrapped = true};
 
-/* A null or blank that some part of the schema rejects, in a declared field that none requires. It stays if a
- * misspelling of the same field was sent too, because then either could have been meant. */
-static __attribute__((noinline)) bool is_needless(struct coercer *c, const struct node *node,
-                                                  const struct in_place_nodes *all, const struct json *object,
-                                                  const struct json_member *member)
-{
-    bool refused = false, null = member->value.type == JSON_NULL;
-    bool blank = member->value.type == JSON_STRING && is_blank(str_trim(json_str(&member->value)));
-    if (c->valid || !(null ? c->options->nulls : blank && c->options->words))
-        return false;
-    for (uint32_t i = 0; i < all->count; i++) {
-        const struct prop *p = all->props[i] ? props_find(all->props[i], member->key) : NULL;
-        if (p && p->required)
-            return false;
-        refused |= p && p->node && !coerce_accepts(c, p->node, &member->value);
-    }
-    struct in_place_nodes declared __attribute__((uninitialized));
-    bool open, misspelled = false;
-    bool names = refused && collect_declared(&declared, node, &open);
-    for (uint32_t i = 0; names && i < object->len && !misspelled; i++) {
-        struct str sent = object->members[i].key;
-        misspelled = compare(sent, member->key) && !in_place_prop(&declared, sent);
-    }
-    return refused && !misspelled;
-}
-
-static const struct json *coerce_members(struct coercer *c, const struct node *node, const struct json *v)
-{
-    struct in_place_nodes *all = ARENA_NEW(c->arena, struct in_place_nodes);
-    struct json_member *members = NULL;
-    uint32_t count = 0;
-    in_place_collect(all, node, v, &c->pass);
-    for (uint32_t i = 0; i < v->len; i++) {
-        const struct json_member *member = &v->members[i];
-        const struct json *value = &member->value;
-        for (uint32_t k = 0; k < all->count; k++) {
-            struct props_cursor at = {0};
-            const struct node *next;
-            while (all->props[k] && (next = props_next_node(&c->pass, all->props[k], member->key, &at)))
-                value = coerce_value(c, next, value);
-        }
-        bool drop = value == &member->value && is_needless(c, node, all, v, member);
-        if (!members && (drop || value != &member->value)) {
-            members = ARENA_ARRAY(c->arena, struct json_member, v->len);
-            memcpy(members, v->members, i * sizeof(*members));
-        }
-        if (members && !drop)
-            members[count] = (struct json_member){member->key, *value};
-        count += !drop;
-    }
-    return members ? json_keep(c->arena, json_object(c->arena, members, count)) : v;
-}
-
 /* Names first, since a member's name selects the schema of its value. The names of a branch that only may
  * apply are tried if the object fits in no other way. */
 static const struct json *coerce_object(struct coercer *c, const struct node *node, const struct json *v)
 {
     bool names = c->options->names && (!c->valid || c->renames), misspelled = false;
     const struct json *named = names ? coerce_names(c, node, v, NAMES_THAT_APPLY, &misspelled) : v;
-    const struct json *coerced = coerce_members(c, node, named);
+    const struct json *coerced = coerce_children(c, node, named, NULL);
     if (!misspelled || coerce_accepts(c, node, coerced))
         return coerced;
     if (c->valid)
         return v;
     named = coerce_names(c, node, v, NAMES_OF_ANY_BRANCH, NULL);
-    const struct json *other = named == v ? v : coerce_members(c, node, named);
+    const struct json *other = named == v ? v : coerce_children(c, node, named, NULL);
     return coerce_accepts(c, node, other) ? other : coerced;
 }
 
