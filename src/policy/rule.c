@@ -539,18 +539,10 @@ void rule_read_all(lua_State *L, int at, const struct json *schema, struct arena
 
 /* ---- which arguments they are about ---- */
 
-static bool list_has(const struct json *list, struct str argument)
-{
-    for (uint32_t i = 0; i < rule_items(list); i++)
-        if (str_eq(rule_name(list, i), argument))
-            return true;
-    return false;
-}
-
 static bool lists_have(const struct json *lists, struct str argument)
 {
     for (uint32_t i = 0; i < rule_items(lists); i++)
-        if (list_has(&lists->items[i], argument))
+        if (json_array_has(&lists->items[i], argument))
             return true;
     return false;
 }
@@ -562,7 +554,7 @@ bool rule_any_names(const struct rules *rules, struct str argument)
         for (size_t k = 0; k < rule->condition_count; k++)
             if (str_eq(str_first_name(rule->conditions[k].path), argument))
                 return true;
-        if (list_has(rule->needs, argument) || list_has(rule->drops, argument) ||
+        if (json_array_has(rule->needs, argument) || json_array_has(rule->drops, argument) ||
             lists_have(rule->one_of, argument) || lists_have(rule->exclusive, argument) ||
             (rule->defaults && json_get(rule->defaults, argument)))
             return true;

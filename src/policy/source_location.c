@@ -17,7 +17,7 @@ struct lexer {
 
 static bool is_name_byte(char c)
 {
-    return (c >= '0' && c <= '9') || ((c | 32) >= 'a' && (c | 32) <= 'z') || c == '_';
+    return ascii_is_alnum(c) || c == '_';
 }
 
 static bool is_space(char c)

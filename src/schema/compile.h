@@ -83,6 +83,12 @@ struct compiler {
     struct problems *fault_warnings;
 };
 
+/* The key of a schema in `subschemas` and `faults`. */
+static inline struct str address_of(const struct json *const *source)
+{
+    return (struct str){(const char *)source, sizeof(*source)};
+}
+
 /* ---- compile.c ---- */
 
 /* From schema->source; sets its root and `dynamic`. With faults, the nodes are not analyzed. */

@@ -135,11 +135,6 @@ static enum err dialect_find(struct compiler *c, struct str uri, struct dialect 
 
 /* ---- subschemas ---- */
 
-static struct str address_of(const struct json *const *source)
-{
-    return (struct str){(const char *)source, sizeof(*source)};
-}
-
 struct subschema *subschema_find(const struct compiler *c, const struct json *source)
 {
     return map_get(c->subschemas, address_of(&source));

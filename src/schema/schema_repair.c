@@ -19,11 +19,6 @@ struct faults {
     } * keywords;
 };
 
-static struct str address_of(const struct json *const *source)
-{
-    return (struct str){(const char *)source, sizeof(*source)};
-}
-
 enum err compile_fault(struct compiler *c, const struct json *source, const char *keyword, struct str pointer,
                        enum err err)
 {
