@@ -30,11 +30,6 @@ local function fault(at, text)
   error(at.chunk .. ":" .. at.line .. ": annotations: " .. text, 0)
 end
 
-local function meant(word, names)
-  local closest = builtins.closest(word, names)
-  return closest and " (did you mean '" .. closest .. "'?)" or ""
-end
-
 -- The match of the pattern at this position, or its capture; nil if there is none.
 local function take(p, pattern)
   local from, to, capture = p.text:find("^" .. pattern, p.at)
@@ -348,7 +343,7 @@ end
 local function add_fields(p, class, entries)
   for _, parent in ipairs(class.parents) do
     local above = p.file.classes[parent]
-    if not above then fault(class, "unknown class '" .. parent .. "'" .. meant(parent, p.file.names)) end
+    if not above then fault(class, "unknown class '" .. parent .. "'" .. builtins.hint(parent, p.file.names)) end
     guarded(p, parent, function() add_fields(p, above, entries) end)
   end
   for _, field in ipairs(class.fields) do
@@ -378,7 +373,7 @@ local function named(p, name)
   if class then return guarded(p, name, function() return object_of_class(p, class) end) end
   if alias then return guarded(p, name, function() return copy_of(p, alias).made end) end
   if SYNONYMS[name] then fault(p, "there is no type '" .. name .. "': write " .. SYNONYMS[name]) end
-  fault(p, "unknown type '" .. name .. "'" .. meant(name, p.file.names) .. ": it takes " .. table.concat(TYPES, ", ")
+  fault(p, "unknown type '" .. name .. "'" .. builtins.hint(name, p.file.names) .. ": it takes " .. table.concat(TYPES, ", ")
         .. ', "a"|"b", T[], T?, table<string, T>, and classes and aliases of this file')
 end
 
@@ -493,7 +488,7 @@ local function read_lines(chunk, lines, from, to)
     local ours = at >= from and at <= to
     if tag then
       current = nil
-      if ours and not known_tag[tag] then fault(line, "unknown tag '@" .. tag .. "'" .. meant(tag, TAGS)) end
+      if ours and not known_tag[tag] then fault(line, "unknown tag '@" .. tag .. "'" .. builtins.hint(tag, TAGS)) end
       if not tagged and tag ~= "param" then text = ours and {} or text end
       if tag == "class" then
         class = read_class(line, rest, file)

@@ -174,9 +174,8 @@ function M.seen(given)
   if type(given) ~= "table" then raise("seen: expected { look_up = …, shape = …, strict = … }, got " .. builtins.kind(given)) end
   for name in pairs(given) do
     if name ~= "look_up" and name ~= "shape" and name ~= "strict" then
-      local closest = builtins.closest(tostring(name), { "look_up", "shape", "strict" })
-      raise("seen: unknown field '" .. tostring(name) .. "'"
-            .. (closest and " (did you mean '" .. closest .. "'?)" or ": it takes look_up, shape and strict"))
+      local hint = builtins.hint(tostring(name), { "look_up", "shape", "strict" })
+      raise("seen: unknown field '" .. tostring(name) .. "'" .. (hint ~= "" and hint or ": it takes look_up, shape and strict"))
     end
   end
   if given.look_up ~= nil and type(given.look_up) ~= "string" then

@@ -12,15 +12,12 @@ local function outcome(kind, fields)
   return builtins.mark(fields, "outcome")
 end
 
-local function meant(name, names)
-  local closest = builtins.closest(name, names)
-  return closest and " (did you mean '" .. closest .. "'?)" or ""
-end
-
-local function text(word, name, value)
+local function text(word, name, value, is_optional)
+  if is_optional and value == nil then return nil end
   if type(value) == "number" then value = tostring(value) end
   if type(value) == "string" then return value end
-  raise(word .. ": " .. name .. ": expected a string, got " .. builtins.kind(value))
+  raise(word .. ": " .. name .. ": expected a string" .. (is_optional and " or nothing" or "") .. ", got "
+        .. builtins.kind(value))
 end
 
 -- The words that take their values in order, not by name.
@@ -30,11 +27,18 @@ local function in_order(word, form, first)
   end
 end
 
-local function optional_text(word, name, value)
-  if value == nil then return nil end
-  if type(value) == "number" then value = tostring(value) end
-  if type(value) == "string" then return value end
-  raise(word .. ": " .. name .. ": expected a string or nothing, got " .. builtins.kind(value))
+-- A word of strings alone: their names, and the code if only the second is given. A message is the outcome's detail.
+local function word_of_texts(word, names, code)
+  local form = "(" .. table.concat(names, ", ") .. ")"
+  M[word] = function(first, second, third)
+    in_order(word, form, first)
+    if code and second == nil then first, second = code, first end
+    local given, fields = { first, second, third }, {}
+    for at, name in ipairs(names) do
+      fields[name == "message" and "detail" or name] = text(word, name, given[at], name == "hint")
+    end
+    return outcome(word, fields)
+  end
 end
 
 -- Raises an error for a field that the vocabulary does not document.
@@ -44,7 +48,7 @@ local function taking(word, of)
   return function(fields)
     for name in pairs(fields) do
       if not known[name] then
-        raise(word .. ": unknown field '" .. tostring(name) .. "'" .. meant(tostring(name), names))
+        raise(word .. ": unknown field '" .. tostring(name) .. "'" .. builtins.hint(tostring(name), names))
       end
     end
   end
@@ -66,8 +70,8 @@ local function problem(given)
   a_table("repair", given, "{ path = …, message = … }")
   only_problem(given)
   text("repair", "message", given.message)
-  optional_text("repair", "path", given.path)
-  optional_text("repair", "code", given.code)
+  text("repair", "path", given.path, true)
+  text("repair", "code", given.code, true)
   return given
 end
 
@@ -83,12 +87,8 @@ function M.repair(given)
   return outcome("repair", { problems = problems })
 end
 
-function M.refuse(code, message, hint)
-  in_order("refuse", "(code, message, hint)", code)
-  if message == nil then code, message = "refused", code end
-  return outcome("refuse", { code = text("refuse", "code", code), detail = text("refuse", "message", message),
-                             hint = optional_text("refuse", "hint", hint) })
-end
+word_of_texts("refuse", { "code", "message", "hint" }, "refused")
+word_of_texts("retry", { "message", "hint" })
 
 function M.ask(question, choices)
   in_order("ask", "(question, choices)", question)
@@ -97,11 +97,6 @@ function M.ask(question, choices)
 end
 
 M.need_user = M.ask
-
-function M.retry(message, hint)
-  in_order("retry", "(message, hint)", message)
-  return outcome("retry", { detail = text("retry", "message", message), hint = optional_text("retry", "hint", hint) })
-end
 
 -- ---- running -----------------------------------------------------------------------------------------------
 
@@ -125,7 +120,7 @@ local function coverage_of(word, coverage)
     if coverage == name then return name end
   end
   raise(word .. ": coverage: expected " .. table.concat(COVERAGE, ", ") .. ", got " .. tostring(coverage)
-        .. meant(tostring(coverage), COVERAGE))
+        .. builtins.hint(tostring(coverage), COVERAGE))
 end
 
 local function follow_up_of(follow_up)
@@ -155,19 +150,12 @@ function M.partial(code, detail, next_args, hint)
   in_order("partial", "(code, detail, next_args, hint)", code)
   if next_args ~= nil then a_table("partial", next_args, "next_args as a table of arguments") end
   return outcome("partial", { code = text("partial", "code", code), detail = text("partial", "detail", detail),
-                              next_args = next_args, hint = optional_text("partial", "hint", hint) })
+                              next_args = next_args, hint = text("partial", "hint", hint, true) })
 end
 
-function M.garbage(code, detail, hint)
-  in_order("garbage", "(code, detail, hint)", code)
-  return outcome("garbage", { code = text("garbage", "code", code), detail = text("garbage", "detail", detail),
-                              hint = optional_text("garbage", "hint", hint) })
-end
-
-function M.broken(code, detail)
-  in_order("broken", "(code, detail)", code)
-  return outcome("broken", { code = text("broken", "code", code), detail = text("broken", "detail", detail) })
-end
+word_of_texts("garbage", { "code", "detail", "hint" })
+word_of_texts("broken", { "code", "detail" })
+word_of_texts("failed", { "code", "detail", "hint" }, "failed")
 
 function M.transient(detail, after)
   in_order("transient", "(detail, after_seconds)", detail)
@@ -175,13 +163,6 @@ function M.transient(detail, after)
     raise("transient: after: expected seconds (a number from 0), got " .. builtins.kind(after))
   end
   return outcome("transient", { detail = text("transient", "detail", detail), after_s = after })
-end
-
-function M.failed(code, detail, hint)
-  in_order("failed", "(code, detail, hint)", code)
-  if detail == nil then code, detail = "failed", code end
-  return outcome("failed", { code = text("failed", "code", code), detail = text("failed", "detail", detail),
-                             hint = optional_text("failed", "hint", hint) })
 end
 
 return M

@@ -46,9 +46,8 @@ local function describe(word, schema, spec, options, from)
     else
       local keyword = COMMON[name] or options[name]
       if not keyword then
-        local closest = builtins.closest(name, known_options(options))
-        raise(word .. ": unknown option '" .. name .. "'" .. (closest and " (did you mean '" .. closest .. "'?)" or "")
-              .. ": it takes " .. table.concat(known_options(options), ", "))
+        raise(word .. ": unknown option '" .. name .. "'" .. builtins.hint(name, known_options(options)) .. ": it takes "
+              .. table.concat(known_options(options), ", "))
       end
       schema[keyword] = value
     end

@@ -81,7 +81,8 @@ static int builtin_kind(lua_State *L)
     return 1;
 }
 
-static int builtin_closest(lua_State *L)
+/* hint(name, names): " (did you mean '…'?)", or an empty string. */
+static int builtin_hint(lua_State *L)
 {
     struct str names[LIBRARIES_NAMES_MAX];
     size_t count = 0;
@@ -91,7 +92,8 @@ static int builtin_closest(lua_State *L)
         more = names[count].at != NULL;
         lua_pop(L, 1);
     }
-    sandbox_push_string(L, suggest_closest(sandbox_string(L, 1), names, count));
+    struct str meant = suggest_closest(sandbox_string(L, 1), names, count);
+    lua_pushfstring(L, meant.len ? " (did you mean '%s'?)" : "", meant.at);
     return 1;
 }
 
@@ -168,7 +170,7 @@ static const luaL_Reg builtins[] = {{"mark", builtin_mark},
                                     {"methods", builtin_methods},
                                     {"constant", builtin_constant},
                                     {"kind", builtin_kind},
-                                    {"closest", builtin_closest},
+                                    {"hint", builtin_hint},
                                     {"line", builtin_line},
                                     {"raise", builtin_raise},
                                     {"loading", builtin_loading},
