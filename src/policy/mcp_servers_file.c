@@ -132,8 +132,7 @@ static void check_type(struct servers_reader *r, struct str path, const struct m
     struct str command = entry->upstream.command, url = entry->upstream.url, type = entry->type;
     bool fits = !type.len || (str_is(type, "stdio") && command.len);
     path = ARENA_JOIN(r->config->arena, path, STR_LIT(".type"));
-    for (size_t i = 0; i < sizeof(http) / sizeof(http[0]); i++)
-        fits |= str_is(type, http[i]) && url.len;
+    fits |= STR_IS_ONE_OF(type, http) && url.len;
     if (str_is(type, "sse"))
         key_table_error(&r->reader, path,
                         "toolgate does not support the transport \"sse\", which MCP replaced by streamable "
