@@ -7,6 +7,7 @@
 #include "schema/compile.h"
 
 #define DISCRIMINATORS_MAX 4u
+#define BRANCH_ENTRIES_MAX 64u /* searched one by one */
 #define REFERENCE_CHAIN_LIMIT                                                                                \
     512u /* references and branches in a row for one value; bounds the C stack here */
 
@@ -120,6 +121,48 @@ const struct choices *discriminator_choices(const struct node *node, struct str 
     return NULL;
 }
 
+/* Returns the number of entries; 0 if a branch has no strings for the key, or shares one with another. */
+static uint32_t fill_branch_map(const struct nodes *nodes, struct str key, struct branch_entry *entries)
+{
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < nodes->count; i++) {
+        const struct choices *choices = discriminator_choices(nodes->at[i], key);
+        uint32_t of_others = count;
+        if (!choices || !choices->strings)
+            return 0;
+        for (uint32_t k = 0; k < choices->count; k++) {
+            struct str value = json_str(choices->at[k]);
+            for (uint32_t other = 0; other < of_others; other++)
+                if (str_eq(entries[other].value, value))
+                    return 0;
+            if (count == BRANCH_ENTRIES_MAX)
+                return 0;
+            entries[count++] = (struct branch_entry){value, nodes->at[i]};
+        }
+    }
+    return count;
+}
+
+/* By the first discriminator of the first branch that decides between all of them. */
+static void find_branch_map(struct compiler *c, struct op *op)
+{
+    const struct nodes *nodes = &op->nodes;
+    struct branch_entry entries[BRANCH_ENTRIES_MAX];
+    if ((op->code != OP_ANY_OF && op->code != OP_ONE_OF) || nodes->count < 2)
+        return;
+    for (uint16_t i = 0; i < nodes->at[0]->discriminator_count && !op->nodes.branch_map; i++) {
+        struct str key = nodes->at[0]->discriminators[i].key;
+        uint32_t count = fill_branch_map(nodes, key, entries);
+        if (!count)
+            continue;
+        struct branch_map *map = ARENA_NEW(c->arena, struct branch_map);
+        struct branch_entry *list = ARENA_ARRAY(c->arena, struct branch_entry, count);
+        memcpy(list, entries, count * sizeof(*list));
+        *map = (struct branch_map){key, list, count};
+        op->nodes.branch_map = map;
+    }
+}
+
 static enum err visit(struct compiler *c, const struct node *node)
 {
     struct node_entry *entry = (struct node_entry *)node;
@@ -148,6 +191,7 @@ static enum err visit(struct compiler *c, const struct node *node)
         if (err)
             break;
         entry->node.types &= (uint8_t)types;
+        find_branch_map(c, (struct op *)&node->ops[i]);
     }
     /* {"$ref": …} alone becomes its target, unless the path taken counts. */
     if (!err && !c->dynamic && node->op_count == 1 && node->ops[0].code == OP_REF && node->source->len == 1)

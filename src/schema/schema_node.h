@@ -76,10 +76,21 @@ struct evaluated_set {
 void evaluated_set_init(struct evaluated_set *set, uint32_t count);
 void evaluated_set_clear(struct evaluated_set *set);
 bool evaluated_set_has(const struct evaluated_set *set, uint32_t at);
+/* The branches of an anyOf or oneOf by the value of one property, which each branch requires to be one of its
+ * own strings. */
+struct branch_map {
+    struct str key;
+    const struct branch_entry {
+        struct str value;
+        const struct node *node;
+    } * entries;
+    uint32_t count;
+};
 
 struct nodes {
     const struct node *const *at;
     uint32_t count;
+    const struct branch_map *branch_map; /* NULL: every branch must be tried */
 };
 
 struct choices {

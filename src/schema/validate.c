@@ -344,6 +344,14 @@ static bool accepts_branches(struct pass *pass, const struct op *op, const struc
 {
     bool one_of = op->code == OP_ONE_OF;
     uint32_t found = 0;
+    const struct branch_map *map = v->type == JSON_OBJECT ? op->nodes.branch_map : NULL;
+    if (map) { /* only the branch that the discriminator selects can accept */
+        const struct json *value = json_get(v, map->key);
+        for (uint32_t i = 0; json_is(value, JSON_STRING) && i < map->count; i++)
+            if (str_eq(map->entries[i].value, json_str(value)))
+                return fits(pass, map->entries[i].node, v, evaluated);
+        return false;
+    }
     if (!pass_spend(pass, STEPS_OF_PLACES(op->nodes.count)))
         return false;
     for (uint32_t i = 0; i < op->nodes.count && (one_of ? found < 2 : evaluated || !found); i++)
