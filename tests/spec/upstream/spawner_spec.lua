@@ -88,6 +88,7 @@ return { %s upstreams = { box = { command = "/usr/bin/python3", args = { "%s" },
     serves "box = { spawned = true }"
     pid = is_up()
     signal.kill(gate.child.pid, signal.SIGKILL)
+    gate.stopped = true
     process.eventually("the process is gone", function() return not lives(pid) end)
   end)
 
