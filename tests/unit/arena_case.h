@@ -8,20 +8,16 @@
 
 static struct arena *arena;
 
-static int begin(void **state)
+static void begin(void)
 {
-    (void)state;
     arena = arena_new();
-    return 0;
 }
 
-static int end(void **state)
+static void end(void)
 {
-    (void)state;
     arena_free(arena);
-    return 0;
 }
 
-FIXTURE(begin, end)
+USUAL_FIXTURE(begin, end)
 
 #endif

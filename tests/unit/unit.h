@@ -36,11 +36,9 @@ static void unit_add(const char *name, CMUnitTestFunction function, int line)
     unit_program.tests[unit_program.count++].test = (struct CMUnitTest){.name = name, .test_func = function};
 }
 
-#define UNIT_AT_START(function) __attribute__((constructor)) static void function(void)
-
 #define UNIT_ADD(name)                                                                                       \
     static void name(void **state);                                                                          \
-    UNIT_AT_START(add_##name)                                                                                \
+    __attribute__((constructor)) static void add_##name(void)                                                \
     {                                                                                                        \
         unit_add(#name, name, __LINE__);                                                                     \
     }
@@ -56,19 +54,46 @@ static void unit_add(const char *name, CMUnitTestFunction function, int line)
     }                                                                                                        \
     static void name##_of(made)
 
-#define FIXTURE(before, after)                                                                               \
-    UNIT_AT_START(set_fixture)                                                                               \
+__attribute__((unused)) static void do_nothing(void)
+{
+}
+
+/* A pair of functions as cmocka calls them; the first of them fails its test if something in it does. */
+#define UNIT_PAIR(pair, before, after)                                                                       \
+    static int begin_##pair(void **state)                                                                    \
     {                                                                                                        \
-        unit_program.begin = before;                                                                         \
-        unit_program.end = after;                                                                            \
+        (void)state;                                                                                         \
+        before();                                                                                            \
+        return 0;                                                                                            \
+    }                                                                                                        \
+    static int end_##pair(void **state)                                                                      \
+    {                                                                                                        \
+        (void)state;                                                                                         \
+        after();                                                                                             \
+        return 0;                                                                                            \
     }
 
-#define GROUP(before, after)                                                                                 \
-    UNIT_AT_START(set_group)                                                                                 \
+#define UNIT_SET(pair, priority, member, before, after)                                                      \
+    __attribute__((constructor(priority))) static void set_##pair(void)                                      \
     {                                                                                                        \
-        unit_program.begin_all = before;                                                                     \
-        unit_program.end_all = after;                                                                        \
+        unit_program.begin##member = before;                                                                 \
+        unit_program.end##member = after;                                                                    \
     }
+
+#define FIXTURE_OF(before, after) UNIT_SET(fixture, 1001, , before, after)
+
+#define FIXTURE(before, after)                                                                               \
+    UNIT_PAIR(fixture, before, after)                                                                        \
+    UNIT_SET(fixture, 1001, , begin_fixture, end_fixture)
+
+/* Of a header that several programs include: a program may have its own instead. */
+#define USUAL_FIXTURE(before, after)                                                                         \
+    UNIT_PAIR(usual, before, after)                                                                          \
+    UNIT_SET(usual, 1000, , begin_usual, end_usual)
+
+#define GROUP(before, after)                                                                                 \
+    UNIT_PAIR(group, before, after)                                                                          \
+    UNIT_SET(group, 1000, _all, begin_group, end_group)
 
 /* The compiler may order the functions of a file as it likes. */
 static int unit_by_line(const void *a, const void *b)

@@ -60,7 +60,7 @@ static int tear_down(void **state)
     return 0;
 }
 
-FIXTURE(set_up, tear_down)
+FIXTURE_OF(set_up, tear_down)
 
 #define STORY(name) TEST_OF(name, struct fixture *fixture)
 

@@ -22,38 +22,32 @@ static struct {
     struct tool_list *list;
 } fakes[UPSTREAMS_MAX];
 
-static int make_folder(void **state)
+static void make_folder(void)
 {
-    (void)state;
     assert_non_null(mkdtemp(folder));
     snprintf(policies, sizeof(policies), "%s/policies", folder);
     assert_int_equal(mkdir(policies, 0700), 0);
     snprintf(policy_file, sizeof(policy_file), "%s/p.lua", policies);
     snprintf(lua_file, sizeof(lua_file), "%s/toolgate.lua", folder);
-    return 0;
 }
 
-static int drop_folder(void **state)
+static void drop_folder(void)
 {
-    (void)state;
     unlink(policy_file);
     rmdir(policies);
     unlink(lua_file);
-    return rmdir(folder);
+    assert_int_equal(rmdir(folder), 0);
 }
 
 GROUP(make_folder, drop_folder)
 
-static int begin(void **state)
+static void begin(void)
 {
-    (void)state;
     arena = arena_new();
-    return 0;
 }
 
-static int forget(void **state)
+static void forget(void)
 {
-    (void)state;
     generation_unref(generation);
     generation = NULL;
     for (size_t i = 0; i < UPSTREAMS_MAX; i++) {
@@ -62,7 +56,6 @@ static int forget(void **state)
         fakes[i].name = NULL;
     }
     arena_free(arena);
-    return 0;
 }
 
 FIXTURE(begin, forget)

@@ -59,7 +59,6 @@ TEST(pass_without_malloc)
     struct subjects *subjects;
     struct subjects_load load;
     struct why why = {""};
-    (void)state;
     if (subjects_new(1, &subjects, &load, &why) != OK)
         fail_msg("%s", why.text);
     assert_true(asked > 0); /* the counter works */

@@ -11,21 +11,17 @@ static struct arena *arena;
 static struct tool tool;
 static struct verdict verdict;
 
-static int begin(void **state)
+static void begin(void)
 {
-    (void)state;
     arena = arena_new();
     tool = (struct tool){.name = STR_LIT("charge_card"), .limits = ledger_default_limits};
     verdict = (struct verdict){.after_s = -1, .cost = -1};
     problems_init(&verdict.problems, arena);
-    return 0;
 }
 
-static int end(void **state)
+static void end(void)
 {
-    (void)state;
     arena_free(arena);
-    return 0;
 }
 
 FIXTURE(begin, end)

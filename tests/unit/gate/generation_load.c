@@ -9,11 +9,9 @@
 
 static char folder[] = "/tmp/toolgate-load-XXXXXX", file[64];
 
-static int set_up(void **state)
+static void set_up(void)
 {
-    (void)state;
-    if (!mkdtemp(folder))
-        return -1;
+    assert_non_null(mkdtemp(folder));
     snprintf(file, sizeof(file), "%s/t.lua", folder);
     FILE *out = fopen(file, "w");
     fputs("local list = {}\n"
@@ -22,14 +20,13 @@ static int set_up(void **state)
           "  schema = json '{\"type\":\"object\",\"properties\":{\"n\":{\"type\":\"integer\"}}}',\n"
           "  run = function(args) local x = 0 for i = 1, 1e5 do x = x + i end return x end }\n",
           out);
-    return fclose(out);
+    assert_int_equal(fclose(out), 0);
 }
 
-static int tear_down(void **state)
+static void tear_down(void)
 {
-    (void)state;
     unlink(file);
-    return rmdir(folder);
+    assert_int_equal(rmdir(folder), 0);
 }
 
 FIXTURE(set_up, tear_down)

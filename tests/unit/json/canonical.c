@@ -10,8 +10,6 @@ static const char *canonical(const char *text)
     return arena_dup(arena, buf_view(&out)).at;
 }
 
-FIXTURE(open_arena, close_arena)
-
 TEST(spells_numbers_by_value)
 {
     static const struct {

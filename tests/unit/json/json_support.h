@@ -10,20 +10,18 @@
 
 static struct arena *arena;
 
-static inline int open_arena(void **state)
+static void open_arena(void)
 {
-    (void)state;
     arena = arena_new();
-    return 0;
 }
 
-static inline int close_arena(void **state)
+static void close_arena(void)
 {
-    (void)state;
     arena_free(arena);
     arena = NULL;
-    return 0;
 }
+
+USUAL_FIXTURE(open_arena, close_arena)
 
 static inline struct json parsed_str(struct str text)
 {

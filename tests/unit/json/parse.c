@@ -15,8 +15,6 @@ static enum err parse(const char *text)
     return parse_str(str_of(text));
 }
 
-FIXTURE(open_arena, close_arena)
-
 TEST(keeps_the_source_bytes)
 {
     static const char *const texts[] = {

@@ -3,8 +3,6 @@
 
 #include <unistd.h>
 
-FIXTURE(open_arena, close_arena)
-
 TEST(reads_the_id_of_broken_messages)
 {
     static const struct {

@@ -16,8 +16,6 @@ static enum json_spelling read_spelled(struct str text, struct json *out, struct
     return spelling;
 }
 
-FIXTURE(open_arena, close_arena)
-
 TEST(reads_odd_spellings)
 {
     static const struct {

@@ -5,8 +5,6 @@
 #include <locale.h>
 #include <math.h>
 
-FIXTURE(open_arena, close_arena)
-
 TEST(gets_members)
 {
     struct json v = parsed("{\"a\":1,\"\":2,\"ab\":{\"c\":true}}");

@@ -289,7 +289,7 @@ static void judge_fairly(void **state, enum way way)
     assert_true(calm_refused <= calm_refused_max[way]);
 }
 
-FIXTURE(case_begin, case_end)
+FIXTURE_OF(case_begin, case_end)
 
 TEST(recorded_sessions_are_judged_fairly)
 {

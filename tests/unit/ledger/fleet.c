@@ -11,26 +11,22 @@ static struct fleet fleets[FLEETS];
 static struct session_store *store;
 static struct loop *loop;
 
-static int begin(void **state)
+static void begin(void)
 {
-    (void)state;
     struct store_memory_options options = {.memory_bytes = 1u << 20, .now_ms = case_clock};
     case_now = 1700000000000;
     store = store_memory_new(&options);
     loop = loop_new();
     for (int i = 0; i < FLEETS; i++)
         fleet_init(&fleets[i], loop, store);
-    return 0;
 }
 
-static int end(void **state)
+static void end(void)
 {
-    (void)state;
     store->kind->free(store);
     for (int i = 0; i < FLEETS; i++)
         fleet_clear(&fleets[i]);
     loop_free(loop);
-    return 0;
 }
 
 FIXTURE(begin, end)

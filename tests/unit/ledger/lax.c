@@ -29,7 +29,7 @@ static bool knows(struct ledger_case *t, uint64_t schema, struct ledger_problem 
     return ledger_lax_look(t->ledger, schema, &problem, 1);
 }
 
-FIXTURE(case_begin, case_end)
+FIXTURE_OF(case_begin, case_end)
 
 #define STORY(name) TEST_OF(name, struct ledger_case *t)
 

@@ -7,15 +7,13 @@
 #include "json/parse.h"
 #include "json/write.h"
 
-static int be_quiet(void **state)
+static void be_quiet(void)
 {
-    (void)state;
     log_quiet();
-    return 0;
 }
 
-FIXTURE(case_begin, case_end)
-GROUP(be_quiet, NULL)
+FIXTURE_OF(case_begin, case_end)
+GROUP(be_quiet, do_nothing)
 
 #define STORY(name) TEST_OF(name, struct ledger_case *t)
 

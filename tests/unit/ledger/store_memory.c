@@ -63,7 +63,7 @@ static int story_end(void **state)
     return 0;
 }
 
-FIXTURE(story_begin, story_end)
+FIXTURE_OF(story_begin, story_end)
 
 #define STORY(name) TEST_OF(name, struct story *t)
 

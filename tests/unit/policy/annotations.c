@@ -21,8 +21,6 @@ static const char *type(const char *text)
     return json_of(json_get_text(json_get_text(p->schema, "properties"), "x"));
 }
 
-FIXTURE(set_up, tear_down)
-
 TEST(one_line_per_argument)
 {
     assert_string_equal(

@@ -12,31 +12,26 @@ static char file[64];
 static struct config config;
 static struct why why;
 
-static int make_folder(void **state)
+static void make_folder(void)
 {
-    (void)state;
     assert_non_null(mkdtemp(folder));
     snprintf(file, sizeof(file), "%s/toolgate.lua", folder);
-    return 0;
 }
 
-static int drop_folder(void **state)
+static void drop_folder(void)
 {
-    (void)state;
     unlink(file);
-    return rmdir(folder);
+    assert_int_equal(rmdir(folder), 0);
 }
 
 GROUP(make_folder, drop_folder)
 
-static int forget(void **state)
+static void forget(void)
 {
-    (void)state;
     config_free(&config);
-    return 0;
 }
 
-FIXTURE(NULL, forget)
+FIXTURE(do_nothing, forget)
 
 static enum err load(const char *text)
 {

@@ -12,33 +12,28 @@ static char lua_file[64], json_file[64];
 static struct config config;
 static struct why why;
 
-static int make_folder(void **state)
+static void make_folder(void)
 {
-    (void)state;
     assert_non_null(mkdtemp(folder));
     snprintf(lua_file, sizeof(lua_file), "%s/toolgate.lua", folder);
     snprintf(json_file, sizeof(json_file), "%s/mcp.json", folder);
-    return 0;
 }
 
-static int drop_folder(void **state)
+static void drop_folder(void)
 {
-    (void)state;
     unlink(lua_file);
     unlink(json_file);
-    return rmdir(folder);
+    assert_int_equal(rmdir(folder), 0);
 }
 
 GROUP(make_folder, drop_folder)
 
-static int forget(void **state)
+static void forget(void)
 {
-    (void)state;
     config_free(&config);
-    return 0;
 }
 
-FIXTURE(NULL, forget)
+FIXTURE(do_nothing, forget)
 
 static void write_file(const char *path, const char *text)
 {

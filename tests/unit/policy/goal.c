@@ -148,8 +148,6 @@ static const struct {
     {"...", false},
 };
 
-FIXTURE(set_up, tear_down)
-
 TEST(wants_all_reads_the_request)
 {
     struct buf wrong = buf_in(arena);

@@ -2,8 +2,6 @@
 #include "policy/policy_support.h"
 #include "golden.h"
 
-FIXTURE(set_up, tear_down)
-
 TEST(check_returns_nothing_repair_refuse_or_ask)
 {
     assert_int_equal(check_body("", "{}"), OUTCOME_PASS);

@@ -270,20 +270,20 @@ static void write_file(const char *name, const char *text)
     fclose(f);
 }
 
-static int make_folder(void **state)
+static void make_folder(void)
 {
     strcpy(folder, "/tmp/toolgate-policies-XXXXXX");
     assert_non_null(mkdtemp(folder));
-    return set_up(state);
+    set_up();
 }
 
-static int remove_folder(void **state)
+static void remove_folder(void)
 {
     static const char *const names[] = {"a.lua", "b.lua", "c.lua", "s.json", ".hidden.lua", "note.txt"};
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
         unlink(text_of(arena_printf(arena, "%s/%s", folder, names[i])));
     rmdir(folder);
-    return tear_down(state);
+    tear_down();
 }
 
 FIXTURE(make_folder, remove_folder)

@@ -14,8 +14,6 @@ static const char *params(const char *fields)
 #define OBJECT(properties, required)                                                                         \
     "{\"type\":\"object\",\"properties\":{" properties "}," required "\"additionalProperties\":false}"
 
-FIXTURE(set_up, tear_down)
-
 TEST(parameters_keep_the_authors_order)
 {
     assert_string_equal(

@@ -5,8 +5,6 @@
 
 #include "../fuzz/replay.h"
 
-FIXTURE(set_up, tear_down)
-
 TEST(corpus_holds)
 {
     replay_corpus("tests/fuzz/corpus/policy", LLVMFuzzerTestOneInput, 20);

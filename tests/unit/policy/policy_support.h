@@ -19,22 +19,20 @@ static struct policy_set_options options; /* the defaults, but for the deadline 
 /* So long that a busy machine ends no hook by time: a test of the deadline sets its own. */
 #define QUIET_DEADLINE_MS 20000u
 
-static int set_up(void **state)
+static void set_up(void)
 {
-    (void)state;
     arena = arena_new();
     options = (struct policy_set_options){.deadline_ms = QUIET_DEADLINE_MS};
-    return 0;
 }
 
-static int tear_down(void **state)
+static void tear_down(void)
 {
-    (void)state;
     policy_set_free(loaded);
     loaded = NULL;
     arena_free(arena);
-    return 0;
 }
+
+USUAL_FIXTURE(set_up, tear_down)
 
 static inline const char *text_of(struct str s)
 {

@@ -42,8 +42,6 @@ static void expect(const struct expectation *list, size_t count)
     static const struct expectation list[] = {__VA_ARGS__};                                                  \
     expect(list, sizeof(list) / sizeof(list[0]))
 
-FIXTURE(set_up, tear_down)
-
 TEST(one_rule_needs_what_another_drops)
 {
     EXPECT(

@@ -21,8 +21,6 @@ static const char *complaints(const struct policy *p, const char *args)
     return text_of(buf_view(&out));
 }
 
-FIXTURE(set_up, tear_down)
-
 TEST(drops_and_defaults_make_new_arguments)
 {
     const struct policy *p = rules(

@@ -16,8 +16,6 @@ static void gives(const char *expression, const char *json)
         fail_msg("%s: expected %s, got %s", expression, wanted, got);
 }
 
-FIXTURE(set_up, tear_down)
-
 TEST(times)
 {
     gives("time '1970-01-01T00:00:00Z'", "0");

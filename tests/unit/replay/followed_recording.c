@@ -15,26 +15,22 @@ static char folder[] = "/tmp/toolgate-followed-XXXXXX";
 static char names[NAMES][64], aside[64];
 static const char *path;
 
-static int make_folder(void **state)
+static void make_folder(void)
 {
-    (void)state;
     strcpy(strrchr(folder, '-'), "-XXXXXX");
-    if (!mkdtemp(folder))
-        return -1;
+    assert_non_null(mkdtemp(folder));
     for (int i = 0; i < NAMES; i++)
         snprintf(names[i], sizeof(names[i]), i ? "%s/log.%d" : "%s/log", folder, i);
     snprintf(aside, sizeof(aside), "%s/log-of-yesterday", folder);
     path = names[0];
-    return 0;
 }
 
-static int remove_folder(void **state)
+static void remove_folder(void)
 {
-    (void)state;
     for (int i = 0; i < NAMES; i++)
         unlink(names[i]);
     unlink(aside);
-    return rmdir(folder);
+    assert_int_equal(rmdir(folder), 0);
 }
 
 FIXTURE(make_folder, remove_folder)

@@ -26,23 +26,21 @@ static void write_file(int i, const char *name, const char *text)
     fclose(file);
 }
 
-static int make_folder(void **state)
+static void make_folder(void)
 {
-    (void)state;
     strcpy(strrchr(folder, '-'), "-XXXXXX");
-    return mkdtemp(folder) ? 0 : -1;
+    assert_non_null(mkdtemp(folder));
 }
 
-static int remove_folder(void **state)
+static void remove_folder(void)
 {
-    (void)state;
     for (int i = 0; i < 8; i++) {
         if (paths[i])
             unlink(paths[i]);
         free((char *)paths[i]);
         paths[i] = NULL;
     }
-    return rmdir(folder);
+    assert_int_equal(rmdir(folder), 0);
 }
 
 FIXTURE(make_folder, remove_folder)

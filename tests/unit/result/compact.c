@@ -15,20 +15,16 @@ static struct arena *arena;
 static struct tool tool;
 static struct policy policy;
 
-static int set_up(void **state)
+static void set_up(void)
 {
-    (void)state;
     arena = arena_new();
     policy = (struct policy){.file = STR("p.lua")};
     tool = (struct tool){.name = STR("t"), .policy = &policy, .compact = {.on = true, .max_bytes = 1000}};
-    return 0;
 }
 
-static int tear_down(void **state)
+static void tear_down(void)
 {
-    (void)state;
     arena_free(arena);
-    return 0;
 }
 
 FIXTURE(set_up, tear_down)

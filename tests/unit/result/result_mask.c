@@ -102,18 +102,14 @@ TEST(a_value_without_ids_is_returned_itself)
     assert_ptr_equal(fresh_ids_without(arena, &value), &value);
 }
 
-static int open_arena(void **state)
+static void open_arena(void)
 {
-    (void)state;
     arena = arena_new();
-    return 0;
 }
 
-static int close_arena(void **state)
+static void close_arena(void)
 {
-    (void)state;
     arena_free(arena);
-    return 0;
 }
 
 GROUP(open_arena, close_arena)

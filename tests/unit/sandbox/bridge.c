@@ -6,8 +6,6 @@ static const char *const odd =
     "{ \"id\" : 9007199254740993, \"z\":1.10 ,\"big\":1e400,\"a\":[ ], \"o\":{ }, \"n\":null,"
     "\"s\":\"caf\\u00e9\",\"deep\":[{\"y\":-0,\"x\":[[[]]]}],\"t\":true}";
 
-FIXTURE(set_up, tear_down)
-
 TEST(untouched_values_are_the_same)
 {
     const struct json *args = value_of(odd);

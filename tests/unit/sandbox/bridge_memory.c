@@ -32,8 +32,6 @@ static void pass(const struct policy *policy, const struct json *args)
     arena_free(own);
 }
 
-FIXTURE(set_up, tear_down)
-
 TEST(a_passing_call_takes_no_memory)
 {
     const struct policy *policy =

@@ -6,8 +6,6 @@
 #define ODD_A "{ \"z\":1.10, \"a\" : \"caf\\u00e9\",\"id\":9007199254740993 }"
 #define ODD_B "{\"y\":1E2,\"b\":[ ],\"x\":{ }}"
 
-FIXTURE(set_up, tear_down)
-
 TEST(tables_keep_their_bytes_wherever_they_go)
 {
     assert_string_equal(normalised("args.b = args.a args.a = nil", "{\"a\":" ODD_A "}"), "{\"b\":" ODD_A "}");

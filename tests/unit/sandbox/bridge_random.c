@@ -99,8 +99,6 @@ static const char *const copying =
     "  local c = #v > 0 and array {} or {}\n  for k, x in pairs(v) do c[k] = copy(x) end return c\nend\n"
     "return tool 't' { normalise = function(args) if args.copy then return copy(args) end return args end }";
 
-FIXTURE(set_up, tear_down)
-
 TEST(untouched_or_copied_it_is_the_same)
 {
     const struct policy *same = load(copying);

@@ -32,8 +32,6 @@ static lua_State *new_state(bool keeps_order)
     return L;
 }
 
-FIXTURE(open_arena, close_arena)
-
 TEST(an_answer_keeps_its_order_and_its_nulls)
 {
     static const char *const texts[] = {

@@ -204,8 +204,6 @@ static int pairs_wanted(void)
     return given ? atoi(given) : PAIRS_DEFAULT;
 }
 
-FIXTURE(set_up, tear_down)
-
 TEST(agrees_with_the_stock_functions)
 {
     struct contest contest = {.stock = luaL_newstate()};
@@ -241,7 +239,7 @@ TEST(known_answers)
 
 TEST(positions_beyond_an_int_are_no_other_positions)
 {
-    (void)state; /* the stock functions truncate them to 32 bits, and begin at 1 */
+    /* the stock functions truncate them to 32 bits, and begin at 1 */
     assert_string_equal(eval("('aaa'):find('a', 2^31) or 'none'"), "{\"v\":\"none\"}");
     assert_string_equal(eval("('aaa'):find('a', -2^40)"), "{\"v\":1}");
     assert_string_equal(eval("(('aaa'):gsub('a', 'x', 2^32 + 1))"), "{\"v\":\"xxx\"}");

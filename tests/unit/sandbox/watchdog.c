@@ -61,8 +61,6 @@ static void never_end(void)
         continue;
 }
 
-FIXTURE(set_up, tear_down)
-
 TEST(a_stall_ends_the_process_and_names_the_file)
 {
     int status;

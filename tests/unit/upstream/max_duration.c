@@ -36,7 +36,7 @@ static int end(void **state)
     return 0;
 }
 
-FIXTURE(begin, end)
+FIXTURE_OF(begin, end)
 
 #define STORY(name) TEST_OF(name, struct side *side)
 

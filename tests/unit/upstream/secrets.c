@@ -13,21 +13,19 @@
 static struct arena *arena;
 static char folder[] = "/tmp/toolgate-secret-XXXXXX";
 
-static int setup(void **state)
+static void setup(void)
 {
-    (void)state;
     arena = arena_new();
     setenv("API_TOKEN", "s3cret-token", 1);
     setenv("EMPTY", "", 1);
     unsetenv("MISSING");
-    return mkdtemp(folder) ? 0 : -1;
+    assert_non_null(mkdtemp(folder));
 }
 
-static int teardown(void **state)
+static void teardown(void)
 {
-    (void)state;
     arena_free(arena);
-    return rmdir(folder);
+    assert_int_equal(rmdir(folder), 0);
 }
 
 GROUP(setup, teardown)

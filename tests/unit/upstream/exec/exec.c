@@ -9,18 +9,14 @@
 
 static struct arena *arena;
 
-static int setup(void **state)
+static void setup(void)
 {
-    (void)state;
     arena = arena_new();
-    return 0;
 }
 
-static int teardown(void **state)
+static void teardown(void)
 {
-    (void)state;
     arena_free(arena);
-    return 0;
 }
 
 GROUP(setup, teardown)
