@@ -1,4 +1,5 @@
-/* Same-call budgets, steps, reservations and limits; and the longest cycle, which random walks do not reach.
+/* What random walks (model.c) do not reach of budgets, steps and limits: agents, batches, full tables, ends
+ * of ranges.
  */
 
 #include "ledger/ledger_case.h"
@@ -9,7 +10,7 @@ static void effects(struct ledger_case *t, enum ledger_effects effects, uint32_t
     t->limits.same_call = same_call;
 }
 
-FIXTURE(case_begin, case_end)
+FIXTURE_OF(case_begin, case_end)
 
 #define STORY(name) TEST_OF(name, struct ledger_case *t)
 
@@ -36,17 +37,6 @@ static void numbered(struct ledger_case *t, const char *tool, unsigned from, uns
         snprintf(arguments, sizeof(arguments), "{%u}", i);
         case_runs(t, tool, arguments, "done");
     }
-}
-
-STORY(a_written_budget_is_not_forgotten_either)
-{
-    effects(t, LEDGER_EFFECTS_READ, 2);
-    t->limits.same_call_hard = true;
-    for (unsigned i = 0; i < 2; i++) {
-        case_runs(t, "quote", "{\"of\":1}", i ? "12.5" : "12.4");
-        numbered(t, "other", 100 * i, LEDGER_WINDOW + 1);
-    }
-    assert_string_equal(case_asks(t, "quote", "{\"of\":1}"), "refuse same_call");
 }
 
 STORY(the_first_of_200_deletions_is_not_made_again)
@@ -76,20 +66,6 @@ STORY(with_too_many_writes_nothing_new_is_destroyed)
     case_turn(t, 2);
     effects(t, LEDGER_EFFECTS_DESTRUCTIVE, 1);
     case_runs(t, "delete", "{500}", "done");
-}
-
-STORY(a_write_that_left_the_window_is_re_armed)
-{
-    effects(t, LEDGER_EFFECTS_WRITE, 1);
-    case_runs(t, "submit", "{1}", "sent");
-    effects(t, LEDGER_EFFECTS_READ, 5);
-    numbered(t, "read", 0, LEDGER_WINDOW + 1);
-    effects(t, LEDGER_EFFECTS_UNKNOWN, 3);
-    case_runs(t, "shell", "ls", "done");
-    effects(t, LEDGER_EFFECTS_WRITE, 1);
-    assert_string_equal(case_asks(t, "submit", "{1}"), "refuse same_call");
-    case_runs(t, "edit", "{1}", "done"); /* a declared write */
-    case_runs(t, "submit", "{1}", "sent");
 }
 
 /* The main agent's loop is seen although three others work beside it. */
@@ -201,112 +177,6 @@ STORY(an_error_with_another_number_is_the_same)
     assert_string_equal(case_asks(t, "fetch", "{1}"), "refuse same_failure");
 }
 
-STORY(a_shell_is_no_excuse_for_a_second_write)
-{
-    for (unsigned i = 0; i < 4; i++) {
-        char arguments[16];
-        snprintf(arguments, sizeof(arguments), "echo %u", i);
-        effects(t, LEDGER_EFFECTS_WRITE, 1);
-        if (i == 0)
-            case_runs(t, "submit", "{1}", "sent");
-        else
-            assert_string_equal(case_asks(t, "submit", "{1}"), "refuse same_call");
-        effects(t, LEDGER_EFFECTS_UNKNOWN, 3);
-        case_runs(t, "shell", arguments, "done");
-    }
-    effects(t, LEDGER_EFFECTS_WRITE, 1);
-    case_runs(t, "edit", "{1}", "done"); /* a declared write is */
-    case_runs(t, "submit", "{1}", "sent");
-}
-
-/* A shell that changes nothing re-arms a failed call, but not for ever: only a write helps. */
-STORY(a_call_that_fails_alike_ends_at_the_twelfth_time)
-{
-    char command[16];
-    effects(t, LEDGER_EFFECTS_UNKNOWN, 3);
-    for (int i = 0; i < 24; i++) {
-        assert_string_equal(case_asks(t, "fetch", "{1}"), i == 11 ? "refuse same_failure" : "run");
-        if (i == 11) {
-            effects(t, LEDGER_EFFECTS_WRITE, 3);
-            case_runs(t, "edit", "{1}", "done");
-            effects(t, LEDGER_EFFECTS_UNKNOWN, 3);
-            continue;
-        }
-        case_settle_as(t, "fetch", "{1}", t->admissions, LEDGER_CLASS_TOOL_ERROR, "no route");
-        snprintf(command, sizeof(command), "{\"c\":%d}", i);
-        case_runs(t, "shell", command, command);
-        if (i == 20)
-            break;
-    }
-}
-
-STORY(loop_has_precedence_over_a_budget)
-{
-    effects(t, LEDGER_EFFECTS_WRITE, 2);
-    case_runs(t, "write", "{1}", "ok");
-    case_runs(t, "write", "{1}", "ok");
-    assert_string_equal(case_asks(t, "write", "{1}"), "refuse loop");
-}
-
-STORY(a_toggle_has_no_budget)
-{
-    effects(t, LEDGER_EFFECTS_UNKNOWN, LEDGER_UNLIMITED);
-    for (int i = 0; i < 8; i++)
-        case_runs(t, "toggle", "{}", i % 2 ? "on" : "off");
-}
-
-STORY(earlier_calls_of_one_step_count_once)
-{
-    effects(t, LEDGER_EFFECTS_READ, 5);
-    t->place.step = STR_LIT("m1");
-    for (int i = 0; i < 4; i++)
-        case_runs(t, "get", "{1}", "r");
-    t->place.step = STR_LIT("m2");
-    for (int i = 0; i < 4; i++) {
-        case_runs(t, "get", "{1}", "r");
-        assert_int_equal(t->answer.spent, 2 + i);
-        assert_int_equal(t->settled.repeats, 2);
-    }
-    t->place.step = STR_LIT("m3");
-    assert_string_equal(case_asks(t, "get", "{1}"), "refuse loop");
-}
-
-STORY(without_labels_a_step_ends_with_its_first_feedback)
-{
-    effects(t, LEDGER_EFFECTS_READ, 5);
-    uint64_t sent[3];
-    for (int step = 0; step < 2; step++) {
-        for (int i = 0; i < 3; i++) {
-            assert_string_equal(case_asks(t, "get", "{1}"), "run");
-            sent[i] = t->admissions;
-        }
-        for (int i = 0; i < 3; i++)
-            case_settle_as(t, "get", "{1}", sent[i], LEDGER_CLASS_OK, "r");
-    }
-    assert_string_equal(case_asks(t, "get", "{1}"), "refuse loop");
-}
-
-STORY(one_of_identical_writes_in_a_step_runs)
-{
-    effects(t, LEDGER_EFFECTS_WRITE, 2);
-    t->place.step = STR_LIT("m1");
-    assert_string_equal(case_asks(t, "write", "{1}"), "run");
-    assert_string_equal(case_asks(t, "write", "{1}"), "refuse duplicate_in_step");
-    assert_string_equal(case_asks(t, "write", "{2}"), "run");
-    assert_string_equal(case_asks(t, "write", "{1}"), "run"); /* A, B, A is no duplicate */
-    assert_string_equal(case_asks(t, "write", "{2}"), "run");
-    assert_string_equal(case_asks(t, "write", "{1}"), "refuse same_call");
-}
-
-STORY(identical_calls_in_flight_end_at_same_call)
-{
-    effects(t, LEDGER_EFFECTS_READ, 5);
-    for (int i = 0; i < 5; i++)
-        assert_string_equal(case_asks(t, "get", "{1}"), "run");
-    for (int i = 0; i < 2; i++) /* each refusal is a step of its own */
-        assert_string_equal(case_asks(t, "get", "{1}"), "refuse same_call");
-}
-
 STORY(calls_that_were_sent_together_are_of_one_step)
 {
     effects(t, LEDGER_EFFECTS_READ, 3);
@@ -337,39 +207,6 @@ STORY(twenty_parallel_calls_fit_a_step)
     t->place.step = STR_LIT("m2");
     case_runs(t, "get", "{0}", "{0}");
     assert_true(t->settled.unchanged);
-}
-
-STORY(a_result_resets_the_count_of_transient_failures)
-{
-    for (int i = 0; i < 2; i++) {
-        assert_string_equal(case_asks(t, "fetch", "{1}"), "run");
-        case_settle_as(t, "fetch", "{1}", t->admissions, LEDGER_CLASS_TRANSIENT, NULL);
-    }
-    case_runs(t, "fetch", "{1}", "r");
-    assert_string_equal(case_asks(t, "fetch", "{1}"), "run");
-    assert_int_equal(t->answer.transient_count, 0);
-}
-
-STORY(a_policy_refusal_frees_its_budget_and_counts_in_loops)
-{
-    effects(t, LEDGER_EFFECTS_DESTRUCTIVE, 1);
-    for (int i = 0; i < 2; i++) {
-        assert_string_equal(case_asks(t, "delete", "{1}"), "run");
-        case_settle_as(t, "delete", "{1}", t->admissions, LEDGER_CLASS_REFUSED, NULL);
-    }
-    assert_int_equal(t->settled.no_progress, 2);
-    assert_string_equal(case_asks(t, "delete", "{1}"), "refuse loop");
-}
-
-STORY(a_late_settle_counts)
-{
-    effects(t, LEDGER_EFFECTS_WRITE, 1);
-    assert_string_equal(case_asks(t, "write", "{1}"), "run");
-    uint64_t late = t->admissions;
-    case_now += LEDGER_RESERVATION_MS + 1;
-    assert_string_equal(case_asks(t, "get_clock", "{}"), "run");
-    case_settle_as(t, "write", "{1}", late, LEDGER_CLASS_OK, "r");
-    assert_string_equal(case_asks(t, "write", "{1}"), "refuse same_call");
 }
 
 STORY(a_call_that_did_not_run_counts_in_no_limit)
