@@ -12,15 +12,13 @@ local function cut(words, bytes)
   return words:sub(1, bytes):gsub("%s+$", "") .. "…"
 end
 
-local function dim(words) return cli.dim .. words .. cli.plain end
-
 -- "  [upstream docs, there find]"
 local function place_of(name, place)
   local kind, upstream, there = ui.text(place.kind), ui.text(place.upstream), ui.text(place.tool)
   if kind == "" then return "" end
   local who = upstream ~= "" and "upstream " or kind == "exec" and "a command" or "an HTTP endpoint"
   if there ~= "" and there ~= name then upstream = upstream .. ", there " .. ui.clip(there, NAME_COLUMNS) end
-  return dim("  [" .. who .. upstream .. "]")
+  return ui.dim("  [" .. who .. upstream .. "]")
 end
 
 -- "  [guarded by policies/paths.lua]": files of several tools; its own is named after it.
@@ -28,7 +26,7 @@ local function guards_of(paths)
   if not ui.is_array(paths) then return "" end
   local shown = {}
   for i, path in ipairs(paths) do shown[i] = ui.text(path) end
-  return dim("  [guarded by " .. table.concat(shown, ", ") .. "]")
+  return ui.dim("  [guarded by " .. table.concat(shown, ", ") .. "]")
 end
 
 local function print_names(a)
@@ -42,7 +40,7 @@ local function print_names(a)
              ui.clip(cut(description, DESCRIPTION_BYTES), DESCRIPTION_BYTES + 1), place_of(name, ui.table(places[name])),
              guards_of(guards[name]))
     local effects = ui.text(guesses[name])
-    if effects ~= "" then io.write(dim("  [" .. effects .. "?]")) end
+    if effects ~= "" then io.write(ui.dim("  [" .. effects .. "?]")) end
     guessed = guessed or effects ~= ""
     io.write "\n"
   end

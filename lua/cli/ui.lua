@@ -13,6 +13,7 @@ end
 
 function ui.say(form, ...) io.write(ui.format(form, ...), "\n") end
 
+function ui.dim(words) return cli.dim .. words .. cli.plain end
 function ui.bold(words) return cli.bold .. words .. cli.plain end
 function ui.red(words) return cli.red .. words .. cli.plain end
 function ui.green(words) return cli.green .. words .. cli.plain end

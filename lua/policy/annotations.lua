@@ -40,31 +40,19 @@ end
 
 local function skip(p) take(p, "%s*") end
 
-local function take_sign(p, sign)
+-- `ends`: a sign that ends a type: what follows a space is the description.
+local function take_sign(p, sign, ends)
   local back = p.at
   skip(p)
-  if take(p, sign) then skip(p) return true end
-  p.at = back
-  return false
+  local found = take(p, sign)
+  if not found then p.at = back elseif not ends then skip(p) end
+  return found ~= nil
 end
 
--- A sign that ends a type: what follows a space is the description.
-local function take_end(p, sign)
-  local back = p.at
-  skip(p)
-  if take(p, sign) then return true end
-  p.at = back
-  return false
-end
-
-local function expect_end(p, sign, what)
-  if not take_end(p, "%" .. sign) then
+local function expect_sign(p, sign, what, ends)
+  if not take_sign(p, "%" .. sign, ends) then
     fault(p, "expected '" .. sign .. "' " .. what .. ", got '" .. p.text:sub(p.at) .. "'")
   end
-end
-
-local function expect_sign(p, sign, what)
-  if not take_sign(p, "%" .. sign) then fault(p, "expected '" .. sign .. "' " .. what .. ", got '" .. p.text:sub(p.at) .. "'") end
 end
 
 -- ---- types -----------------------------------------------------------------------------------------------------
@@ -164,10 +152,10 @@ end
 -- { city: string, days?: integer, [string]: any }
 local function literal_table(p)
   local entries, rest = {}, nil
-  while not take_end(p, "}") do
+  while not take_sign(p, "}", true) do
     if #entries > 0 or rest then
       if not take_sign(p, "[,;]") then fault(p, "expected ',' or '}' in { name: type }, got '" .. p.text:sub(p.at) .. "'") end
-      if take_end(p, "}") then break end
+      if take_sign(p, "}", true) then break end
     end
     if take_sign(p, "%[") then
       rest = rest_of(p)
@@ -200,7 +188,7 @@ local function a_table(p)
   end
   expect_sign(p, ",", "as in table<string, integer>")
   local value = union(p)
-  expect_end(p, ">", "as in table<string, integer>")
+  expect_sign(p, ">", "as in table<string, integer>", true)
   if key == "integer" then return { schema = schema_of { type = "array", items = inner_schema(value) } } end
   return { schema = schema_of { type = "object", additionalProperties = inner_schema(value) } }
 end
@@ -218,7 +206,7 @@ local literal
 -- { 1, 2 } or [1, 2]; {} is also an empty object.
 local function literal_list(p, close, schema)
   local items = {}
-  while not take_end(p, close) do
+  while not take_sign(p, close, true) do
     if #items > 0 and not take_sign(p, ",") then return nil end
     skip(p)
     local value = literal(p, {})
@@ -380,7 +368,7 @@ end
 local function primary(p)
   if take_sign(p, "%(") then
     local made = union(p)
-    expect_end(p, ")", "after the types")
+    expect_sign(p, ")", "after the types", true)
     return made
   end
   if take_sign(p, "{") then return literal_table(p) end

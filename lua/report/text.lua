@@ -9,8 +9,6 @@ local NAME_WIDTH    = 40
 
 local function heading(words) ui.say("\n%s", ui.bold(words)) end
 
-local function dim(words) return cli.dim .. words .. cli.plain end
-
 local function padded(words, width)
   local shown = cli.line(words, width)
   local _, columns = shown:gsub("[^\128-\191]", "")
@@ -30,7 +28,7 @@ end
 
 local function print_examples(examples, indent)
   for _, e in ipairs(examples) do
-    io.write(indent, dim(where(e.file, e.line, e.session, 40) .. "  " .. cli.line(e.arguments or "", 100)), "\n")
+    io.write(indent, ui.dim(where(e.file, e.line, e.session, 40) .. "  " .. cli.line(e.arguments or "", 100)), "\n")
   end
 end
 
@@ -50,7 +48,7 @@ local function print_summary(r)
     for _, story in ipairs(finding.stories) do
       ui.say("    %s  %s", ui.bold(cli.line(story.tool, NAME_WIDTH)), cli.line(story.arguments or "", 90))
       if story.words then ui.say("      %s", cli.line(story.words, 160)) end
-      ui.say("      %s", dim(where(story.file, story.line, story.session, 60)))
+      ui.say("      %s", ui.dim(where(story.file, story.line, story.session, 60)))
     end
   end
 end
@@ -87,8 +85,8 @@ local function print_table(r, name, title, refused)
   local has_examples -- nil: not even what became of the calls, which this table does not count
   if name ~= "unknown_tools" then has_examples = refused ~= nil end
   for i = 1, math.min(#shown, ROWS) do print_row(shown[i], r.calls, has_examples) end
-  if #shown >= ROWS and #rows > ROWS then ui.say("  %s", dim(("and %d more; --json has them"):format(#rows - ROWS))) end
-  if other then ui.say("  %s", dim(("and %d calls that share no row of their own"):format(other.calls))) end
+  if #shown >= ROWS and #rows > ROWS then ui.say("  %s", ui.dim(("and %d more; --json has them"):format(#rows - ROWS))) end
+  if other then ui.say("  %s", ui.dim(("and %d calls that share no row of their own"):format(other.calls))) end
 end
 
 local function print_loops(r)
@@ -100,10 +98,10 @@ local function print_loops(r)
   for i = 1, math.min(#loops.list, ROWS) do
     local loop = loops.list[i]
     io.write(("  %6d of %d calls  "):format(loop.saved, loop.calls), cli.line(loop.tool, NAME_WIDTH), " ",
-             ui.yellow(cli.line(loop.code, 40)), "  ", dim(where(loop.file, loop.line, loop.session, 80)), "\n")
+             ui.yellow(cli.line(loop.code, 40)), "  ", ui.dim(where(loop.file, loop.line, loop.session, 80)), "\n")
   end
   if loops.sessions > #loops.list or #loops.list > ROWS then
-    ui.say("  %s", dim(("and others; --json has up to %d"):format(LOOPS_MAX)))
+    ui.say("  %s", ui.dim(("and others; --json has up to %d"):format(LOOPS_MAX)))
   end
 end
 
@@ -139,7 +137,7 @@ local function print_differences(r)
       if shown <= ROWS then print_difference(against.differences[at], change[4]) end
       at = at + 1
     end
-    if shown > ROWS then ui.say("  %s", dim(("and %d more; --json has them"):format(shown - ROWS))) end
+    if shown > ROWS then ui.say("  %s", ui.dim(("and %d more; --json has them"):format(shown - ROWS))) end
   end
 end
 
