@@ -294,23 +294,6 @@ static bool read_client(struct bridge *bridge)
     return in->len <= BRIDGE_LINE_MAX_BYTES;
 }
 
-/* False: stdout is closed. */
-static bool write_client(struct bridge *bridge)
-{
-    struct str rest = buf_view(&bridge->to_client);
-    while (rest.len) {
-        ssize_t n = write(STDOUT_FILENO, rest.at, rest.len);
-        if (n < 0 && errno == EAGAIN) /* another process made this stdout non-blocking */
-            poll(&(struct pollfd){.fd = STDOUT_FILENO, .events = POLLOUT}, 1, -1);
-        else if (n < 0 && errno != EINTR)
-            return false;
-        if (n > 0)
-            rest = str_from(rest, (size_t)n);
-    }
-    buf_clear(&bridge->to_client);
-    return true;
-}
-
 /* ---- the loop ---- */
 
 /* Answers requests that have waited for too long. */
@@ -375,7 +358,9 @@ static int turn(struct bridge *bridge)
     expire(bridge);
     connect_daemon(bridge);
     write_daemon(bridge);
-    if (!write_client(bridge)) {
+    bool written = term_write_all(buf_view(&bridge->to_client));
+    buf_clear(&bridge->to_client);
+    if (!written) {
         term_error("connect", "stdout is closed");
         return CLI_ERROR;
     }

@@ -120,34 +120,15 @@ void *lua_cli_object(lua_State *L, size_t bytes, const char *class, const luaL_R
 
 /* ---- the daemon ------------------------------------------------------------------- */
 
-static struct str printable_lines(struct arena *arena, struct str text)
+/* For a terminal: no character that it would obey or hide; lines stay lines. */
+static struct str printable_lines(const void *owner, struct arena *arena, struct str text)
 {
     struct buf out = buf_in(arena);
+    (void)owner;
     if (printable_is_plain(text))
         return text;
     printable_write_lines(&out, text);
     return buf_view(&out);
-}
-
-/* Its strings have no character that a terminal would obey or hide; their lines stay lines. As deep as the
- * parser allows. */
-static struct json printable_copy(struct arena *arena, const struct json *value)
-{
-    if (value->type == JSON_STRING)
-        return json_string(printable_lines(arena, json_str(value)));
-    if (value->type == JSON_ARRAY) {
-        struct json *items = ARENA_ARRAY(arena, struct json, value->len + 1);
-        for (uint32_t i = 0; i < value->len; i++)
-            items[i] = printable_copy(arena, &value->items[i]);
-        return json_array(items, value->len);
-    }
-    if (value->type != JSON_OBJECT)
-        return *value;
-    struct json_member *members = ARENA_ARRAY(arena, struct json_member, value->len + 1);
-    for (uint32_t i = 0; i < value->len; i++)
-        members[i] = json_member(printable_lines(arena, value->members[i].key),
-                                 printable_copy(arena, &value->members[i].value));
-    return json_object(arena, members, value->len);
 }
 
 /* A table with the JSON of each member or item. */
@@ -196,13 +177,10 @@ static int push_answer(lua_State *L, struct arena *arena, const struct json *ans
     enum { SHOWN, SHOWN_PARTS, RAW, EXACT, PARTS, MEMBERS };
     static const char *const forms[] = {"shown", "shown parts", "raw", "exact", "parts", "members", NULL};
     int form = luaL_checkoption(L, form_at, "shown", forms), top = lua_gettop(L);
-    struct json shown;
     if (form == MEMBERS)
         return lua_cli_push_members(L, answer);
-    if (form == SHOWN || form == SHOWN_PARTS) {
-        shown = printable_copy(arena, answer);
-        answer = &shown;
-    }
+    if (form == SHOWN || form == SHOWN_PARTS)
+        answer = json_map_strings(arena, answer, printable_lines, NULL);
     lua_json_push(L, answer, form == EXACT ? LUA_JSON_EXACT : LUA_JSON_ANSWER);
     if (form == PARTS || form == SHOWN_PARTS)
         push_parts(L, answer);

@@ -5,6 +5,7 @@
  */
 #include "base/clock.h"
 #include "cli/lua_cli.h"
+#include "cli/term.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -37,18 +38,6 @@ static void on_signal(int number)
         got_end = number;
 }
 
-static void write_all(struct str text)
-{
-    while (text.len) {
-        ssize_t n = write(STDOUT_FILENO, text.at, text.len);
-        if (n < 0 && errno == EAGAIN)
-            poll(&(struct pollfd){.fd = STDOUT_FILENO, .events = POLLOUT}, 1, -1);
-        else if (n < 0 && errno != EINTR)
-            return; /* the terminal is gone; the next wait says so */
-        text = str_from(text, n > 0 ? (size_t)n : 0);
-    }
-}
-
 static void enter(void)
 {
     struct termios raw = before;
@@ -56,7 +45,7 @@ static void enter(void)
     raw.c_cc[VMIN] = 0;
     raw.c_cc[VTIME] = 0;
     tcsetattr(STDIN_FILENO, TCSANOW, &raw);
-    write_all(STR_LIT(ENTER));
+    term_write_all(STR_LIT(ENTER)); /* if the terminal is gone, the next wait says so */
     is_open = true;
 }
 
@@ -65,7 +54,7 @@ static void leave(void)
     if (!is_open)
         return;
     is_open = false;
-    write_all(STR_LIT(LEAVE));
+    term_write_all(STR_LIT(LEAVE));
     tcsetattr(STDIN_FILENO, TCSANOW, &before);
 }
 
@@ -124,7 +113,7 @@ static int terminal_size(lua_State *L)
 /* cli.draw(text): writes it to the terminal at once. */
 static int draw(lua_State *L)
 {
-    write_all(lua_cli_str(L, 1));
+    term_write_all(lua_cli_str(L, 1));
     return 0;
 }
 

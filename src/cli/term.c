@@ -5,10 +5,25 @@
 #include "base/printable.h"
 #include "cli/command.h"
 
+#include <errno.h>
+#include <poll.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
+
+bool term_write_all(struct str text)
+{
+    while (text.len) {
+        ssize_t n = write(STDOUT_FILENO, text.at, text.len);
+        if (n < 0 && errno == EAGAIN)
+            poll(&(struct pollfd){.fd = STDOUT_FILENO, .events = POLLOUT}, 1, -1);
+        else if (n < 0 && errno != EINTR)
+            return false;
+        text = str_from(text, n > 0 ? (size_t)n : 0);
+    }
+    return true;
+}
 
 void term_print_lines(FILE *out, struct str text)
 {

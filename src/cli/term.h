@@ -9,6 +9,9 @@
 /* Prints "toolgate COMMAND: …\n" to stderr; `command` NULL: without a command. */
 void term_error(const char *command, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
+/* Writes to stdout at once, also where another process made it non-blocking. False: it is closed. */
+bool term_write_all(struct str text);
+
 /* Prints a text whose lines stay lines, as printable_write shows the rest of it. */
 void term_print_lines(FILE *out, struct str text);
 

@@ -27,8 +27,7 @@
 
 #define EXPECTED "expected \"unix:PATH\" or a loopback address and port, e.g. \"127.0.0.1:9464\""
 
-/* False: no whole number of at most `digits` digits. */
-static bool read_number(struct str text, size_t digits, size_t *out)
+bool http_read_number(struct str text, size_t digits, size_t *out)
 {
     *out = 0;
     for (size_t i = 0; i < text.len; i++) {
@@ -78,7 +77,7 @@ enum err http_address_parse(struct str text, struct http_address *out, struct wh
     snprintf(out->text, sizeof(out->text), STR_FMT, STR_ARG(text));
     if (out->is_unix && text.len > strlen("unix:"))
         return OK;
-    if (out->is_unix || !colon || !read_number(str_from(text, host_len + 1), 5, &port) || !port ||
+    if (out->is_unix || !colon || !http_read_number(str_from(text, host_len + 1), 5, &port) || !port ||
         port > UINT16_MAX)
         return err_set(why, ERR_CONFIG, EXPECTED ", got \"%s\"", out->text);
     if (read_host((struct str){text.at, host_len}, (uint16_t)port, out, &foreign))
@@ -183,7 +182,7 @@ static unsigned read_header(struct str line, struct http_request *out, const cha
             return 400;
         *why = "Content-Length is not a number";
         out->has_length = true;
-        return read_number(value, 15, &out->length) ? 0 : 400;
+        return http_read_number(value, 15, &out->length) ? 0 : 400;
     } else if (name_is(name, "transfer-encoding")) {
         *why = "a body needs a Content-Length; transfer codings are not supported";
         return 501;

@@ -67,6 +67,9 @@ struct http_request {
     struct str body; /* set by the listener */
 };
 
+/* False: no whole number of at most `digits` digits. */
+bool http_read_number(struct str text, size_t digits, size_t *out);
+
 /* The length of the head with its empty line; 0: `bytes` do not have all of it yet. */
 size_t http_head_length(struct str bytes);
 

@@ -50,16 +50,8 @@ static struct str page_query(struct arena *arena, struct str query, const char *
 /* A whole number of up to 18 digits; absent, or something else: `otherwise`. */
 static uint64_t query_number(struct arena *arena, struct str query, const char *name, uint64_t otherwise)
 {
-    struct str text = page_query(arena, query, name);
-    uint64_t n = 0;
-    if (!text.len || text.len > 18)
-        return otherwise;
-    for (size_t i = 0; i < text.len; i++) {
-        if (!ascii_is_digit(text.at[i]))
-            return otherwise;
-        n = 10 * n + (uint64_t)(text.at[i] - '0');
-    }
-    return n;
+    size_t n;
+    return http_read_number(page_query(arena, query, name), 18, &n) ? n : otherwise;
 }
 
 /* A reply that is too large becomes one line that says so. */
