@@ -13,6 +13,7 @@
 #include "base/trace_context.h"
 #include "io/timer.h"
 #include "json/parse.h"
+#include "upstream/http/http_response.h"
 #include "upstream/http/http_tool.h"
 #include "upstream/http/sse.h"
 #include "upstream/mcp/mcp_header_mapping.h"
