@@ -50,8 +50,7 @@ static void walk_member(struct diff_walk *w, struct str key, const struct json *
                         const struct json *got)
 {
     size_t before = w->path.len;
-    bool is_identifier =
-        str_is_name(key) && !memchr(key.at, '-', key.len) && (key.at[0] < '0' || key.at[0] > '9');
+    bool is_identifier = str_is_name(key) && !str_has(key, '-') && (key.at[0] < '0' || key.at[0] > '9');
     if (!is_identifier) {
         buf_byte(&w->path, '[');
         json_write_string(&w->path, key);
@@ -123,9 +122,9 @@ static void diff_value(struct patch_walk *d, const struct json *before, const st
 
 static void diff_objects(struct patch_walk *d, const struct json *before, const struct json *after)
 {
+    size_t back = d->path.len;
     for (uint32_t i = 0; i < before->len; i++) {
         const struct json_member *m = &before->members[i];
-        size_t back = d->path.len;
         json_pointer_put(&d->path, m->key);
         if (!json_get(after, m->key))
             add_operation(d, "remove", NULL);
@@ -134,7 +133,6 @@ static void diff_objects(struct patch_walk *d, const struct json *before, const 
     for (uint32_t i = 0; i < after->len; i++) {
         const struct json_member *m = &after->members[i];
         const struct json *old = json_get(before, m->key);
-        size_t back = d->path.len;
         json_pointer_put(&d->path, m->key);
         if (old)
             diff_value(d, old, &m->value);

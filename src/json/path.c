@@ -7,12 +7,9 @@
 /* Splits "a.b.c" into "a" and "b.c"; false if there is no dot. */
 static bool split(struct str path, struct str *first, struct str *rest)
 {
-    const char *dot = path.len ? memchr(path.at, '.', path.len) : NULL;
-    if (!dot)
-        return false;
-    *first = (struct str){path.at, (size_t)(dot - path.at)};
-    *rest = str_from(path, first->len + 1);
-    return true;
+    *rest = path;
+    *first = str_split(rest, '.');
+    return str_has(path, '.');
 }
 
 const struct json *json_path_get(const struct json *object, struct str path)
@@ -89,7 +86,7 @@ void json_pointer_put(struct buf *out, struct str token)
 static struct str decode(struct arena *arena, struct str token)
 {
     struct buf out = buf_in(arena);
-    if (!token.len || !memchr(token.at, '~', token.len))
+    if (!str_has(token, '~'))
         return token;
     for (size_t i = 0; i < token.len; i++) {
         char next = i + 1 < token.len ? token.at[i + 1] : '\0';
@@ -102,10 +99,8 @@ static struct str decode(struct arena *arena, struct str token)
 
 const struct json *json_pointer_step(struct arena *arena, const struct json *at, struct str *pointer)
 {
-    struct str rest = str_from(*pointer, 1);
-    const char *slash = rest.len ? memchr(rest.at, '/', rest.len) : NULL;
-    struct str token = {rest.at, slash ? (size_t)(slash - rest.at) : rest.len};
-    *pointer = str_from(rest, token.len);
+    struct str rest = str_from(*pointer, 1), token = str_split(&rest, '/');
+    *pointer = str_from(*pointer, token.len + 1);
     if (at->type == JSON_OBJECT)
         return json_get(at, decode(arena, token));
     uint64_t index = 0;

@@ -47,18 +47,25 @@ static void blank_comments(char *at, char *end)
     }
 }
 
-static enum err parse_file(struct arena *arena, struct str text, const char *path, bool commented,
-                           struct json *out, struct why *why)
+typedef enum err file_reader(struct arena *arena, const char *path, size_t max_bytes, struct str *out,
+                             struct why *why);
+
+static enum err read_with(file_reader *read, bool commented, struct arena *arena, const char *path,
+                          size_t max_bytes, struct json *out, struct why *why)
 {
     const struct json_limits limits = {.nodes = FILE_MAX_NODES};
     struct json_error error;
+    struct str text;
     size_t line = 1;
+    enum err err = read(arena, path, max_bytes, &text, why);
+    if (err)
+        return err;
     if (commented) {
         char *plain = arena_copy(arena, text);
         blank_comments(plain, plain + text.len);
         text.at = plain;
     }
-    enum err err = json_parse(arena, text, &limits, out, &error);
+    err = json_parse(arena, text, &limits, out, &error);
     for (size_t i = 0; err && i < error.offset && i < text.len; i++)
         line += text.at[i] == '\n';
     if (err)
@@ -69,23 +76,17 @@ static enum err parse_file(struct arena *arena, struct str text, const char *pat
 enum err json_read_file(struct arena *arena, const char *path, size_t max_bytes, struct json *out,
                         struct why *why)
 {
-    struct str text;
-    enum err err = file_read(arena, path, max_bytes, &text, why);
-    return err ? err : parse_file(arena, text, path, false, out, why);
+    return read_with(file_read, false, arena, path, max_bytes, out, why);
 }
 
 enum err json_read_commented_file(struct arena *arena, const char *path, size_t max_bytes, struct json *out,
                                   struct why *why)
 {
-    struct str text;
-    enum err err = file_read(arena, path, max_bytes, &text, why);
-    return err ? err : parse_file(arena, text, path, true, out, why);
+    return read_with(file_read, true, arena, path, max_bytes, out, why);
 }
 
 enum err json_read_input(struct arena *arena, const char *path, size_t max_bytes, struct json *out,
                          struct why *why)
 {
-    struct str text;
-    enum err err = file_read_input(arena, path, max_bytes, &text, why);
-    return err ? err : parse_file(arena, text, path, false, out, why);
+    return read_with(file_read_input, false, arena, path, max_bytes, out, why);
 }
