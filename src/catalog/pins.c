@@ -52,6 +52,11 @@ struct pins_table {
 struct pins {
     const char *path, *witness;
     struct pins_table table;
+    struct changed_text {
+        struct arena *arena; /* NULL: free, or as accepted again */
+        struct pin_entry entry;
+    } texts[PIN_TEXTS_MAX];
+    size_t next_text;
     struct stat read; /* the file as it was read or written; st_ino 0: there was none */
     bool broken;      /* the file is there and cannot be read: `why` */
     bool dirty;       /* not written yet */
@@ -324,6 +329,9 @@ void pins_free(struct pins *pins)
     if (!pins)
         return;
     arena_free(pins->table.arena);
+    for (size_t i = 0; i < PIN_TEXTS_MAX; i++)
+        if (pins->texts[i].arena)
+            arena_free(pins->texts[i].arena);
     free(pins);
 }
 
@@ -488,6 +496,20 @@ struct pins_review *pins_review_join(struct arena *arena, const struct pins_revi
     both->lost_count += b->lost_count;
     both->pending += b->pending;
     both->held += b->held;
+    for (size_t i = 0; i < PIN_TEXTS_MAX; i++) {
+        struct pin_entry entry = a->pins->texts[i].entry;
+        const struct pin *pin = get_by_key(a->pins->table.by_key, entry.upstream, entry.tool);
+        if (!a->pins->texts[i].arena || (pin && pin_digest_equal(&pin->digest, &entry.digest)))
+            continue;
+        if (pin) {
+            entry.was_tool = arena_dup(arena, pin->tool);
+            entry.was_text = arena_dup(arena, pin->text);
+            entry.was_digest = pin->digest;
+        }
+        both->entries = arena_grow(arena, both->entries, both->count, sizeof(*both->entries));
+        both->entries[both->count++] = entry;
+        both->pending++;
+    }
     return both;
 }
 
@@ -645,6 +667,64 @@ void pins_commit(struct pins *pins, const struct pins_review *review, const stru
                   LOG_TEXT("effect", "after a restart these definitions are not known"));
     if (lock >= 0)
         close(lock);
+}
+
+/* ---- texts ----
+ * They are known only when a client reads them, so their server lists none. Each counts as gone since it was
+ * first read, by which note_vanished bounds them. */
+
+static struct changed_text *find_text(struct pins *pins, struct str upstream, struct str name)
+{
+    for (size_t i = 0; i < PIN_TEXTS_MAX; i++)
+        if (pins->texts[i].arena && str_eq(pins->texts[i].entry.tool, name) &&
+            str_eq(pins->texts[i].entry.upstream, upstream))
+            return &pins->texts[i];
+    return NULL;
+}
+
+/* False: another daemon has pinned one. */
+static bool put_first_text(struct pins *pins, const struct pin_entry *entry)
+{
+    struct why why;
+    int lock = lock_file(pins, &why);
+    if (lock >= 0)
+        refresh(pins);
+    bool first = !get_by_key(pins->table.by_key, entry->upstream, entry->tool);
+    if (first) {
+        put_entry(pins, entry);
+        struct pin *pin = get_by_key(pins->table.by_key, entry->upstream, entry->tool);
+        pin->gone_ms = clock_wall_ms();
+        if (lock < 0 || write_file(pins, &why) != OK)
+            log_event(LOG_ERROR, "pins_not_written", LOG_TEXT("why", why.text),
+                      LOG_TEXT("effect", "after a restart this prompt's text is not known"));
+    }
+    if (lock >= 0)
+        close(lock);
+    return first;
+}
+
+bool pins_text_changed(struct pins *pins, struct str upstream, struct str name, const struct json *text)
+{
+    struct arena *arena = arena_new();
+    struct pin_entry entry = {.upstream = arena_dup(arena, upstream),
+                              .tool = arena_dup(arena, name),
+                              .definition = json_keep(arena, json_copy(arena, text)),
+                              .state = PIN_CHANGED};
+    entry.digest = pin_digest_of(pin_definition_text(arena, text));
+    const struct pin *pin = get_by_key(pins->table.by_key, upstream, name);
+    bool first = !pin && put_first_text(pins, &entry);
+    pin = get_by_key(pins->table.by_key, upstream, name);
+    bool changed = !first && !pin_digest_equal(&pin->digest, &entry.digest);
+    struct changed_text *kept = find_text(pins, upstream, name);
+    if (!kept && changed)
+        kept = &pins->texts[pins->next_text++ % PIN_TEXTS_MAX];
+    if (kept && kept->arena)
+        arena_free(kept->arena);
+    if (kept)
+        *kept = (struct changed_text){changed ? arena : NULL, entry};
+    if (!changed)
+        arena_free(arena);
+    return changed;
 }
 
 /* ---- accept ------------------------------------------------------------------------ */

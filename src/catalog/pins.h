@@ -86,7 +86,7 @@ void pins_review_close(struct pins_review *review, struct str upstream);
 /* NULL: none was reviewed. After pins_review_close. */
 struct pin_entry *pins_review_find(const struct pins_review *review, struct str upstream, struct str tool);
 
-/* Both as one, for who sees and accepts; NULL: one of them is. */
+/* Both as one, and the texts that have changed, for who sees and accepts; NULL: one of them is. */
 struct pins_review *pins_review_join(struct arena *arena, const struct pins_review *a,
                                      const struct pins_review *b);
 
@@ -106,6 +106,12 @@ const char *pin_state_name(enum pin_state state);
 /* The reviewed generation is live: keeps what it uses for the first time, notes which tools have vanished,
  * logs what changed since `before` (NULL: there was none), and writes the file. */
 void pins_commit(struct pins *pins, const struct pins_review *review, const struct pins_review *before);
+
+/* Whether what a prompt has returned is another text than the accepted one of its name; the first is
+ * accepted. `text`: {"name","text"}. Another text waits, served, in reviews that are joined, until it is
+ * accepted or is as it was; of the last PIN_TEXTS_MAX. */
+#define PIN_TEXTS_MAX 64u
+bool pins_text_changed(struct pins *pins, struct str upstream, struct str name, const struct json *text);
 
 /* Accepts the entry `tool` of the review ("files/search", or its name in tools/list; "*": all that wait), if
  * `digest` is what the review shows for it. ERR_NOT_FOUND, ERR_PARSE: another digest, ERR_IO: not written. */

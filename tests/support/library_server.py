@@ -1,7 +1,8 @@
 """An MCP server over stdio with prompts, resources and templates, which are in a file that is read for each list.
 
-LIBRARY: the file, JSON {"prompts", "resources", "templates", "page", "capabilities", "silent", "instructions"}. Prompts, resources and
-completions are answered with what was asked for; its tool `do` sends what its arguments say, or links to a resource.
+LIBRARY: the file, JSON {"prompts", "resources", "templates", "page", "capabilities", "silent", "instructions",
+"said"}: the text of all prompts, with "{argument}" in it. Prompts, resources and
+completions are answered with what was asked for (a URI with "slow" never); its tool `do` sends what its arguments say, or links to a resource.
 MODERN: it answers server/discover alone. HEARD: a file to which each request is appended.
 """
 import json
@@ -60,6 +61,8 @@ def do(arguments):
 
 def read(params):
     uri = params["uri"]
+    if "slow" in uri:
+        return None
     if "missing" in uri:
         raise LookupError(uri)
     size = int(uri.split("size=")[1]) if "size=" in uri else 0
@@ -77,8 +80,11 @@ def result_of(method, params):
     if method == "resources/read":
         return read(params)
     if method == "prompts/get":
-        said = json.dumps(params.get("arguments", {}), sort_keys=True)
-        return {"messages": [{"role": "user", "content": {"type": "text", "text": params["name"] + " " + said}}]}
+        said = params["name"] + " " + json.dumps(params.get("arguments", {}), sort_keys=True)
+        for name, value in params.get("arguments", {}).items():
+            said = library().get("said", said).replace("{%s}" % name, value)
+        said = said if params.get("arguments") else library().get("said", said)
+        return {"messages": [{"role": "user", "content": {"type": "text", "text": said}}]}
     if method == "completion/complete":
         return {"completion": {"values": [params["ref"].get("name", params["ref"].get("uri")) + "!"], "hasMore": False}}
     return {}
@@ -105,6 +111,8 @@ def answer(request):
                 WATCHES.append(request["id"])
         else:
             result = result_of(method, params)
+            if result is None:
+                return
             write({"id": request["id"], "result": {**({"resultType": "complete"} if MODERN else {}), **result}})
     except LookupError as error:
         write({"id": request["id"], "error": {"code": -32002, "message": "no such resource: %s" % error}})

@@ -13,8 +13,8 @@ end
 
 local function start(mode)
   gate = daemon.start { socket = socket, config = ([[return { pins = "%s", state = "%s/state", upstreams = { books = {
-    command = "python3", args = { "-SE", "%s/tests/support/library_server.py" }, env = { LIBRARY = "%s/books.json" } } } }]])
-    :format(mode, directory, daemon.root, directory) }
+    command = "python3", args = { "-SE", "%s/tests/support/library_server.py" }, env = { LIBRARY = "%s/books.json", HEARD = "%s/heard" } } } }]])
+    :format(mode, directory, daemon.root, directory, directory) }
   client = gate:connect()
 end
 
@@ -165,6 +165,92 @@ describe("pins of a server's lists", function()
     assert.same({}, waiting())
   end)
 
+  describe("the text of a prompt", function()
+    local WARNING = "dev.toolgate/warning"
+
+    local function says(text, arguments)
+      local now = library "kind"
+      now.said = text
+      offers(now)
+      local reply = client:asks("prompts/get", { name = "review", arguments = arguments })
+      return reply.messages[1].content.text, reply._meta and reply._meta[WARNING]
+    end
+
+    local function starts(mode)
+      offers(library "kind")
+      start(mode)
+      shows("prompts/list", "kind")
+    end
+
+    for _, mode in ipairs { "changes", "all" } do
+      it(("is served with a warning once it differs, with pins = %q, until somebody accepts it"):format(mode), function()
+        starts(mode)
+        local text, warning = says "Look at it."
+        assert.same({ "Look at it." }, { text, warning })
+        text, warning = says(EVIL)
+        assert.equal(EVIL, text)
+        assert.truthy(warning:find("toolgate pins", 1, true), warning)
+        gate:logs "prompt_text_changed upstream=books prompt=review"
+        assert.equal(1, gate:status().pins.pending)
+        assert.equal(0, gate:status().pins.held)
+        local _, out = process.run { daemon.binary, "pins", "--socket", socket }
+        assert.truthy(out:find("- text:", 1, true) and out:find("Look at it.", 1, true), out)
+        assert.truthy(out:find("+ text:", 1, true) and out:find("evil.example", 1, true), out)
+        assert.truthy(out:find("it is served all the same", 1, true), out)
+        _, warning = says "Look at it."
+        assert.is_nil(warning)
+        assert.same({}, waiting())
+        _, warning = says(EVIL)
+        assert.truthy(warning)
+        accept("books:texts/review", waiting()["books:texts/review"].now.digest)
+        _, warning = says(EVIL)
+        assert.is_nil(warning)
+        assert.same({}, waiting())
+        _, warning = says "Look at it."
+        assert.truthy(warning)
+        gate:stop()
+        out = process.read(directory .. "/state/decisions.ndjson")
+        assert.truthy(out:find('"verdict":"pass","error_class":"ok","code":"text_changed"', 1, true), out)
+      end)
+    end
+
+    it("may have other values of its arguments, and none of other words", function()
+      starts "all"
+      local say = "Look at {what} and \"{what}\"."
+      local text, warning = says(say, { what = "chapter \"one\"" })
+      assert.equal("Look at chapter \"one\" and \"chapter \"one\"\".", text)
+      assert.is_nil(warning)
+      for _, what in ipairs { "chapter two", ("é\n"):rep(5000), "verse" } do
+        _, warning = says(say, { what = what })
+        assert.is_nil(warning, what)
+      end
+      _, warning = says "Look at all of it." -- without arguments it is a text of its own
+      assert.is_nil(warning)
+      _, warning = says(say .. EVIL, { what = "chapter two" })
+      assert.truthy(warning)
+      assert.truthy(waiting()["books:texts/review?what"])
+      _, warning = says(say, { what = "chapter three" })
+      assert.is_nil(warning)
+    end)
+
+    it("is still known after a restart, also a long one that differs at its end", function()
+      starts "all"
+      local long = ("word "):rep(20000)
+      assert.is_nil(select(2, says(long)))
+      daemon.stop_all()
+      starts "all"
+      assert.is_nil(select(2, says(long)))
+      assert.truthy(select(2, says(long .. EVIL)))
+      assert.truthy(#process.read(directory .. "/state/pins.json") < 20000)
+    end)
+
+    it("is not compared with pins = \"warn\", the default", function()
+      starts "warn"
+      assert.is_nil(select(2, says "Look at it."))
+      assert.is_nil(select(2, says(EVIL)))
+    end)
+  end)
+
   it("holds instructions that change over a restart, and a lost file's", function()
     offers { instructions = "Be kind." }
     start "changes"
@@ -201,6 +287,16 @@ describe("reads of prompts and resources", function()
     turns_into(library(EVIL))
     shows("prompts/list", "")
     client:ask("prompts/get", { name = "review" })
+    client:ask("prompts/get", { name = "nothing" })
+    client:ask("resources/read", { uri = "book:///emma" })
+    client:ask("resources/read", { uri = "x:" .. ("x"):rep(9000) })
+    client:ask("resources/subscribe", { uri = "nothing://" })
+    client:say { jsonrpc = "2.0", id = "slow", method = "resources/read", params = { uri = "book:///slow" } }
+    process.eventually("the server has it", function()
+      return (process.read(directory .. "/heard") or ""):find("book:///slow", 1, true)
+    end)
+    client:say { jsonrpc = "2.0", method = "notifications/cancelled", params = { requestId = "slow" } }
+    client:asks("ping", {})
     gate:stop()
     local code, out, err = process.run { daemon.binary, "decisions", "--json",
       directory .. "/state/decisions.ndjson" }
@@ -210,8 +306,15 @@ describe("reads of prompts and resources", function()
       local record = json.decode(line)
       if record.method ~= "tools/call" then records[#records + 1] = record end
     end
-    assert.equal(4, #records, out)
-    local prompt, resource, missing, held = unpack(records)
+    assert.equal(8, #records, out)
+    local prompt, resource, missing, held, no_prompt, held_resource, no_resource, cancelled = unpack(records)
+    assert.same({ "refuse", "unknown_tool", "unknown_prompt", "nothing" },
+                { no_prompt.verdict, no_prompt.error_class, no_prompt.code, no_prompt.tool })
+    assert.same({ "unavailable", "definition_held", "book:///emma" },
+                { held_resource.error_class, held_resource.code, held_resource.tool })
+    assert.same({ "refuse", "unknown_tool", "unknown_resource" },
+                { no_resource.verdict, no_resource.error_class, no_resource.code })
+    assert.same({ "cancelled", "book:///slow", "books" }, { cancelled.error_class, cancelled.tool, cancelled.upstream })
     assert.same({ "prompts/get", "review", "books", "pass", "ok", "chat-7" },
                 { prompt.method, prompt.tool, prompt.upstream, prompt.verdict, prompt.error_class, prompt.session })
     assert.equal("x", prompt.arguments.what)
