@@ -407,8 +407,9 @@ static struct ledger_call *settle_request(struct call *c, enum ledger_class clas
         .facts = json_is(v->facts, JSON_OBJECT) ? v->facts : NULL,
         .refused = refused,
         .uncounted = c->answer->uncounted,
-        .not_enforced = v->would.len > 0,
-        .approved = c->request.consent_count && v->class != CLASS_FORBIDDEN,
+        .not_enforced = v->would.len || c->request.marks & CALL_NOT_ENFORCED,
+        .approved =
+            (c->request.consent_count || c->request.marks & CALL_APPROVED) && v->class != CLASS_FORBIDDEN,
         .declined = v->class == CLASS_FORBIDDEN && str_is(v->code, "declined"),
         .not_begun = v->class == CLASS_UNAVAILABLE,
         .cost_told = cost >= 0,

@@ -44,6 +44,10 @@ enum call_mode {
     CALL_REPORT /* toolgate/report: enters at stage 7 */
 };
 
+/* Marks of a check. */
+#define CALL_NOT_ENFORCED 1u /* mode shadow: what was said against it is only recorded */
+#define CALL_APPROVED     2u /* a policy has asked, and somebody approved it */
+
 /* Who answers what a policy asks of the user. */
 enum call_asks {
     CALL_ASKS_NOBODY,     /* the client has no user to ask: an operator may approve */
@@ -89,6 +93,7 @@ struct call_request {
     struct str judged_question;                         /* to the user; empty: none */
     uint64_t admission;                                 /* with session_id: of the check, from call_read_id */
     struct hash128 session_id;
+    uint8_t marks; /* likewise: CALL_NOT_ENFORCED, CALL_APPROVED */
 
     /* Only tools/call. */
     bool supports_elicitation; /* the client can put an upstream's questions to its user */

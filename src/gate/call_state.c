@@ -205,12 +205,22 @@ bool call_is_dry_run(const struct call *c)
     return c->request.dry_run;
 }
 
+/* The ledger's entry of a checked call is written at its report, which another daemon may get. */
+static uint8_t call_marks(const struct call *c)
+{
+    if (c->request.mode != CALL_CHECK)
+        return c->request.marks;
+    bool approved = c->request.consent_count && c->verdict.class != CLASS_FORBIDDEN;
+    return (uint8_t)((c->verdict.would.len ? CALL_NOT_ENFORCED : 0) | (approved ? CALL_APPROVED : 0));
+}
+
 struct str call_id(struct call *c)
 {
     if (c->id)
         return (struct str){c->id, LEDGER_CALL_ID_CHARS};
     char *id = arena_alloc(c->arena, LEDGER_CALL_ID_CHARS + 1);
-    ledger_call_id(c->gate->ledger, ledger_place_id(&c->place), c->admission, call_uid(&c->request), id);
+    ledger_call_id(c->gate->ledger, ledger_place_id(&c->place), c->admission, call_uid(&c->request),
+                   call_marks(c), id);
     c->id = id;
     return (struct str){id, LEDGER_CALL_ID_CHARS};
 }
@@ -219,6 +229,7 @@ void call_report_of(const struct call *check, struct call_request *report)
 {
     report->session_id = ledger_place_id(&check->place);
     report->admission = check->admission;
+    report->marks = call_marks(check);
 }
 
 enum err call_read_id(const struct gate *gate, struct arena *arena, struct str id,
@@ -228,8 +239,8 @@ enum err call_read_id(const struct gate *gate, struct arena *arena, struct str i
         return err_set(why, ERR_NOT_FOUND,
                        "expected the %u characters that toolgate/check gave, got %zu characters",
                        LEDGER_CALL_ID_CHARS, id.len);
-    enum err err =
-        ledger_call_id_read(gate->ledger, id, call_uid(report), &report->session_id, &report->admission);
+    enum err err = ledger_call_id_read(gate->ledger, id, call_uid(report), &report->session_id,
+                                       &report->admission, &report->marks);
     if (err == ERR_UNAVAILABLE)
         return err_set(why, err,
                        "this daemon has not reached Redis since it started, so it cannot tell whose call "

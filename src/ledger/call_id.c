@@ -29,28 +29,32 @@ void base64url_write(const void *bytes, size_t len, char *out)
         *out++ = alphabet[rest >> (18 - BASE64_BITS * i) & 63];
 }
 
-/* What is written: session (high, low), admission and MAC, little-endian as in memory. */
-#define CALL_ID_WORDS (CALL_ID_BYTES / sizeof(uint64_t))
+#define MARKS_SHIFT 6u
+
+/* What is written: session (high, low), admission and MAC, little-endian as in memory; the last word has the
+ * byte behind them, whose upper two bits are the marks. */
+#define CALL_ID_WORDS (CALL_ID_BYTES / sizeof(uint64_t) + 1)
 
 static uint64_t mac(const struct call_id_key *key, const uint64_t words[CALL_ID_WORDS], uint32_t uid)
 {
-    uint64_t message[] = {words[0], words[1], words[2], uid};
+    uint64_t message[] = {words[0], words[1], words[2], words[4] >> MARKS_SHIFT << 32 | uid};
     return siphash(key->bytes, (struct str){(const char *)message, sizeof(message)});
 }
 
 void call_id_write(const struct call_id_key *key, const struct call_id *id,
                    char out[LEDGER_CALL_ID_CHARS + 1])
 {
-    uint64_t words[CALL_ID_WORDS] = {id->session.high, id->session.low, id->admission};
+    uint64_t words[CALL_ID_WORDS] = {id->session.high, id->session.low, id->admission, 0,
+                                     (uint64_t)id->marks << MARKS_SHIFT};
     words[3] = mac(key, words, id->uid);
-    base64url_write(words, sizeof(words), out);
-    out[LEDGER_CALL_ID_CHARS] = '\0';
+    base64url_write(words, CALL_ID_BYTES + 1, out);
+    out[LEDGER_CALL_ID_CHARS] = '\0'; /* over what is left of the last byte: zeros */
 }
 
-/* 256 bits in 43 characters of 6: the last one ends in two zero bits, which stand behind the words. */
+/* 256 bits in 43 characters of 6: the last one ends in the two bits of the marks. */
 bool call_id_read(const struct call_id_key *key, struct str text, struct call_id *id)
 {
-    uint64_t words[CALL_ID_WORDS + 1] = {0};
+    uint64_t words[CALL_ID_WORDS] = {0};
     uint8_t *to = (uint8_t *)words;
     if (text.len != LEDGER_CALL_ID_CHARS)
         return false;
@@ -64,7 +68,9 @@ bool call_id_read(const struct call_id_key *key, struct str text, struct call_id
     }
     id->session = (struct hash128){words[0], words[1]};
     id->admission = words[2];
-    return !words[CALL_ID_WORDS] && id->admission && words[3] == mac(key, words, id->uid);
+    id->marks = (uint8_t)(words[4] >> MARKS_SHIFT);
+    return words[4] >> MARKS_SHIFT << MARKS_SHIFT == words[4] && id->marks <= 3 && id->admission &&
+           words[3] == mac(key, words, id->uid);
 }
 
 enum err key_file_load(const char *file, uint8_t *key, size_t len, bool *replaced, struct why *why)

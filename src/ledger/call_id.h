@@ -1,5 +1,6 @@
-/* The callId of a check (ledger.h): a report needs nothing else, on any daemon that has the key, and no
- * client can make one or use another user's. Also base64url, and keys that files keep. */
+/* The callId of a check (ledger.h), with its marks under the MAC: a report needs nothing else, on any daemon
+ * that has the key, and no client can make one or use another user's. Also base64url, and keys that files
+ * keep. */
 #ifndef TOOLGATE_LEDGER_CALL_ID_H
 #define TOOLGATE_LEDGER_CALL_ID_H
 
@@ -10,6 +11,7 @@ struct call_id {
     struct hash128 session; /* ledger_session_id */
     uint64_t admission;
     uint32_t uid;
+    uint8_t marks; /* 0 to 3: what its report is to know of the check */
 };
 
 struct call_id_key {
@@ -23,7 +25,7 @@ void base64url_write(const void *bytes, size_t len, char *out);
 void call_id_write(const struct call_id_key *key, const struct call_id *id,
                    char out[LEDGER_CALL_ID_CHARS + 1]);
 
-/* Fills in session and admission of `id`, whose uid is given. False: malformed, of another key, or of another
+/* Fills in all of `id` but the uid, which is given. False: malformed, of another key, or of another
  * user. */
 bool call_id_read(const struct call_id_key *key, struct str text, struct call_id *id);
 

@@ -473,15 +473,15 @@ static const struct call_id_key *key_of(const struct ledger *l, struct call_id_k
 }
 
 void ledger_call_id(const struct ledger *l, struct hash128 session, uint64_t admission, uint32_t uid,
-                    char out[LEDGER_CALL_ID_CHARS + 1])
+                    uint8_t marks, char out[LEDGER_CALL_ID_CHARS + 1])
 {
-    struct call_id id = {.session = session, .admission = admission, .uid = uid};
+    struct call_id id = {.session = session, .admission = admission, .uid = uid, .marks = marks};
     struct call_id_key of_fleet;
     call_id_write(key_of(l, &of_fleet), &id, out);
 }
 
 enum err ledger_call_id_read(const struct ledger *l, struct str text, uint32_t uid, struct hash128 *session,
-                             uint64_t *admission)
+                             uint64_t *admission, uint8_t *marks)
 {
     struct call_id id = {.uid = uid};
     struct call_id_key of_fleet;
@@ -490,5 +490,6 @@ enum err ledger_call_id_read(const struct ledger *l, struct str text, uint32_t u
         return l->redis && !store_redis_key(l->redis, of_fleet.bytes) ? ERR_UNAVAILABLE : ERR_NOT_FOUND;
     *session = id.session;
     *admission = id.admission;
+    *marks = id.marks;
     return OK;
 }

@@ -94,6 +94,36 @@ describe("the history of", function()
     assert.same({ asked = 0, denied = 1, left = 0, waits = 0, last = 0 }, refused)
   end)
 
+  for _, mode in ipairs { "enforce", "shadow" } do
+    it("a program that checks and reports, in mode " .. mode, function()
+      start(mode)
+      local function checks(amount)
+        local outcome = client:checks("pay", { amount = amount }, session("program", { turn = 1 }))
+        if outcome.verdict == "pass" then
+          client:asks("toolgate/report", { callId = outcome.callId, result = { paid = amount } })
+        end
+        return outcome
+      end
+      checks(5)
+      has_not(toolgate("session", "program"), "not enforced")
+      has_not(toolgate("session", "program"), "asked about")
+      local outcome = checks(500)
+      if mode == "shadow" then
+        has(toolgate("session", "program"), "ok                 not enforced (mode shadow): a policy was against it")
+      else
+        assert.equal(0, (process.run { daemon.binary, "approve", outcome.approval, "--socket", gate.socket }))
+        assert.equal("pass", checks(500).verdict)
+        has(toolgate("session", "program"), "it was asked about and approved [approved]")
+      end
+      outcome = checks(5)
+      local id = outcome.callId -- only the gate says what came of a check
+      local last = ("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"):gsub(id:sub(-1), "")
+      for letter in last:gmatch "." do
+        assert.truthy(client:ask("toolgate/report", { callId = id:sub(1, -2) .. letter, result = {} }).error)
+      end
+    end)
+  end
+
   it("a question that the client's user answers", function()
     start "enforce"
     client:ask("initialize", { protocolVersion = "2025-06-18", capabilities = { elicitation = {} },

@@ -26,6 +26,12 @@ TEST(an_id_names_its_session_and_admission)
     assert_true(call_id_read(&key, str_of(text), &out));
     assert_true(out.session.high == id.session.high && out.session.low == id.session.low);
     assert_true(out.admission == id.admission);
+    for (uint8_t marks = 0; marks < 4; marks++) {
+        struct call_id marked = id;
+        marked.marks = marks;
+        call_id_write(&key, &marked, text);
+        assert_true(call_id_read(&key, str_of(text), &out) && out.marks == marks);
+    }
 }
 
 TEST(another_key_and_another_user_are_refused)
@@ -39,7 +45,9 @@ TEST(another_key_and_another_user_are_refused)
 TEST(every_changed_character_is_refused)
 {
     char text[LEDGER_CALL_ID_CHARS + 1];
-    call_id_write(&key, &id, text);
+    struct call_id marked = id;
+    marked.marks = 2;
+    call_id_write(&key, &marked, text);
     for (size_t i = 0; i < LEDGER_CALL_ID_CHARS; i++) {
         char kept = text[i];
         for (int c = 1; c < 256; c++) {
