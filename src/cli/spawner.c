@@ -115,6 +115,40 @@ static void on_ended(void *owner, int status)
     release(r);
 }
 
+/* A file that decides what runs, and as whom: only root, the user who runs this, or `also`, may write to it
+ * or replace it. `others`: the modes of those who may not. */
+static enum err check_file(const char *path, uid_t also, mode_t others, struct why *why)
+{
+    struct stat info;
+    char real[PATH_MAX];
+    if (stat(path, &info) != 0 || !realpath(path, real))
+        return err_set(why, ERR_NOT_FOUND, "cannot read %s: %s", path, strerror(errno));
+    if ((info.st_uid != 0 && info.st_uid != geteuid() && info.st_uid != also) || info.st_mode & others)
+        return err_set(why, ERR_CONFIG,
+                       "%s decides what runs, but others than root may write to it (uid %u, mode %04o): "
+                       "chown root and chmod go-w",
+                       path, (unsigned)info.st_uid, (unsigned)(info.st_mode & 07777));
+    enum err err = file_check_above(real, also, why);
+    if (err)
+        err_prefix(why, path);
+    return err;
+}
+
+/* The program is executed by its path: nobody else may have a say in what lies there, now or in a moment.
+ * What its own user may replace runs with no other rights than that user's. */
+static enum err check_program(const struct child_spec *child, struct why *why)
+{
+    char path[PATH_MAX];
+    uid_t uid = child->identity->uid;
+    enum err err = child_find_program(child, path, why);
+    if (err)
+        return err;
+    if (access(path, F_OK) != 0)
+        return OK; /* child_start says what is missing */
+    err = check_file(path, uid, S_IWOTH, why);
+    return err ? err : file_check_above(path, uid, why); /* where links to it lie */
+}
+
 static enum err start(struct request *r, const struct upstream_spec *spec, int pipes[PIPES], struct why *why)
 {
     struct arena *arena = arena_new();
@@ -124,6 +158,8 @@ static enum err start(struct request *r, const struct upstream_spec *spec, int p
     enum err err = process_prepare(r->spawner->loop, arena, spec, &secrets, &process, why);
     if (!process.child.identity) /* our own user, without our privileges */
         process.child.identity = &own;
+    if (!err)
+        err = check_program(&process.child, why);
     if (!err)
         err = child_start(r->spawner->loop, &process.child, on_ended, r, &r->child, &pipes[0], &pipes[1],
                           &pipes[2], why);
@@ -246,25 +282,6 @@ static void on_connection(void *owner, int fd, bool readable, bool writable)
     timer_set(&r->deadline, spawner->loop, REQUEST_MS, on_deadline, r);
 }
 
-/* The file decides what runs, and as whom, and so do the files of its mcp_config: only root, or the user who
- * runs this, may write to them or replace them. */
-static enum err check_file(const char *path, struct why *why)
-{
-    struct stat info;
-    char real[PATH_MAX];
-    if (stat(path, &info) != 0 || !realpath(path, real))
-        return err_set(why, ERR_NOT_FOUND, "cannot read %s: %s", path, strerror(errno));
-    if ((info.st_uid != 0 && info.st_uid != geteuid()) || info.st_mode & (S_IWGRP | S_IWOTH))
-        return err_set(why, ERR_CONFIG,
-                       "%s decides what runs, but others than root may write to it (uid %u, mode %04o): "
-                       "chown root and chmod go-w",
-                       path, (unsigned)info.st_uid, (unsigned)(info.st_mode & 07777));
-    enum err err = file_check_above(real, why);
-    if (err)
-        err_prefix(why, path);
-    return err;
-}
-
 /* Serves until SIGTERM or SIGINT, then kills what it started. */
 static enum err run(const struct config *config, const char *path, struct why *why)
 {
@@ -320,11 +337,11 @@ int lua_spawner(lua_State *L)
                                      .socket = socket ? socket : DEFAULT_SOCKET};
     struct config config = {0};
     struct why why;
-    enum err err = check_file(sources.file, &why);
+    enum err err = check_file(sources.file, geteuid(), S_IWGRP | S_IWOTH, &why);
     if (!err)
         err = config_load(&sources, &config, &why);
     for (size_t i = 0; !err && i < config.mcp_configs.count; i++)
-        err = check_file(config.mcp_configs.list[i], &why);
+        err = check_file(config.mcp_configs.list[i], geteuid(), S_IWGRP | S_IWOTH, &why);
     if (!err && lua_cli_flag(L, "check"))
         printf("upstreams: %zu\n", config.upstream_count);
     else if (!err)

@@ -94,7 +94,7 @@ enum err file_check_private_fd(int fd, const char *path, struct why *why)
                                : err_set(why, ERR_IO, "%s: %s", path, strerror(errno));
 }
 
-enum err file_check_above(const char *path, struct why *why)
+enum err file_check_above(const char *path, uid_t also, struct why *why)
 {
     char folder[PATH_MAX];
     struct stat st;
@@ -103,7 +103,7 @@ enum err file_check_above(const char *path, struct why *why)
         slash[slash == folder] = '\0';
         if (stat(folder, &st) != 0)
             return err_set(why, ERR_IO, "%s: %s", folder, strerror(errno));
-        if (st.st_uid != 0 && st.st_uid != geteuid())
+        if (st.st_uid != 0 && st.st_uid != geteuid() && st.st_uid != also)
             return err_set(why, ERR_CONFIG,
                            "the folder %s above it belongs to uid %u, who could replace it: choose one in a "
                            "folder of root or of this process's user",

@@ -5,6 +5,8 @@
 #include "base/err.h"
 #include "base/str.h"
 
+#include <sys/types.h>
+
 #include <stdbool.h>
 
 struct arena;
@@ -19,10 +21,10 @@ enum err file_check_private(const char *path, struct why *why);
 /* The same of a descriptor that was opened with O_NOFOLLOW; `path` is for the message. */
 enum err file_check_private_fd(int fd, const char *path, struct why *why);
 
-/* OK: every folder above `path` (absolute, without symbolic links) belongs to root or to this user, and not
- * everybody may write into it unless it is sticky. Otherwise another user could put another file in its
+/* OK: every folder above `path` (absolute, without symbolic links) belongs to root, this user or `also`, and
+ * not everybody may write into it unless it is sticky. Otherwise another user could put another file in its
  * place: ERR_CONFIG, with what to do. */
-enum err file_check_above(const char *path, struct why *why);
+enum err file_check_above(const char *path, uid_t also, struct why *why);
 
 /* Replaces a file: a reader, also after a kill, finds the old text or the new one; `sync`: also after a power
  * failure, for which it waits for the disk. Mode 0600; a symbolic link is replaced, not followed.

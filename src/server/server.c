@@ -158,7 +158,7 @@ enum err server_apply_records(struct server *server, const struct config *config
     arena_free(arena);
     struct why open;
     const char *named = config->decisions.to_file ? config->decisions.file : NULL;
-    if (named && file_check_above(named, &open) == ERR_CONFIG)
+    if (named && file_check_above(named, geteuid(), &open) == ERR_CONFIG)
         log_event(LOG_WARN, "decisions_folder_open", LOG_TEXT("file", named), LOG_TEXT("why", open.text));
     /* The exporter exists from the first configuration with an endpoint on; calls see it only while it is on.
      */

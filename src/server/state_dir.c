@@ -105,7 +105,7 @@ enum err state_dir_prepare(struct arena *arena, const struct config *config, str
         move_in(arena, config);
         return OK;
     }
-    enum err err = file_check_above(real, why);
+    enum err err = file_check_above(real, geteuid(), why);
     if (err)
         err_prefix(why, "state");
     return err;

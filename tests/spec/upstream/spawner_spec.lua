@@ -268,6 +268,34 @@ except OSError: print("closed")' > '%s']]):format(folder, out))
     refuses("imports.lua", "servers.json decides what runs")
   end)
 
+  it("runs no program that others may write or replace", function()
+    prepares "755"
+    os.execute(("cd '%s'; mkdir -p open/deep ours; chmod 777 open; for at in open/deep ours; do "
+                .. "printf '#!/bin/sh\\nexec sleep 99\\n' > $at/run; chmod 755 $at/run; done; "
+                .. "cp ours/run ours/loose; chmod 757 ours/loose; ln -s ../ours/run open/link; ln -s ../open/deep/run ours/link")
+      :format(folder))
+    local programs = { below = "open/deep/run", loose = "ours/loose", linked = "open/link", leads = "ours/link", good = "ours/run",
+                       relative = "./../open/deep/run" }
+    local upstreams = {}
+    for name, path in pairs(programs) do
+      upstreams[#upstreams + 1] = ("%s = { command = %q }"):format(name,
+        path:sub(1, 1) == "." and path or folder .. "/" .. path)
+    end
+    process.write(folder .. "/etc/spawner.lua", "return { upstreams = { " .. table.concat(upstreams, ", ") .. " } }")
+    spawner = process.start({ daemon.binary, "spawner", "-c", folder .. "/etc/spawner.lua", "--socket", folder .. "/spawner.sock" },
+      { stdin = "/dev/null", stdout = folder .. "/stdout", stderr = folder .. "/stderr", directory = daemon.root })
+    logs "spawner_ready"
+    for name in pairs(programs) do
+      local answer = says("start " .. name .. "\n")
+      assert.equal(name == "good" and "started" or "refused", answer:match "%a+", name .. ": " .. answer .. "\n" .. log())
+    end
+    local text, refusals = log(), 0
+    for line in text:gmatch "spawn_refused [^\n]+" do
+      refusals = refusals + (line:find("chmod", 1, true) and 1 or 0)
+    end
+    assert.equal(5, refusals, text)
+  end)
+
   it("leaves nothing behind when it ends", function()
     spawns()
     serves "box = { spawned = true }"
