@@ -20,18 +20,19 @@ struct compact_ctx {
     struct buf notes;
 };
 
-static bool fits(const struct policy_compact *budget, struct str text)
+/* `wire`: the bytes that it takes in the answer. */
+static bool fits(const struct policy_compact *budget, struct str text, size_t wire)
 {
-    if (budget->max_bytes && text.len > budget->max_bytes)
+    if (budget->max_bytes && wire > budget->max_bytes)
         return false;
     return !budget->max_tokens || text.len <= budget->max_tokens ||
            token_estimate(text) <= budget->max_tokens;
 }
 
 /* A smaller limit in bytes to try next, after `room` gave a text over the budget. */
-static size_t corrected(const struct policy_compact *budget, struct str text, size_t room)
+static size_t corrected(const struct policy_compact *budget, struct str text, size_t wire, size_t room)
 {
-    double bytes = budget->max_bytes ? (double)budget->max_bytes / (double)(text.len + 1) : 1;
+    double bytes = budget->max_bytes ? (double)budget->max_bytes / (double)(wire + 1) : 1;
     double tokens = budget->max_tokens ? (double)budget->max_tokens / (double)(token_estimate(text) + 1) : 1;
     double factor = bytes < tokens ? bytes : tokens;
     double base = room < text.len ? (double)room : (double)text.len; /* the text may be far below `room` */
@@ -46,6 +47,25 @@ static const struct json *text_in(const struct json *block)
     const struct json *holder = embedded ? json_get_text(block, "resource") : block;
     const struct json *text = embedded || str_is(type, "text") ? json_get_text(holder, "text") : NULL;
     return json_is(text, JSON_STRING) ? text : NULL;
+}
+
+static size_t size_of(struct arena *arena, const struct json *value)
+{
+    return value->raw_len ? value->raw_len : json_to_str(arena, value).len;
+}
+
+/* Bytes of a block with a text, its comma too; 0 of others, which do not count. */
+static size_t block_size(struct arena *arena, const struct json *block)
+{
+    return text_in(block) ? size_of(arena, block) + 1 : 0;
+}
+
+static size_t bytes_of(struct arena *arena, const struct result *r)
+{
+    size_t bytes = r->structured ? size_of(arena, r->structured) : 0;
+    for (uint32_t i = 0; i < r->content->len; i++)
+        bytes += block_size(arena, &r->content->items[i]);
+    return bytes;
 }
 
 static void put_omission(struct buf *out, const struct omission *o)
@@ -106,9 +126,20 @@ static uint32_t count_values(const struct json *value, uint32_t most)
     return count;
 }
 
+/* Where a value is sent: as it is, in text blocks, or both. */
+struct sent {
+    uint32_t as_value, as_texts;
+};
+
+static size_t sent_size(struct sent sent, struct str json)
+{
+    return sent.as_value * json.len + sent.as_texts * compact_string_size(json);
+}
+
 /* The value in the first form that fits the budget and the schema, if there is one. NULL if none fits. */
 static const struct json *shrink_value(struct compact_ctx *c, const struct json *value,
-                                       const struct policy_compact *budget, const struct schema *schema)
+                                       const struct policy_compact *budget, const struct schema *schema,
+                                       struct sent sent)
 {
     struct json *out = ARENA_NEW(c->rules.arena, struct json);
     if (count_values(value, COMPACT_VALUES_MAX) > COMPACT_VALUES_MAX)
@@ -122,8 +153,9 @@ static const struct json *shrink_value(struct compact_ctx *c, const struct json 
         for (int n = 0; n < TRIES && !is_small; n++) {
             *out = compact_shrink(&s, root, room);
             struct str text = json_to_str(c->rules.arena, out);
-            is_small = fits(budget, text);
-            room = corrected(budget, text, room);
+            size_t wire = sent_size(sent, text);
+            is_small = fits(budget, text, wire);
+            room = corrected(budget, text, wire, room);
         }
         if (!is_small || (schema && schema_validate(schema, out) != SCHEMA_VALID))
             continue;
@@ -145,9 +177,11 @@ static struct str shrink_plain(struct compact_ctx *c, struct str text, const str
                  c->notes.len ? "; the markup of HTML is left out" : "the markup of HTML is left out");
     }
     struct str shown = text;
-    for (int i = 0; i < TRIES && !fits(budget, shown); i++) {
+    size_t wire = compact_string_size(shown);
+    for (int i = 0; i < TRIES && !fits(budget, shown, wire); i++) {
         shown = compact_text(c->rules.arena, &c->rules, text, room, &left_out);
-        room = corrected(budget, shown, room);
+        wire = compact_string_size(shown);
+        room = corrected(budget, shown, wire, room);
     }
     struct omission o = {.kind = OMITTED_TEXT, .count = left_out, .of = text.len};
     if (left_out)
@@ -155,16 +189,14 @@ static struct str shrink_plain(struct compact_ctx *c, struct str text, const str
     return shown;
 }
 
-/* A text block may repeat the structured value, hold other JSON, or lines. */
-static struct str shrink_text(struct compact_ctx *c, struct str text, const struct policy_compact *budget,
-                              const struct result *result, const struct json *structured)
+/* A text may hold JSON, or lines. */
+static struct str shrink_text(struct compact_ctx *c, struct str text, const struct policy_compact *budget)
 {
-    const struct json *value = result_json_of_text(c->rules.arena, text), *small;
-    if (value && structured && json_equal(value, result->structured))
-        return json_to_str(c->rules.arena, structured);
-    if (fits(budget, text))
+    if (fits(budget, text, compact_string_size(text)))
         return text;
-    small = value ? shrink_value(c, value, budget, NULL) : NULL;
+    const struct json *value = result_json_of_text(c->rules.arena, text),
+                      *small =
+                          value ? shrink_value(c, value, budget, NULL, (struct sent){.as_texts = 1}) : NULL;
     return small ? json_to_str(c->rules.arena, small) : shrink_plain(c, text, budget);
 }
 
@@ -181,25 +213,30 @@ static uint32_t less(uint32_t rest, size_t used)
     return !rest ? 0 : used >= rest ? 1 : rest - (uint32_t)used;
 }
 
+static void spend(struct policy_compact *rest, struct compact_ctx *c, const struct json *block)
+{
+    struct str text = json_str(text_in(block));
+    rest->max_bytes = less(rest->max_bytes, block_size(c->rules.arena, block));
+    rest->max_tokens = rest->max_tokens ? less(rest->max_tokens, token_estimate(text)) : 0;
+}
+
 /* Blocks as they are, the first ones that fit; what is no text stays. */
-static const struct json *keep_first_blocks(struct compact_ctx *c, const struct json *content)
+static const struct json *keep_first_blocks(struct compact_ctx *c, const struct json *content,
+                                            struct policy_compact rest)
 {
     struct json *items = ARENA_ARRAY(c->rules.arena, struct json, content->len + 1),
                 *out = ARENA_NEW(c->rules.arena, struct json);
-    struct policy_compact rest = c->rules.tool->compact;
     struct omission o = {.kind = OMITTED_ITEMS, .of = content->len};
     size_t count = 0;
     for (uint32_t i = 0; i < content->len; i++) {
-        const struct json *text = text_in(&content->items[i]);
-        if (text && !fits(&rest, json_str(text))) {
+        const struct json *block = &content->items[i], *text = text_in(block);
+        if (text && !fits(&rest, json_str(text), block_size(c->rules.arena, block))) {
             o.count++;
             continue;
         }
-        items[count++] = content->items[i];
-        if (!text)
-            continue;
-        rest.max_bytes = less(rest.max_bytes, text->len);
-        rest.max_tokens = rest.max_tokens ? less(rest.max_tokens, token_estimate(json_str(text))) : 0;
+        items[count++] = *block;
+        if (text)
+            spend(&rest, c, block);
     }
     if (o.count)
         put_omission(&c->notes, &o);
@@ -207,55 +244,74 @@ static const struct json *keep_first_blocks(struct compact_ctx *c, const struct 
     return out;
 }
 
-/* Text blocks share the budget; what one leaves goes to the next. */
-static const struct json *shrink_content(struct compact_ctx *c, const struct result *result,
-                                         const struct json *structured)
+static struct json with_text(struct arena *arena, const struct json *block, struct str text)
 {
-    const struct json *content = result->content;
-    struct json *items = ARENA_ARRAY(c->rules.arena, struct json, content->len + 1),
-                *out = ARENA_NEW(c->rules.arena, struct json);
+    bool embedded = str_is(json_str(json_get_text(block, "type")), "resource");
+    const struct json *holder = embedded ? json_get_text(block, "resource") : block;
+    struct json changed = json_with(arena, holder, STR_LIT("text"), json_string(text));
+    return embedded ? json_with(arena, block, STR_LIT("resource"), changed) : changed;
+}
+
+/* Text blocks share the budget, after those that repeat the structured value; what one leaves goes to the
+ * next. */
+static const struct json *shrink_content(struct compact_ctx *c, const struct json *content,
+                                         const bool *repeats, const struct json *structured)
+{
+    struct arena *arena = c->rules.arena;
+    struct json *items = ARENA_ARRAY(arena, struct json, content->len + 1),
+                *out = ARENA_NEW(arena, struct json);
     struct policy_compact rest = c->rules.tool->compact;
+    struct str json = json_to_str(arena, structured);
     size_t left = 0;
-    for (uint32_t i = 0; i < content->len; i++)
-        left += text_in(&content->items[i]) != NULL;
+    rest.max_bytes = less(rest.max_bytes, json.len);
+    for (uint32_t i = 0; i < content->len; i++) {
+        items[i] = content->items[i];
+        left += text_in(&items[i]) && !repeats[i];
+        if (!repeats[i])
+            continue;
+        items[i] = with_text(arena, &items[i], json);
+        spend(&rest, c, &items[i]);
+    }
+    *out = json_array(items, content->len);
     /* Too many blocks to shorten each: the note of a cut would be longer than the text that is left. */
     if ((rest.max_bytes && rest.max_bytes / BLOCK_LEAST_BYTES < left) ||
         (rest.max_tokens && rest.max_tokens / BLOCK_LEAST_TOKENS < left))
-        return keep_first_blocks(c, content);
+        return keep_first_blocks(c, out, c->rules.tool->compact);
     for (uint32_t i = 0; i < content->len; i++) {
-        items[i] = content->items[i];
-        if (!text_in(&items[i]))
+        if (repeats[i] || !text_in(&items[i]))
             continue;
         struct policy_compact share = rest;
-        share.max_bytes = share_of(rest.max_bytes, left);
+        struct json empty = with_text(arena, &items[i], STR_NONE);
+        share.max_bytes = less(share_of(rest.max_bytes, left), block_size(arena, &empty) - 2);
         share.max_tokens = share_of(rest.max_tokens, left--);
-        struct str text = json_str(text_in(&items[i])),
-                   shown = shrink_text(c, text, &share, result, structured);
-        if (shown.at != text.at || shown.len != text.len) {
-            const struct json *resource = json_get_text(&items[i], "resource");
-            bool embedded = str_is(json_str(json_get_text(&items[i], "type")), "resource");
-            struct json block = json_with(c->rules.arena, embedded ? resource : &items[i], STR_LIT("text"),
-                                          json_string(shown));
-            items[i] = embedded ? json_with(c->rules.arena, &items[i], STR_LIT("resource"), block) : block;
-        }
-        rest.max_bytes = less(rest.max_bytes, shown.len);
-        rest.max_tokens = rest.max_tokens ? less(rest.max_tokens, token_estimate(shown)) : 0;
+        /* written anew even if it is whole: as sent it may have longer escapes */
+        items[i] = with_text(arena, &items[i], shrink_text(c, json_str(text_in(&items[i])), &share));
+        spend(&rest, c, &items[i]);
     }
-    *out = json_array(items, content->len);
     return out;
 }
 
-static size_t size_of(struct arena *arena, const struct json *value)
+/* What the structured value may take with the texts that repeat it: an even share, or what the other texts
+ * leave. */
+static struct policy_compact structured_share(struct compact_ctx *c, const struct json *content,
+                                              const bool *repeats, struct sent *sent)
 {
-    return value->raw_len ? value->raw_len : json_to_str(arena, value).len;
-}
-
-static size_t bytes_of(struct arena *arena, const struct result *r)
-{
-    size_t bytes = r->structured ? size_of(arena, r->structured) : 0;
-    for (uint32_t i = 0; i < r->content->len; i++)
-        bytes += json_str(text_in(&r->content->items[i])).len;
-    return bytes;
+    struct policy_compact share = c->rules.tool->compact;
+    size_t others = 0, frames = 0, count = 1;
+    for (uint32_t i = 0; i < content->len; i++) {
+        size_t size = block_size(c->rules.arena, &content->items[i]);
+        count += size > 0;
+        others += repeats[i] ? 0 : size;
+        if (!repeats[i])
+            continue;
+        struct json empty = with_text(c->rules.arena, &content->items[i], STR_NONE);
+        frames += block_size(c->rules.arena, &empty);
+        sent->as_texts++;
+    }
+    uint32_t even = (uint32_t)((uint64_t)share.max_bytes * (1 + sent->as_texts) / count);
+    uint32_t spare = less(share.max_bytes, others);
+    share.max_bytes = less(even > spare ? even : spare, frames);
+    return share;
 }
 
 bool compact_result(struct arena *arena, const struct tool *tool, const struct json *args, struct str goal,
@@ -265,43 +321,43 @@ bool compact_result(struct arena *arena, const struct tool *tool, const struct j
     *out = (struct compaction){.result = *result};
     if (!json_is(result->content, JSON_ARRAY))
         return false;
-    const struct json *structured = result->structured;
-    struct str sent = structured ? (struct str){structured->raw, structured->raw_len} : STR_NONE;
-    bool structured_is_fine = !structured || fits(budget, sent.len ? sent : json_to_str(arena, structured));
-    size_t bytes = 0, tokens = 0;
-    for (uint32_t i = 0; i < result->content->len; i++) {
-        struct str text = json_str(text_in(&result->content->items[i]));
-        bytes += text.len;
-        tokens += budget->max_tokens ? token_estimate(text) : 0;
-    }
-    bool content_fits = (!budget->max_bytes || bytes <= budget->max_bytes) &&
-                        (!budget->max_tokens || tokens <= budget->max_tokens);
-    if (structured_is_fine && content_fits)
+    const struct json *structured = result->structured, *content = result->content;
+    struct str json = structured ? json_to_str(arena, structured) : STR_NONE;
+    size_t tokens = 0;
+    out->from = out->to = bytes_of(arena, result);
+    for (uint32_t i = 0; i < content->len && budget->max_tokens; i++)
+        tokens += token_estimate(json_str(text_in(&content->items[i])));
+    if ((!budget->max_bytes || out->from <= budget->max_bytes) &&
+        (!budget->max_tokens || (tokens <= budget->max_tokens && fits(budget, json, 0))))
         return false;
     struct compact_ctx c = {.rules = compact_rules_of(arena, tool, args, goal), .notes = buf_in(arena)};
-    bool failed = false;
-    if (!structured_is_fine) {
+    bool failed = false, *repeats = ARENA_ARRAY(arena, bool, content->len + 1);
+    for (uint32_t i = 0; i < content->len; i++) {
+        const struct json *text = structured ? text_in(&content->items[i]) : NULL,
+                          *value = text ? result_json_of_text(arena, json_str(text)) : NULL;
+        repeats[i] = value && json_equal(value, structured);
+    }
+    struct sent sent = {.as_value = 1};
+    struct policy_compact share = structured_share(&c, content, repeats, &sent);
+    if (structured && !fits(&share, json, sent_size(sent, json))) {
         bool was_valid =
             tool->output_schema && schema_validate(tool->output_schema, structured) == SCHEMA_VALID;
-        structured = shrink_value(&c, structured, budget, was_valid ? tool->output_schema : NULL);
+        structured = shrink_value(&c, structured, &share, was_valid ? tool->output_schema : NULL, sent);
     }
     if (result->structured && !structured) {
-        bytes = size_of(arena, result->structured);
         failed = true;
         buf_printf(&c.notes,
                    "%s%zu bytes exceed the limit; it cannot be shortened without breaking its output schema",
-                   c.notes.len ? "; " : "", bytes);
-        log_event(LOG_WARN, "compact_failed", LOG_STR("tool", tool->name), LOG_NUM("bytes", bytes),
+                   c.notes.len ? "; " : "", out->from);
+        log_event(LOG_WARN, "compact_failed", LOG_STR("tool", tool->name), LOG_NUM("bytes", out->from),
                   LOG_NUM("max_bytes", tool->compact.max_bytes),
                   LOG_NUM("max_tokens", tool->compact.max_tokens));
     } else {
         out->result.structured = structured;
-        out->result.content =
-            shrink_content(&c, result, structured == result->structured ? NULL : structured);
+        out->result.content = shrink_content(&c, content, repeats, structured);
+        out->to = bytes_of(arena, &out->result);
         out->done = true;
     }
-    out->from = bytes_of(arena, result);
-    out->to = bytes_of(arena, &out->result);
     if (c.notes.len) {
         buf_byte(&c.notes, '.');
         put_advice(&c.notes, tool);

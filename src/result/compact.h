@@ -15,11 +15,11 @@ struct arena;
 struct compaction {
     bool done;            /* `result` replaces the tool's */
     struct result result; /* with new content and structured */
-    size_t from, to;      /* bytes that a model reads */
+    size_t from, to;      /* bytes of the answer: structured value and blocks with text */
     struct str note;      /* for the model: what was left out, or why nothing could be */
 };
 
-/* False if the result is within the budget: `out` is then the result itself, and nothing is allocated. */
+/* False if the result is within the budget: `out` is then the result itself. */
 bool compact_result(struct arena *arena, const struct tool *tool, const struct json *args, struct str goal,
                     const struct result *result, struct compaction *out);
 
@@ -65,6 +65,9 @@ struct compact_rules compact_rules_of(struct arena *arena, const struct tool *to
                                       struct str goal);
 
 struct compact_node *compact_tree(const struct compact_rules *rules, const struct json *value);
+
+/* Bytes of a string as JSON, with its quotes and escapes. */
+uint32_t compact_string_size(struct str text);
 
 /* A bit for each word of the goal in the text. */
 uint16_t compact_goal_words_in(const struct compact_rules *rules, struct str text);

@@ -260,15 +260,17 @@ struct str compact_text(struct arena *arena, const struct compact_rules *rules, 
     struct str joined = STR_NONE;
     size_t room = budget > MARK_BYTES ? budget - MARK_BYTES : 0;
     for (int i = 0; i < FITTING_TRIES; i++) {
+        size_t taken = 0;
         choose(&t, room);
         joined = join(arena, &t);
+        for (size_t k = 0; k < t.count; k++)
+            taken += t.units[k].taken ? t.units[k].text.len : 0;
+        *left_out = text.len - taken;
         if (joined.len <= budget)
             break;
-        size_t over = joined.len - budget;
-        room = room > over ? room - over : 0;
+        size_t over = joined.len - budget; /* of what was taken: the room may have been larger */
+        room = taken > over ? taken - over : 0;
     }
-    for (size_t i = 0; i < t.count; i++)
-        *left_out += t.units[i].taken ? 0 : t.units[i].text.len;
     if (joined.len > budget || *left_out == text.len)
         return cut_as_one(arena, text, budget, left_out);
     return joined;

@@ -211,13 +211,13 @@ static bool is_container(const struct compact_node *node)
     return node->value->type == JSON_ARRAY || node->value->type == JSON_OBJECT;
 }
 
-/* Bytes of a string as JSON. */
-static uint32_t string_size(struct str text)
+uint32_t compact_string_size(struct str text)
 {
     size_t size = text.len + 2;
     for (size_t i = 0; i < text.len; i++) {
         unsigned char c = (unsigned char)text.at[i];
-        bool is_short = c == '"' || c == '\\' || c == '\n' || c == '\t' || c == '\r';
+        bool is_short =
+            c == '"' || c == '\\' || c == '\n' || c == '\t' || c == '\r' || c == '\b' || c == '\f';
         size += is_short ? 1 : c < ' ' ? 5 : 0;
     }
     return size > UINT32_MAX ? UINT32_MAX : (uint32_t)size;
@@ -238,7 +238,7 @@ static uint32_t least_of(const struct compact_node *node)
     for (uint32_t i = 0; i < node->count; i++) {
         const struct compact_node *child = &node->children[i];
         if (!child->dropped && (!is_object || child->kept || child->leads))
-            least += child->least + 1 + (is_object ? string_size(child->key) + 1 : 0);
+            least += child->least + 1 + (is_object ? compact_string_size(child->key) + 1 : 0);
     }
     return least > 2 ? least - 1 : node->size;
 }
@@ -252,7 +252,7 @@ static uint32_t floor_of(const struct compact_node *node)
     for (uint32_t i = 0; node->value->type == JSON_OBJECT && i < node->count; i++) {
         const struct compact_node *child = &node->children[i];
         if (!child->dropped && (child->kept || child->leads))
-            floor += (child->kept ? child->least : child->floor) + 1 + string_size(child->key) + 1;
+            floor += (child->kept ? child->least : child->floor) + 1 + compact_string_size(child->key) + 1;
     }
     return floor > 2 ? floor - 1 : node->least;
 }
@@ -278,7 +278,7 @@ static void add_child(const struct compact_rules *rules, struct compact_node *no
     node->size += child->size + 1;
     if (node->value->type != JSON_OBJECT)
         return;
-    node->size += string_size(child->key) + 1;
+    node->size += compact_string_size(child->key) + 1;
     /* An object is identified by its own members. */
     bool may_be_id = text.len && rules->argument_id_count && (is_id_name(child->key) || child->kept);
     for (size_t i = 0; may_be_id && i < rules->argument_id_count; i++)
@@ -295,7 +295,7 @@ static void build(const struct compact_rules *rules, struct compact_node *node)
     node->size = 2;
     switch (v->type) {
     case JSON_STRING:
-        node->size = string_size(json_str(v));
+        node->size = compact_string_size(json_str(v));
         node->goal_words = compact_goal_words_in(rules, json_str(v));
         break;
     case JSON_ARRAY:
@@ -386,7 +386,7 @@ static struct part cut(struct shrink_ctx *s, const struct compact_node *node, in
     struct str shown = compact_text(s->rules->arena, s->rules, text, most, &left_out);
     if (left_out)
         note_omission(s, OMITTED_TEXT, node, left_out, text.len);
-    return (struct part){json_string(shown), string_size(shown)};
+    return (struct part){json_string(shown), compact_string_size(shown)};
 }
 
 static struct part take(struct shrink_ctx *s, const struct compact_node *node, enum extent extent)
@@ -409,7 +409,7 @@ static int by_size(const void *a, const void *b)
 /* Bytes that a member takes in any case; -1: it may go. */
 static int64_t member_floor(const struct shrink_ctx *s, const struct compact_node *member)
 {
-    int64_t key = string_size(member->key) + 2;
+    int64_t key = compact_string_size(member->key) + 2;
     if (s->items_only)
         return key + (is_container(member) ? 2 : (int64_t)member->size);
     if (member->kept)
@@ -439,7 +439,7 @@ static struct part shrink_object(struct shrink_ctx *s, const struct compact_node
     qsort(order, left, sizeof(*order), by_size);
     for (size_t at = 0; left > 0; at++, left--) {
         const struct compact_node *child = order[at];
-        int64_t floor = member_floor(s, child), key = string_size(child->key) + 2,
+        int64_t floor = member_floor(s, child), key = compact_string_size(child->key) + 2,
                 share = rest > 0 ? rest / (int64_t)left : 0;
         int64_t room = share + (floor > 0 ? floor : 0) - key;
         bool fits = room >= (int64_t)child->size;
@@ -492,11 +492,15 @@ static struct part shrink_array(struct shrink_ctx *s, const struct compact_node 
     uint8_t *shown = arena_alloc(s->rules->arena, node->count + 1); /* enum shown, by place in the list */
     struct json *items = ARENA_ARRAY(s->rules->arena, struct json, node->count + 1);
     size_t left = 0, count = 0, brief = 0;
-    int64_t rest = budget - 2, room = s->items_only ? rest : rest * 2 / 3, size = 2;
+    int64_t rest = budget - 2, room = rest * 2 / 3, all = 0, size = 2;
     memset(shown, SHOWN_NOT, node->count + 1);
     for (uint32_t i = 0; i < node->count; i++)
-        if (!node->children[i].dropped)
+        if (!node->children[i].dropped) {
             order[left++] = &node->children[i];
+            all += node->children[i].least + 1;
+        }
+    if (s->items_only || all <= rest) /* else a third is for whole ones */
+        room = rest;
     qsort(order, left, sizeof(*order), by_worth);
     for (size_t i = 0; i < left; i++) {
         const struct compact_node *item = order[i];

@@ -75,6 +75,30 @@ describe("a result that is too large", function()
     golden.check("feedback", "compaction: items left out to match the output schema", result.content[2].text)
   end)
 
+  it("takes no more of the answer than its budget, with escapes and both of its forms", function()
+    for _, unit in ipairs { [['"']], [["\27[0m"]], [["\n"]], [["é"]], [['{"a": 1} ']] } do
+      for _, form in ipairs { "value", "text" } do
+        client = daemon.start { policies = { ["rows.lua"] = ([==[
+-- rows: rows with text that is longer as JSON. For specs.
+return tool "rows" { description = "Rows.", effects = "read", schema = params {}, compact = { max_bytes = 5000 }, %s
+  run = function()
+    local rows, body = {}, (%s):rep(40)
+    for i = 1, 300 do rows[i] = %s end
+    return %s
+  end }
+]==]):format(form == "value" and 'output_schema = json [[{"type":"object"}]],' or "", unit,
+        form == "value" and "{ id = i, body = body }" or "i .. body",
+        form == "value" and "{ rows = rows }" or 'table.concat(rows, "\\n")') } }:connect()
+        local result = client:calls("rows", {}, session "s")
+        assert.equal(form == "value", result.structuredContent ~= nil)
+        local wire = #json.encode(result.content[1].text) + #json.encode(result.structuredContent or "")
+        assert(wire <= 5000, form .. " " .. unit .. ": " .. wire)
+        assert(wire >= 2500, form .. " " .. unit .. ": " .. wire)
+        assert.truthy(verdict(result).compacted.to_bytes <= 5000)
+      end
+    end
+  end)
+
   it("keeps the item that the call names, and items that match the goal", function()
     serve "compact = { max_bytes = 3000 },"
     for _, event in ipairs(json.decode(calls({ n = 40, id = "e17" }).content[1].text).events) do
@@ -124,7 +148,7 @@ return tool "log" { description = "A log.", effects = "read", schema = params { 
     local said = client:asks("toolgate/report", { callId = checked.callId, name = "log", arguments = { n = 1 },
       result = { content = { { type = "text", text = table.concat(lines, "\n") } } }, _meta = meta })
     assert(#said.content[1].text <= 1000)
-    assert.truthy(said.content[1].text:find("printer on fire", 1, true))
+    assert(said.content[1].text:find("printer on fire", 1, true), said.content[1].text)
     golden.check("feedback", "compaction: of a text, its advice", said.advice)
   end)
 
