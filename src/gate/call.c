@@ -327,9 +327,21 @@ static enum step admit(struct call *c)
         .reservation_ms = reservation_ms(c),
         .not_enforced = c->tool && c->tool->mode == POLICY_SHADOW,
     };
+    if (limits->rate_count) {
+        c->rated = request;
+        c->rated_ns = clock_mono_ns();
+    }
     if (ledger_admit(c->gate->ledger, request, c->arena, answer, call_resume, c) == LEDGER_PENDING)
         return STEP_WAIT;
     return admit_answered(c);
+}
+
+/* Nothing was asked to run it. */
+static void give_rate_back(struct call *c)
+{
+    if (c->rated && !c->ran && !c->upstream && !str_is(c->answer->code, "rate_limit"))
+        ledger_give_rate_back(c->gate->ledger, c->rated, (uint64_t)(clock_mono_ns() - c->rated_ns) / 1000);
+    c->rated = NULL;
 }
 
 /*
@@ -456,6 +468,8 @@ static enum step settle(struct call *c)
         return STEP_NEXT;
     }
     end_chain(c, c->answer->chain, c->answer->chain_retries);
+    if (verdict_is_decided(v))
+        give_rate_back(c);
     bool reserved = c->request.mode == CALL_CHECK && !verdict_is_decided(v);
     if (reserved || !(c->admitted || c->request.mode == CALL_REPORT) || !c->tool)
         return STEP_NEXT;
@@ -705,6 +719,7 @@ void call_cancel(struct call *c)
     if (c->gate->metrics)
         c->gate->metrics->cancelled++;
     if (c->admitted && !c->settle_started) { /* returns the reservation */
+        give_rate_back(c);
         verdict_set(&c->verdict, CLASS_CANCELLED, STR_LIT("cancelled"), STR_NONE, STR_NONE);
         c->settled = arena_alloc(c->arena, sizeof(*c->settled)); /* ledger_settle fills it in */
         ledger_settle(c->gate->ledger, settle_request(c, LEDGER_CLASS_RELEASED), c->arena, c->settled, NULL,

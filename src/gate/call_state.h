@@ -74,10 +74,12 @@ struct call {
     struct result result;
     const struct json *hashed; /* call_result_hash's last value; NULL: none yet */
     struct hash128 result_hash;
-    struct compaction compacted; /* the result that is shown, if `compacted.done` */
-    struct verdict verdict;      /* VERDICT_PASS, CLASS_OK until a stage decides otherwise */
-    struct call_outcome outcome; /* complete once the call has finished */
-    bool busy;                   /* nothing of it is counted */
+    struct compaction compacted;     /* the result that is shown, if `compacted.done` */
+    struct verdict verdict;          /* VERDICT_PASS, CLASS_OK until a stage decides otherwise */
+    struct call_outcome outcome;     /* complete once the call has finished */
+    bool busy;                       /* nothing of it is counted */
+    const struct ledger_call *rated; /* its admit, if the tool has rates */
+    int64_t rated_ns;
     bool admitted, ran, settle_started, finished, cancelled;
     struct call_ask *ask; /* NULL: no policy has asked the user */
     bool under_way;       /* the call may be a poll, and its result says that what it asks for goes on */

@@ -400,6 +400,11 @@ enum ledger_state ledger_settle(struct ledger *l, const struct ledger_call *requ
     return start(r, settled, &settled->why, unheard ? NULL : done, owner);
 }
 
+void ledger_give_rate_back(struct ledger *l, const struct ledger_call *admit, uint64_t held_us)
+{
+    transaction_give_rate_back(l, admit, id_of(&admit->place), held_us);
+}
+
 uint32_t ledger_turn_text(struct str text)
 {
     uint32_t hash = (uint32_t)hash_stable(text).low;

@@ -354,6 +354,10 @@ typedef void ledger_done(void *owner);
 enum ledger_state ledger_admit(struct ledger *ledger, const struct ledger_call *request, struct arena *arena,
                                struct ledger_answer *answer, ledger_done *done, void *owner);
 
+/* A call that was admitted, or refused, `held_us` ago, and that nothing runs: if it took of its tool's rates,
+ * they get back what has not run off since. Nobody hears of it; if it is lost, the call counts. */
+void ledger_give_rate_back(struct ledger *ledger, const struct ledger_call *admit, uint64_t held_us);
+
 /* How a repair chain ended; LEDGER.md names the log line. */
 struct ledger_settled {
     enum err error;

@@ -78,6 +78,7 @@ struct store_rate_request {
     struct hash128 bucket;
     uint32_t user; /* a new bucket takes of this user's share */
     uint64_t admission;
+    uint64_t held_us; /* > 0: it did not run, so long after it was taken: give it back, if it is remembered */
     struct ledger_rate rates[LEDGER_RATES_MAX];
     uint32_t rate_count;
 

@@ -276,11 +276,19 @@ static bool memory_commit(struct session_store *store, struct store_request *req
  * Otherwise none changes, and the answer is the longest wait. So `count` calls pass at once after a quiet
  * window, and then one in each step.
  *
+ * A call that did not run is given back: each level falls by its step less the time that it was held, since
+ * so much may have run off that would have run off without it, too. So no more calls run than without it.
+ *
  * A bucket remembers the admissions that it took last; asked again with one of them, it takes nothing and
  * says 0. Count and window tell its rates apart; the memory store forgets a rate that the last call taken did
  * not have, Redis when the bucket goes. A bucket is kept until all its rates are empty again, and for
  * RATE_KEEP_MS_MIN at least.
  */
+
+static int64_t step_us(struct ledger_rate rate)
+{
+    return ((int64_t)rate.window_s * US_PER_S + rate.count - 1) / rate.count;
+}
 
 /* The longest wait of any rate in µs; `next` is the bucket with one call more. */
 static int64_t wait_us(const struct rate_bucket *bucket, const struct store_rate_request *request,
@@ -289,7 +297,7 @@ static int64_t wait_us(const struct rate_bucket *bucket, const struct store_rate
     int64_t longest = 0;
     for (uint32_t i = 0; i < request->rate_count; i++) {
         uint32_t count = request->rates[i].count, window_s = request->rates[i].window_s;
-        int64_t step = ((int64_t)window_s * US_PER_S + count - 1) / count, room = step * count, level = 0;
+        int64_t step = step_us(request->rates[i]), room = step * count, level = 0;
         for (uint32_t k = LEDGER_RATES_MAX; k-- > 0;)
             if (bucket->rates[k].rate.count == count && bucket->rates[k].rate.window_s == window_s)
                 level = bucket->rates[k].level_us;
@@ -330,11 +338,32 @@ static uint32_t rate_take(struct rate_bucket *bucket, const struct store_rate_re
     return 0;
 }
 
+static void rate_give_back(struct rate_bucket *bucket, const struct store_rate_request *request)
+{
+    for (uint32_t i = 0; i < STORE_RATE_ADMISSIONS; i++) {
+        if (bucket->taken[i] != request->admission)
+            continue;
+        bucket->taken[i] = 0;
+        for (uint32_t k = 0; k < LEDGER_RATES_MAX && bucket->rates[k].rate.count; k++) {
+            int64_t step = step_us(bucket->rates[k].rate), held = (int64_t)request->held_us;
+            bucket->rates[k].level_us -= step > held ? step - held : 0;
+        }
+    }
+}
+
 static bool memory_rate(struct session_store *store, struct store_rate_request *request)
 {
     struct store_memory *m = (struct store_memory *)store;
     int64_t now_ms = m->options.now_ms();
     struct kept *s = find(m, &m->buckets, request->bucket, now_ms);
+    request->result = STORE_DONE;
+    request->why = "";
+    request->wait_ms = 0;
+    if (request->held_us) {
+        if (s)
+            rate_give_back((struct rate_bucket *)(void *)s->at[PART_CORE], request);
+        return true;
+    }
     if (!s) {
         s = add(&m->buckets, request->bucket, request->user);
         resize(&m->buckets, s, PART_CORE, sizeof(struct rate_bucket));
@@ -343,8 +372,6 @@ static bool memory_rate(struct session_store *store, struct store_rate_request *
     struct rate_bucket *bucket = (struct rate_bucket *)(void *)s->at[PART_CORE];
     request->wait_ms = rate_take(bucket, request, now_ms);
     s->node.expires_ms = bucket->expires_ms;
-    request->result = STORE_DONE;
-    request->why = "";
     stay_within_bound(m, &m->buckets, now_ms);
     return true;
 }

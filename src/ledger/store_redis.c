@@ -316,10 +316,11 @@ static void write_rate(struct redis_command *command, const struct store_rate_re
     write_key(key, request->bucket, 'r');
     for (int i = 0; i < 8; i++)
         admission[i] = (char)(request->admission >> (8 * i));
-    redis_command_begin_script(command, REDIS_SCRIPT_RATE, 1, 2 + 2 * request->rate_count);
+    redis_command_begin_script(command, REDIS_SCRIPT_RATE, 1, 3 + 2 * request->rate_count);
     redis_command_key(command, (struct str){key, KEY_BYTES});
     redis_command_word(command, (struct str){admission, sizeof(admission)});
     redis_command_number(command, STORE_RATE_ADMISSIONS);
+    redis_command_number(command, request->held_us);
     for (uint32_t i = 0; i < request->rate_count; i++) {
         redis_command_number(command, request->rates[i].count);
         redis_command_number(command, request->rates[i].window_s);

@@ -432,14 +432,13 @@ struct rate_wait {
 };
 
 /* Who shares a bucket: the tool's name, then whom it is counted by. */
-static struct hash128 bucket_of(const struct session_request *r)
+static struct hash128 bucket_of(const struct ledger_call *admit, struct hash128 session)
 {
-    const struct ledger_call *admit = r->of.call;
     struct buf name = {.at = NULL};
     buf_str(&name, admit->tool);
     buf_byte(&name, '\0');
     if (admit->limits->rate_by == LEDGER_RATE_BY_SESSION)
-        buf_add(&name, &r->id, sizeof(r->id));
+        buf_add(&name, &session, sizeof(session));
     else if (admit->limits->rate_by == LEDGER_RATE_BY_USER)
         buf_str(&name, admit->peer);
     struct hash128 bucket = hash_stable(buf_view(&name));
@@ -473,7 +472,7 @@ static void on_rate(struct store_rate_request *store)
     struct rate_wait *wait = (struct rate_wait *)store;
     struct ledger *l = wait->ledger;
     struct session_request *r = wait->request;
-    if (r && store->result != STORE_DONE) /* Redis is away: this daemon counts */
+    if ((r || store->held_us) && store->result != STORE_DONE) /* Redis is away: this daemon counts */
         l->memory->kind->rate(l->memory, store);
     if (r) {
         r->rate_wait = NULL;
@@ -484,22 +483,31 @@ static void on_rate(struct store_rate_request *store)
         transaction_add(l, r);
 }
 
-static void ask_rates(struct ledger *l, struct session_request *r)
+/* `r` NULL: the call did not run, and is given back after `held_us`. */
+static void ask_rates(struct ledger *l, const struct ledger_call *admit, struct hash128 session,
+                      struct session_request *r, uint64_t held_us)
 {
-    const struct ledger_limits *limits = r->of.call->limits;
     struct session_store *store = l->redis ? l->redis : l->memory;
     struct rate_wait *wait = alloc_zeroed(sizeof(*wait));
     wait->ledger = l;
     wait->request = r;
-    wait->store.bucket = bucket_of(r);
-    wait->store.user = r->of.call->place.uid;
-    wait->store.admission = r->of.call->admission;
-    wait->store.rate_count = limits->rate_count;
-    memcpy(wait->store.rates, limits->rates, sizeof(limits->rates));
+    wait->store.bucket = bucket_of(admit, session);
+    wait->store.user = admit->place.uid;
+    wait->store.admission = admit->admission;
+    wait->store.held_us = held_us;
+    wait->store.rate_count = admit->limits->rate_count;
+    memcpy(wait->store.rates, admit->limits->rates, sizeof(admit->limits->rates));
     wait->store.ended = on_rate;
-    r->rate_wait = wait;
+    if (r)
+        r->rate_wait = wait;
     if (store->kind->rate(store, &wait->store))
         on_rate(&wait->store);
+}
+
+void transaction_give_rate_back(struct ledger *l, const struct ledger_call *admit, struct hash128 session,
+                                uint64_t held_us)
+{
+    ask_rates(l, admit, session, NULL, held_us + 1);
 }
 
 /* ---- start, cancel ---- */
@@ -550,7 +558,7 @@ enum ledger_state transaction_start(struct ledger *l, struct session_request *r)
     l->starting = r;
     const struct ledger_limits *limits = r->kind == REQUEST_ADMIT ? r->of.call->limits : NULL;
     if (limits && limits->rate_count && r->of.call->so_far == LEDGER_SO_FAR_VALID)
-        ask_rates(l, r);
+        ask_rates(l, r->of.call, r->id, r, 0);
     else
         transaction_add(l, r);
     bool over = l->starting != r;

@@ -26,6 +26,10 @@ local LIMITED = [==[
 return tool "limited" {
   description = "For specs.", effects = "read", schema = params { n = int "Which" },
   rate = { "2/hour", by = "%s" },
+  check = function(args)
+    if args.n < 0 then return refuse "not that one" end
+    if args.n == 0 then return ask "really?" end
+  end,
   run = function(args) return { n = args.n } end,
 }
 ]==]
@@ -113,6 +117,20 @@ describe("a policy's fields for loops and rates", function()
       local third = limited(3, "a")
       assert.same({ "wait", "rate_limit", "transient" }, { third.verdict, third.code, third.error_class })
       assert.is_true(third.after_s > 0 and third.after_s <= 3600)
+      assert.equal(in_another_session, limited(4, "b").verdict)
+    end)
+
+    it("a rate by " .. by .. " gets back what does not run", function()
+      start("limited.lua", LIMITED:format(by))
+      for i = 1, 3 do -- refused by its check, or by a question
+        assert.equal("refuse", limited(-i, "a").verdict)
+        assert.equal("ask", limited(0, "a").verdict)
+        assert.equal("refuse", client:checks("limited", { n = -i - 3 }, session("a", { turn = 1 })).verdict)
+      end
+      assert.equal("pass", limited(1, "a").verdict)
+      for _ = 1, 5 do limited(-9, "a") end -- the last ones as a loop
+      assert.equal("pass", client:checks("limited", { n = 2 }, session("a", { turn = 1 })).verdict)
+      for i = 1, 2 do assert.equal("rate_limit", limited(3, "a").code, i) end
       assert.equal(in_another_session, limited(4, "b").verdict)
     end)
   end

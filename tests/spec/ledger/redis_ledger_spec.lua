@@ -8,6 +8,7 @@ local LIMITED = [==[
 return tool "limited" {
   description = "For specs.", effects = "read", schema = params { n = int "Which" },
   rate = { "3/minute", "10/hour", by = "user" },
+  check = function(args) if args.n < 0 then return refuse "not that one" end end,
   run = function(args) return { n = args.n } end,
 }
 ]==]
@@ -69,7 +70,11 @@ describe("a ledger in Redis", function()
   it("takes the calls of a rate on every daemon, and keeps it until there is room for all of them", function()
     local store = redis.start()
     local clients, said = { gate_on(store:url()):connect(), gate_on(store:url()):connect() }, {}
-    for i = 1, 5 do said[i] = verdict(clients[i % 2 + 1]:calls("limited", { n = i }, session("s" .. i))) end
+    local function limited(i, n) return verdict(clients[i % 2 + 1]:calls("limited", { n = n }, session("s" .. i))) end
+    for i = 1, 5 do -- a call that its check refuses gives its place back
+      if i <= 3 then assert.equal("refuse", limited(i, -1).verdict) end
+      said[i] = limited(i, i)
+    end
     assert.same({ "pass", "pass", "pass" }, { said[1].verdict, said[2].verdict, said[3].verdict })
     for i = 4, 5 do -- what waits takes nothing
       assert.same({ "wait", "rate_limit", "redis" }, { said[i].verdict, said[i].code, said[i].ledger })
