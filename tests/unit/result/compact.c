@@ -483,13 +483,8 @@ TEST(a_structured_result_still_matches_its_schema)
 
 TEST(a_result_that_its_schema_forbids_to_shorten_stays_whole)
 {
-<<<<<<< HEAD
-    use_schema("{\"type\":\"object\",\"properties\":{\"events\":{\"type\":\"array\",\"minItems\":20}}}");
-=======
-    (void)state;
     use_schema("{\"type\":\"object\",\"required\":[\"events\"],"
                "\"properties\":{\"events\":{\"type\":\"array\",\"minItems\":20}}}");
->>>>>>> ce70ff0c (compact: bound what a result takes on the wire)
     struct compaction c = shrink(structured(events(20, 100)), NULL, "");
     tool.compact.max_bytes = 200; /* twenty ids do not fit either */
     c = shrink(structured(events(20, 100)), NULL, "");
@@ -503,11 +498,7 @@ TEST(a_result_that_its_schema_forbids_to_shorten_stays_whole)
 /* Each was cut to a note that was longer than the text: the result grew, and nothing of it was left. */
 TEST(of_many_small_blocks_the_first_stay)
 {
-<<<<<<< HEAD
-=======
-    (void)state;
     const size_t block = sizeof("{\"type\":\"text\",\"text\":\"line number 000\"},") - 1;
->>>>>>> ce70ff0c (compact: bound what a result takes on the wire)
     struct buf text = buf_in(arena);
     buf_text(&text, "{\"content\":[");
     for (int i = 0; i < 500; i++)
@@ -555,9 +546,8 @@ TEST(a_budget_in_tokens_is_kept)
 
 /* Quotes, control characters and a second block each take more, or once more: all of them are bounded
  * together. */
-static void escapes_and_repetitions_count(void **state)
+TEST(escapes_and_repetitions_count)
 {
-    (void)state;
     static const char *const bodies[] = {"\\\"\\\"\\\"", "\\u001b[0m\\u001b[1m", "\\\\n\\t\\b",
                                          "\\u00e9\\u00e9", "{\\\"a\\\": [1,2]} "};
     for (size_t i = 0; i < 2 * sizeof(bodies) / sizeof(*bodies); i++) {
@@ -582,9 +572,8 @@ static void escapes_and_repetitions_count(void **state)
 }
 
 /* What the one does not need is the other's. */
-static void text_and_structured_value_share_the_budget(void **state)
+TEST(text_and_structured_value_share_the_budget)
 {
-    (void)state;
     for (unsigned lines = 10; lines <= 1000; lines *= 10)
         for (unsigned count = 1; count <= 100; count *= 10) {
             struct buf out = buf_in(arena);
@@ -701,47 +690,3 @@ TEST(random_results_fit_and_stay_json)
     }
     assert_true(shortened > 50 || rounds);
 }
-<<<<<<< HEAD
-=======
-
-#define STORY(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        STORY(a_result_within_budget_is_unchanged),
-        STORY(every_id_and_title_stays_before_any_text_does),
-        STORY(omitted_items_are_counted),
-        STORY(the_newest_items_stay),
-        STORY(items_with_words_of_the_goal_stay_whole),
-        STORY(the_subject_of_the_call_stays_whole),
-        STORY(fields_that_the_policy_drops_go_first),
-        STORY(fields_that_the_policy_keeps_stay),
-        STORY(ids_of_the_policy_stay),
-        STORY(a_list_loses_items_if_their_kept_fields_exceed_the_budget),
-        STORY(a_list_that_is_kept_whole_stays_whole),
-        STORY(one_huge_field_does_not_displace_the_rest),
-        STORY(a_long_name_is_cut_in_the_note),
-        STORY(a_string_keeps_whole_lines_and_words_of_the_goal),
-        STORY(a_table_keeps_its_head_and_the_row_of_the_call),
-        STORY(a_log_keeps_its_end_and_its_errors),
-        STORY(a_text_of_records_keeps_every_name),
-        STORY(headings_of_a_document_stay),
-        STORY(a_text_without_lines_keeps_sentences),
-        STORY(a_page_keeps_its_text),
-        STORY(lists_within_a_list_all_stay),
-        STORY(an_embedded_text_is_shortened_in_place),
-        STORY(a_value_with_too_many_parts_is_cut_as_text),
-        STORY(images_stay_beside_a_shortened_text),
-        STORY(a_structured_result_still_matches_its_schema),
-        STORY(a_result_that_its_schema_forbids_to_shorten_stays_whole),
-        STORY(of_many_small_blocks_the_first_stay),
-        STORY(tokens_are_estimated),
-        STORY(a_budget_in_tokens_is_kept),
-        STORY(escapes_and_repetitions_count),
-        STORY(text_and_structured_value_share_the_budget),
-        STORY(random_results_fit_and_stay_json),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
->>>>>>> ce70ff0c (compact: bound what a result takes on the wire)
