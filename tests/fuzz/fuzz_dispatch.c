@@ -4,25 +4,11 @@
  * message of JSON-RPC, an answer names an id that was sent at most as often as it was sent, and the
  * connection is served to its end within a bound.
  */
-#include "base/buf.h"
-#include "server/server.h"
-#include "require.h"
-
-#include <poll.h>
-#include <pthread.h>
-#include <signal.h>
-#include <string.h>
-#include <sys/socket.h>
-#include <sys/stat.h>
-#include <sys/un.h>
-#include <unistd.h>
-#include <yajl/yajl_tree.h>
+#include "fuzzed_daemon.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-#define PATIENCE_MS 10000
-
-static const char *const files[][2] = {
+static const struct fuzzed_file files[] = {
     {"toolgate.lua", "return { decisions = false, watch = false, log = { level = 'error' }, "
                      "limits = { message = 65536 } }\n"},
     {"policies/echo.lua",
@@ -40,87 +26,12 @@ static const char *const files[][2] = {
      "'nothing') end end }\n"},
 };
 
-static struct sockaddr_un address = {.sun_family = AF_UNIX};
-static char home[] = "/tmp/toolgate-fuzz-dispatch-XXXXXX";
-
-static void *run_daemon(void *unused)
-{
-    char config[64];
-    struct why why;
-    (void)unused;
-    snprintf(config, sizeof(config), "%s/toolgate.lua", home);
-    char policies[64];
-    snprintf(policies, sizeof(policies), "%s/policies", home);
-    const struct config_sources sources = {
-        .file = config, .socket = address.sun_path, .policies = policies, .no_watch = true};
-    enum err err = server_run(&sources, &why);
-    fprintf(stderr, "fuzz_dispatch: the daemon has ended: %s\n", err ? why.text : "a drain");
-    abort();
-}
-
-static int connect_to_daemon(void)
-{
-    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    REQUIRE(fd >= 0);
-    for (int tries = 0; connect(fd, (struct sockaddr *)&address, sizeof(address)) != 0; tries++) {
-        REQUIRE(tries < PATIENCE_MS);
-        poll(NULL, 0, 1);
-    }
-    return fd;
-}
-
-static void start_daemon(void)
-{
-    pthread_t thread;
-    char path[128];
-    signal(SIGPIPE, SIG_IGN);
-    REQUIRE(mkdtemp(home));
-    snprintf(address.sun_path, sizeof(address.sun_path), "%s/s", home);
-    snprintf(path, sizeof(path), "%s/policies", home);
-    REQUIRE(mkdir(path, 0700) == 0);
-    for (size_t i = 0; i < sizeof(files) / sizeof(*files); i++) {
-        snprintf(path, sizeof(path), "%s/%s", home, files[i][0]);
-        FILE *file = fopen(path, "w");
-        REQUIRE(file && fputs(files[i][1], file) >= 0 && fclose(file) == 0);
-    }
-    REQUIRE(pthread_create(&thread, NULL, run_daemon, NULL) == 0);
-    sigset_t all; /* the deadlines of policies are signals, which are the daemon's */
-    sigfillset(&all);
-    pthread_sigmask(SIG_BLOCK, &all, NULL);
-    close(connect_to_daemon());
-}
-
 static size_t count_lines(const uint8_t *data, size_t size)
 {
     size_t lines = 0;
     for (size_t i = 0; i < size; i++)
         lines += data[i] == '\n';
     return lines;
-}
-
-static bool has(yajl_val message, const char *key)
-{
-    const char *path[] = {key, NULL};
-    return yajl_tree_get(message, path, yajl_t_any) != NULL;
-}
-
-/* True: an answer; false: a notification, or a request of the daemon. Arenas are the daemon's: they know no
- * threads. */
-static bool check_message(struct str line)
-{
-    static const char *const version[] = {"jsonrpc", NULL};
-    char why[200], *text = strndup(line.at, line.len);
-    REQUIRE(text && strlen(text) == line.len);
-    yajl_val message = yajl_tree_parse(text, why, sizeof(why));
-    REQUIRE(YAJL_IS_OBJECT(message));
-    const char *named = YAJL_GET_STRING(yajl_tree_get(message, (const char **)version, yajl_t_string));
-    REQUIRE(named && strcmp(named, "2.0") == 0);
-    bool result = has(message, "result"), answers = result || has(message, "error");
-    REQUIRE(answers || has(message, "method"));
-    REQUIRE(!result || has(message, "id"));
-    yajl_tree_free(message);
-    free(text);
-    return answers;
 }
 
 /* To the end of the connection; returns the number of answers. */
@@ -152,8 +63,10 @@ static size_t read_answers(int fd)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    if (!address.sun_path[0])
-        start_daemon();
+    if (!address.sun_path[0]) {
+        make_home();
+        start_daemon(files, sizeof(files) / sizeof(*files));
+    }
     int fd = connect_to_daemon();
     for (size_t sent = 0; sent < size;) {
         ssize_t n = send(fd, data + sent, size - sent, MSG_NOSIGNAL);
