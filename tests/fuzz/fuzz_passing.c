@@ -361,11 +361,11 @@ static void step(struct str line)
             "\"progress\":1,\"message\":\"%s\"}}",
             a->token, a->secret);
         write_line(server.to, &out);
-    } else if (first == 'n' && a) {
+    } else if (first == 'n' && a && a->uri[0]) {
         buf_printf(&out,
                    "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/resources/"
-                   "updated\",\"params\":{\"uri\":\"x:%s\"}}",
-                   a->secret);
+                   "updated\",\"params\":{\"uri\":\"%s\"}}",
+                   a->uri);
         write_line(server.to, &out);
     }
     pump(0);
@@ -380,6 +380,11 @@ static bool is_answered(void)
     return true;
 }
 
+static void serve_lists(void)
+{
+    pump(1);
+}
+
 static void begin(void)
 {
     struct sockaddr_un at = {.sun_family = AF_UNIX};
@@ -388,6 +393,9 @@ static void begin(void)
     server.listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     REQUIRE(bind(server.listener, (struct sockaddr *)&at, sizeof(at)) == 0 &&
             listen(server.listener, 8) == 0);
+    for (unsigned i = 0; i < CLIENTS; i++)
+        clients[i].fd = -1;
+    while_starting = serve_lists;
     start_daemon(files, sizeof(files) / sizeof(*files));
 }
 
@@ -401,9 +409,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     turn++;
     for (unsigned i = 0; i < CLIENTS; i++)
         begin_client(&clients[i], i, turn);
-    if (turn == 1) /* the lists are known before the first call */
-        for (int i = 0; i < 100; i++)
-            pump(5);
     for (unsigned i = 0; i < STEPS_MAX && rest.len; i++) {
         const char *end = memchr(rest.at, '\n', rest.len);
         struct str line = {rest.at, end ? (size_t)(end - rest.at) : rest.len};

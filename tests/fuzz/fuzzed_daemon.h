@@ -51,12 +51,16 @@ static void *run_daemon(void *unused)
     abort();
 }
 
+static void (*while_starting)(void); /* what the daemon waits for before it listens; NULL: nothing */
+
 static int connect_to(const struct sockaddr_un *to)
 {
     int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
     REQUIRE(fd >= 0);
     for (int tries = 0; connect(fd, (const struct sockaddr *)to, sizeof(*to)) != 0; tries++) {
         REQUIRE(tries < PATIENCE_MS);
+        if (while_starting)
+            while_starting();
         poll(NULL, 0, 1);
     }
     return fd;
