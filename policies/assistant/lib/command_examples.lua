@@ -51,6 +51,7 @@ local asks = {
   "sh -lc \"cd lib; rm -rf .\"", "ls | xargs rm -rf", "find . -type d -exec rm -rf {} +",
   "if true; then rm -rf src; fi", "timeout 5 env A=1 rm -rf src", "echo $(rm -rf src)", "(cd /srv && rm -rf www)",
   "clean() { rm -rf src; }; clean", "ssh web 'rm -rf /var/www'", "rm -rf ~/build", "true;rm -rf src",
+  "cat <<'E\0'\nx\nE\0\nrm -rf src", "b=x; " .. ("a=$b$b; b=$a$a; "):rep(20) .. "rm -rf src",
   "psql -c 'DROP TABLE users'", "psql -c \"TRUNCATE users\"", "psql --command='drop database shop'",
   "echo 'DROP TABLE users;' | psql", "psql <<EOF\nBEGIN;\nDROP TABLE users;\nEOF",
   "mysql -u root -e 'truncate table log'", "docker exec -i db psql -U app -c 'drop schema public cascade'",

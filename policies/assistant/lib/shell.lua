@@ -5,6 +5,7 @@ local M = {}
 
 local NESTED_MAX = 16     -- substitutions, subshells, texts inside texts (bash -c "eval '…'"): what is deeper is not read
 local COMMANDS_MAX = 500  -- what follows is not read
+local VALUE_MAX = 1024    -- bytes of a variable that is kept: b=$a$a; c=$b$b would grow without end
 
 local KEYWORDS = set { "if", "then", "elif", "else", "fi", "do", "done", "while", "until", "!", "{", "}", "esac", "time" }
 
@@ -151,7 +152,8 @@ end
 -- The here documents that a line announced begin behind its end.
 local function read_here_documents(s)
   for _, here in ipairs(s.here) do
-    local line = "\n" .. (here.tabs and "\t*" or "") .. here.delimiter:gsub("%W", "%%%0") .. "\r?"
+    local delimiter = here.delimiter:gsub("[^%w%z]", "%%%0"):gsub("%z", "%%z") -- a pattern has no zero byte
+    local line = "\n" .. (here.tabs and "\t*" or "") .. delimiter .. "\r?"
     local stop, last = s.text:find(line .. "\n", s.at - 1)
     if not stop then stop, last = s.text:find(line .. "$", s.at - 1) end
     local body = s.text:sub(s.at, (stop or #s.text + 1) - 1)
@@ -191,7 +193,9 @@ local function take_assignments(s, command)
   while words[first] and words[first]:find "^[%a_][%w_]*%+?=" do first = first + 1 end
   for i = 1, first > #words and #words or 0 do
     local name, value = words[i]:match "^([%a_][%w_]*)=(.*)$"
-    if name and (not value:find("$", 1, true) or value:find "^%$%(mktemp%)") then s.vars[name] = value end
+    if name and (not value:find("$", 1, true) or value:find "^%$%(mktemp%)") then
+      s.vars[name] = #value <= VALUE_MAX and value or nil
+    end
   end
   if first > 1 then command.words = rest_of(words, first) end
 end
