@@ -281,20 +281,45 @@ static void write_details(const struct view *v, bool guards, struct buf *to)
     json_close(&out, '}');
 }
 
-void catalog_write(struct arena *arena, struct generation *generation, const struct catalog_request *request,
-                   struct buf *buf)
+struct catalog_writing {
+    struct view view;
+    struct json_out out;
+    size_t next; /* of view.list */
+};
+
+struct catalog_writing *catalog_write_begin(struct arena *arena, struct generation *generation,
+                                            const struct catalog_request *request, struct buf *out)
 {
-    struct view v = {.arena = arena, .generation = generation, .request = request};
-    struct json_out out = json_out(buf);
-    list_tools(&v);
+    struct catalog_writing *w = ARENA_NEW(arena, struct catalog_writing);
+    w->view = (struct view){.arena = arena, .generation = generation, .request = request};
+    w->out = json_out(out);
+    list_tools(&w->view);
     provider_format_begin(&request->provider);
-    json_open(&out, '[');
-    for (size_t i = 0; i < v.count; i++)
-        provider_format_write(arena, &request->provider, &v.list[i].definition, v.list[i].tool->plain_name,
-                              &out);
-    json_close(&out, ']');
-    if (request->details)
-        write_details(&v, request->guards, request->details);
+    json_open(&w->out, '[');
+    return w;
+}
+
+bool catalog_write_next(struct catalog_writing *w)
+{
+    struct view *v = &w->view;
+    if (w->next < v->count) {
+        const struct listed_tool *next = &v->list[w->next++];
+        provider_format_write(v->arena, &v->request->provider, &next->definition, next->tool->plain_name,
+                              &w->out);
+        return true;
+    }
+    json_close(&w->out, ']');
+    if (v->request->details)
+        write_details(v, v->request->guards, v->request->details);
+    return false;
+}
+
+void catalog_write(struct arena *arena, struct generation *generation, const struct catalog_request *request,
+                   struct buf *out)
+{
+    struct catalog_writing *w = catalog_write_begin(arena, generation, request, out);
+    while (catalog_write_next(w))
+        continue;
 }
 
 /*

@@ -7,6 +7,7 @@
 #include "catalog/provider_formats.h"
 #include "catalog/response_schemas.h"
 #include "gate/verdict.h"
+#include "io/turn.h"
 #include "json/build.h"
 #include "json/parse.h"
 #include "sandbox/lua_json.h"
@@ -32,46 +33,85 @@ struct client_tools *client_tools_seen(struct request *r, struct str session, bo
 struct tools_list {
     struct catalog_request wanted;
     struct ledger_peek peek;
+    /* Set once it is written, which may take several turns of the loop. */
+    struct catalog_writing *writing;
+    struct generation *generation;
+    struct buf text, details, warnings_text;
+    struct json_out warnings;
+    struct turn turn;
 };
 
-/* toolgate/tools: the definitions are for models, the warnings and who runs each tool (`runs_at`) for people.
- */
-static enum request_status reply_definitions(struct request *r, struct catalog_request *wanted)
+static void end_list(struct tools_list *list)
 {
-    struct buf warnings_text = buf_in(r->arena), details = buf_in(r->arena);
-    struct json_out warnings = json_out(&warnings_text), *out = reply_open(r);
-    wanted->provider.warn = provider_warn_collect;
-    wanted->provider.owner = &warnings;
-    wanted->details = &details;
-    wanted->guards = client_is_operator(r->client); /* file names */
-    json_field_text(out, "format", provider_format_name(wanted->provider.format));
-    json_key(out, "tools");
-    json_open(&warnings, '[');
-    catalog_write(r->arena, r->client->server->gate.generation, wanted, out->buf);
-    out->comma = true;
-    json_close(&warnings, ']');
-    json_field_raw(out, "warnings", buf_view(&warnings_text));
-    buf_byte(out->buf, ',');
-    buf_str(out->buf, buf_view(&details));
-    return reply_close(r);
+    if (list->turn.queue)
+        turn_leave(&list->turn);
+    generation_unref(list->generation);
+    list->generation = NULL;
+}
+
+static void begin_writing(struct request *r, struct tools_list *list)
+{
+    struct catalog_request *wanted = &list->wanted;
+    if (list->peek.error)
+        log_event(LOG_WARN, "ledger_peek_failed", LOG_TEXT("why", list->peek.why.text));
+    if (!wanted->goal.len)
+        wanted->goal = list->peek.goal;
+    list->text = list->details = list->warnings_text = buf_in(r->arena);
+    list->warnings = json_out(&list->warnings_text);
+    json_open(&list->warnings, '[');
+    if (wanted->all) {
+        wanted->provider.warn = provider_warn_collect;
+        wanted->provider.owner = &list->warnings;
+        wanted->details = &list->details;
+        wanted->guards = client_is_operator(r->client); /* file names */
+    }
+    list->generation = generation_ref(r->client->server->gate.generation);
+    list->writing = catalog_write_begin(r->arena, list->generation, wanted, &list->text);
+}
+
+/* True: all is written. False: this turn is over, and request_answer is called in another one. */
+static bool write_list(struct request *r, struct tools_list *list)
+{
+    struct turn_queue *queue = loop_queue(r->client->server->loop);
+    while (catalog_write_next(list->writing)) {
+        if (list->wanted.provider.format == PROVIDER_FORMAT_MCP || !turn_is_over(queue))
+            continue;
+        if (!list->turn.queue)
+            turn_join(&list->turn, queue, r->client->peer.uid, TURN_LONG, request_answer, r);
+        turn_ask(&list->turn);
+        return false;
+    }
+    return true;
 }
 
 static enum request_status reply_list(struct request *r)
 {
     struct tools_list *list = r->work;
-    if (list->peek.error)
-        log_event(LOG_WARN, "ledger_peek_failed", LOG_TEXT("why", list->peek.why.text));
-    if (!list->wanted.goal.len)
-        list->wanted.goal = list->peek.goal;
-    if (r->method->handle == tool_methods_tools)
-        return reply_definitions(r, &list->wanted);
+    if (!list->writing)
+        begin_writing(r, list);
+    if (!write_list(r, list))
+        return REQUEST_PENDING;
+    end_list(list);
     struct json_out *out = reply_open(r);
-    json_key(out, "tools");
-    catalog_write(r->arena, r->client->server->gate.generation, &list->wanted, out->buf);
-    out->comma = true;
-    if (r->modern)
+    bool is_definitions = r->method->handle == tool_methods_tools; /* for models; the rest is for people */
+    if (is_definitions)
+        json_field_text(out, "format", provider_format_name(list->wanted.provider.format));
+    json_field_raw(out, "tools", buf_view(&list->text));
+    if (is_definitions) {
+        json_close(&list->warnings, ']');
+        json_field_raw(out, "warnings", buf_view(&list->warnings_text));
+        buf_byte(out->buf, ',');
+        buf_str(out->buf, buf_view(&list->details));
+    } else if (r->modern) {
         json_fields(out, FIELD_NUM("ttlMs", MCP_TTL_MS), FIELD_TEXT("cacheScope", MCP_CACHE_SCOPE));
+    }
     return reply_close(r);
+}
+
+static void cancel(struct request *r)
+{
+    request_cancel_ledger(r);
+    end_list(r->work);
 }
 
 /* The list depends on the session's goal and on whether it is stuck: both are read from the ledger first,
@@ -95,7 +135,7 @@ static enum request_status begin_list(struct request *r, struct tools_list *list
         client->wants_list_changed = true;
     r->work = list;
     r->answer = reply_list;
-    r->cancel = request_cancel_ledger;
+    r->cancel = cancel;
     if (!catalog_has_hooks(gate->generation))
         return reply_list(r);
     list->wanted.step = param_label(r->meta, GATE_STEP_KEY);

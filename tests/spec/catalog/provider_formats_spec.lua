@@ -239,6 +239,49 @@ describe("a provider's format", function()
     assert.equal("", told)
   end)
 
+  describe("a long list", function()
+    after_each(daemon.stop_all)
+
+    local function with_tools(gate)
+      local client, tools = gate:connect(), {}
+      for i = 1, 500 do tools[i] = { name = "t" .. i, inputSchema = { type = "object" } } end
+      client:asks("toolgate/register", { tools = tools })
+      return client
+    end
+    local LIST = { jsonrpc = "2.0", id = "list", method = "toolgate/tools", params = { format = "openai" } }
+    local PING = { jsonrpc = "2.0", id = "ping", method = "ping" }
+
+    it("is written in turns: other requests are answered before it, and it is complete", function()
+      local gate = daemon.start { policies = {} }
+      local client = with_tools(gate)
+      client:say(LIST)
+      client:say(PING)
+      assert.equal("ping", client:hears().id)
+      assert.equal(500, #client:answer("list").result.tools)
+    end)
+
+    it("is of the tools at its beginning, also if they are replaced and reloaded meanwhile", function()
+      local client = with_tools(daemon.start { policies = {} })
+      client:say(LIST)
+      client:say { jsonrpc = "2.0", id = "new", method = "toolgate/register", params = { tools = { { name = "new" } } } }
+      client:say { jsonrpc = "2.0", id = "reload", method = "toolgate/reload" }
+      local message
+      repeat message = client:hears() until message.id == "list"
+      assert.equal(500, #message.result.tools)
+    end)
+
+    it("ends with its client, or when it is cancelled", function()
+      local gate = daemon.start { policies = {} }
+      local gone, client = with_tools(gate), with_tools(gate)
+      gone:say(LIST)
+      gone:close()
+      client:say(LIST)
+      client:say { jsonrpc = "2.0", method = "notifications/cancelled", params = { requestId = "list" } }
+      client:hears_only_a_ping()
+      assert.equal(500, #client:asks("toolgate/tools", { format = "gemini" }).tools)
+    end)
+  end)
+
   it("of a daemon is the same, and its changes are told likewise", function()
     local gate = daemon.start { arguments = { "--tools", write { bare = ODD.bare } } }
     local code, out, err = process.run { daemon.binary, "tools", "--socket", gate.socket, "--format", "gemini" }
