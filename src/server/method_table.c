@@ -35,7 +35,7 @@ static const struct method methods[] = {
     {"logging/setLevel", ERA_LEGACY, mcp_set_level},
     {"toolgate/register", ERA_BOTH | MAY_WAIT, tool_methods_register},
     {"toolgate/servers", ERA_BOTH, tool_methods_servers},
-    {"toolgate/tools", ERA_BOTH, tool_methods_tools},
+    {"toolgate/tools", ERA_BOTH | MAY_WAIT, tool_methods_tools},
     {"toolgate/schemas", ERA_BOTH, tool_methods_schemas},
     {"toolgate/session", ERA_BOTH | MAY_WAIT, session_methods_session},
     {"toolgate/sessions", ERA_BOTH | FOR_OPERATORS, session_methods_sessions},

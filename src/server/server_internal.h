@@ -103,6 +103,7 @@ struct client {
     struct client_tools *client_tools; /* NULL until it registers a tool */
     LIST_HEAD(, request) pending;
     size_t pending_count;
+    struct request *list_writing; /* of tool_methods.c; NULL: none */
     LIST_HEAD(, subscription) subscriptions;
     size_t subscription_count;
     LIST_HEAD(, watched_resource) watched;

@@ -39,14 +39,37 @@ struct tools_list {
     struct buf text, details, warnings_text;
     struct json_out warnings;
     struct turn turn;
+    bool waits; /* for the list that is written before it */
 };
 
-static void end_list(struct tools_list *list)
+static enum request_status reply_list(struct request *r);
+
+/* request_answer is called in another turn. */
+static void ask_turn(struct request *r, struct tools_list *list)
 {
+    if (!list->turn.queue)
+        turn_join(&list->turn, loop_queue(r->client->server->loop), r->client->peer.uid, TURN_LONG,
+                  request_answer, r);
+    turn_ask(&list->turn);
+}
+
+/* The client's next one that waits, its oldest, begins. */
+static void end_list(struct request *ended)
+{
+    struct tools_list *list = ended->work;
+    struct request *r, *next = NULL;
     if (list->turn.queue)
         turn_leave(&list->turn);
     generation_unref(list->generation);
     list->generation = NULL;
+    if (ended->client->list_writing != ended)
+        return;
+    ended->client->list_writing = NULL;
+    LIST_FOREACH (r, &ended->client->pending, link)
+        if (r->answer == reply_list && ((struct tools_list *)r->work)->waits)
+            next = r;
+    if (next)
+        ask_turn(next, next->work);
 }
 
 static void begin_writing(struct request *r, struct tools_list *list)
@@ -69,29 +92,32 @@ static void begin_writing(struct request *r, struct tools_list *list)
     list->writing = catalog_write_begin(r->arena, list->generation, wanted, &list->text);
 }
 
-/* True: all is written. False: this turn is over, and request_answer is called in another one. */
+/* One list of a client after the other, as each may take 8 MB. False: the rest in another turn. */
 static bool write_list(struct request *r, struct tools_list *list)
 {
-    struct turn_queue *queue = loop_queue(r->client->server->loop);
-    while (catalog_write_next(list->writing)) {
-        if (list->wanted.provider.format == PROVIDER_FORMAT_MCP || !turn_is_over(queue))
-            continue;
-        if (!list->turn.queue)
-            turn_join(&list->turn, queue, r->client->peer.uid, TURN_LONG, request_answer, r);
-        turn_ask(&list->turn);
+    bool in_turns = list->wanted.provider.format != PROVIDER_FORMAT_MCP;
+    struct request **writing = &r->client->list_writing;
+    list->waits = in_turns && *writing && *writing != r;
+    if (list->waits)
         return false;
-    }
+    if (in_turns)
+        *writing = r;
+    if (!list->writing)
+        begin_writing(r, list);
+    while (catalog_write_next(list->writing))
+        if (in_turns && turn_is_over(loop_queue(r->client->server->loop))) {
+            ask_turn(r, list);
+            return false;
+        }
     return true;
 }
 
 static enum request_status reply_list(struct request *r)
 {
     struct tools_list *list = r->work;
-    if (!list->writing)
-        begin_writing(r, list);
     if (!write_list(r, list))
         return REQUEST_PENDING;
-    end_list(list);
+    end_list(r);
     struct json_out *out = reply_open(r);
     bool is_definitions = r->method->handle == tool_methods_tools; /* for models; the rest is for people */
     if (is_definitions)
@@ -111,7 +137,7 @@ static enum request_status reply_list(struct request *r)
 static void cancel(struct request *r)
 {
     request_cancel_ledger(r);
-    end_list(r->work);
+    end_list(r);
 }
 
 /* The list depends on the session's goal and on whether it is stuck: both are read from the ledger first,

@@ -15,6 +15,8 @@
  */
 #include "fuzzed_daemon.h"
 
+#include "base/hash.h"
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 #define CLIENTS   2u
@@ -401,12 +403,12 @@ static void begin(void)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    static uint32_t turn;
+    static uint32_t turn; /* no input can have the secrets that are made of it */
     struct str rest = {(const char *)data, size};
     if (server.listener < 0)
         begin();
     server.count = server.answered = 0;
-    turn++;
+    turn = turn * 747796405u + (uint32_t)hash_random();
     for (unsigned i = 0; i < CLIENTS; i++)
         begin_client(&clients[i], i, turn);
     for (unsigned i = 0; i < STEPS_MAX && rest.len; i++) {

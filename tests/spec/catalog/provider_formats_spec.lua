@@ -248,21 +248,23 @@ describe("a provider's format", function()
       client:asks("toolgate/register", { tools = tools })
       return client
     end
-    local LIST = { jsonrpc = "2.0", id = "list", method = "toolgate/tools", params = { format = "openai" } }
+    local function list(id)
+      return { jsonrpc = "2.0", id = id or "list", method = "toolgate/tools", params = { format = "openai" } }
+    end
     local PING = { jsonrpc = "2.0", id = "ping", method = "ping" }
 
     it("is written in turns: other requests are answered before it, and it is complete", function()
       local gate = daemon.start { policies = {} }
       local client = with_tools(gate)
-      client:say(LIST)
+      for i = 1, 3 do client:say(list(i)) end
       client:say(PING)
       assert.equal("ping", client:hears().id)
-      assert.equal(500, #client:answer("list").result.tools)
+      for i = 1, 3 do assert.equal(500, #client:answer(i).result.tools) end
     end)
 
     it("is of the tools at its beginning, also if they are replaced and reloaded meanwhile", function()
       local client = with_tools(daemon.start { policies = {} })
-      client:say(LIST)
+      client:say(list())
       client:say { jsonrpc = "2.0", id = "new", method = "toolgate/register", params = { tools = { { name = "new" } } } }
       client:say { jsonrpc = "2.0", id = "reload", method = "toolgate/reload" }
       local message
@@ -273,9 +275,10 @@ describe("a provider's format", function()
     it("ends with its client, or when it is cancelled", function()
       local gate = daemon.start { policies = {} }
       local gone, client = with_tools(gate), with_tools(gate)
-      gone:say(LIST)
+      gone:say(list())
+      gone:say(list())
       gone:close()
-      client:say(LIST)
+      client:say(list())
       client:say { jsonrpc = "2.0", method = "notifications/cancelled", params = { requestId = "list" } }
       client:hears_only_a_ping()
       assert.equal(500, #client:asks("toolgate/tools", { format = "gemini" }).tools)
