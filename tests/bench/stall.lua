@@ -6,12 +6,15 @@ local daemon = require "daemon"
 local process = require "process"
 local socket = require "socket"
 local client_of = require "client"
+local http = require "http"
 local encode = client_of.json.encode
 
 local SECONDS, ONLY = tonumber(arg[1]) or 2, arg[2]
 local P99_MS, WORST_MS = 20, 100
 local LATE_WORST_MS = 5 * 50 -- of hooks at their limit, before their tool is busy
 local PIPELINED = 1000 -- calls that are sent at once
+local SERVED = 1700 -- tools, prompts, resources and templates of a server
+local POSTS = 64 -- of HTTP at once
 local FREE_BYTES, MS_PER_MIB = 4 * 1024 * 1024, 5 -- a message above the first adds the second for each further MiB
 
 local function repeated(count, write)
@@ -118,7 +121,6 @@ local kinds = {
   { "unknown fields", function()
     return check("plain", "{" .. repeated(40000, function(i) return ('"field%d":%d'):format(i, i) end) .. "}")
   end },
-  { "tools/list of 1,000", function() return '"method":"tools/list","params":{}' end },
   { "a result of 7 MB", function()
     return report("plain", '{"content":[{"type":"text","text":"' .. ("y"):rep(7e6) .. '"}]}')
   end },
@@ -156,7 +158,23 @@ local kinds = {
   end },
 }
 
-local gate = daemon.start { policies = policies }
+-- Servers with many tools, resources and prompts.
+local directory = process.directory()
+process.write(directory .. "/tools.json", "[" .. repeated(SERVED, function(i)
+  return ('{"name":"served_%d","description":"Do it.","inputSchema":%s}'):format(i, tools.rows)
+end) .. "]")
+process.write(directory .. "/library.json", ('{"prompts":[%s],"resources":[%s],"templates":[%s]}'):format(
+  repeated(SERVED, function(i) return ('{"name":"p%d","description":"Say it."}'):format(i) end),
+  repeated(SERVED, function(i) return ('{"uri":"doc://%d","name":"d%d"}'):format(i, i) end),
+  repeated(SERVED, function(i) return ('{"uriTemplate":"t%d://{id}","name":"t%d"}'):format(i, i) end)))
+local endpoint = "unix:" .. directory .. "/metrics"
+local gate = daemon.start { policies = policies, config = ([[return {
+  metrics = { listen = "%s", page = true },
+  upstreams = {
+    many = { command = "python3", args = { "%s/tests/support/offering.py" }, env = { OFFER = "%s/tools.json" } },
+    library = { command = "python3", args = { "-SE", "%s/tests/support/library_server.py" },
+                env = { LIBRARY = "%s/library.json", HEARD = "%s/heard" } } } }]]):format(
+  endpoint, daemon.root, directory, daemon.root, directory, directory) }
 
 local function registers(client)
   local list = {}
@@ -218,9 +236,81 @@ local function pipelined(connections, ms)
       lines[n] = ('{"jsonrpc":"2.0","id":%d,%s}\n'):format(n, check(ms and "spin" or "late", arguments))
     end
     for i = 1, connections do clients[i] = gate:connect() end
-    return table.concat(lines), clients
+    return table.concat(lines), clients, PIPELINED
   end }
 end
+
+-- Requests of one kind, many at once from a connection that has tools of its own.
+local function at_once(count, name, write)
+  kinds[#kinds + 1] = { ("%d %s at once"):format(count, name), pipes = function()
+    local lines, one = {}, gate:connect()
+    registers(one)
+    for n = 1, count do lines[n] = ('{"jsonrpc":"2.0","id":%d,"method":%s}\n'):format(n, write(n)) end
+    return table.concat(lines), { one }, count
+  end }
+end
+for _, format in ipairs { "mcp", "openai", "anthropic", "gemini", "mistral", "bedrock" } do
+  at_once(20, "lists for " .. format, function()
+    return ('"toolgate/tools","params":{"format":"%s","strict":%s}'):format(format, tostring(format == "openai"))
+  end)
+end
+for _, method in ipairs { "tools/list", "prompts/list", "resources/list", "resources/templates/list", "toolgate/pins",
+                          "toolgate/schemas", "toolgate/servers" } do
+  at_once(20, method, function() return ('"%s","params":{}'):format(method) end)
+end
+for _, method in ipairs { "toolgate/status", "toolgate/sessions", "toolgate/approvals", "initialize" } do
+  at_once(500, method, function() return ('"%s","params":{}'):format(method) end)
+end
+at_once(20, "toolgate/reload", function() return '"toolgate/reload","params":{}' end)
+at_once(500, "toolgate/session", function(n) return ('"toolgate/session","params":{"session":"s%d"}'):format(n) end)
+at_once(500, "toolgate/turn", function(n) return ('"toolgate/turn","params":{"session":"s%d"}'):format(n) end)
+at_once(200, "resources/read", function(n) return ('"resources/read","params":{"uri":"doc://%d"}'):format(n) end)
+at_once(200, "reads by a template", function(n) return ('"resources/read","params":{"uri":"t%d://x"}'):format(n) end)
+at_once(200, "reads of nobody's", function(n) return ('"resources/read","params":{"uri":"none://%d"}'):format(n) end)
+at_once(200, "resources/subscribe", function(n) return ('"resources/subscribe","params":{"uri":"doc://%d"}'):format(n) end)
+at_once(200, "prompts/get", function(n) return ('"prompts/get","params":{"name":"p%d"}'):format(n) end)
+at_once(200, "subscriptions/listen", function()
+  return ('"subscriptions/listen","params":{"notifications":{"toolsListChanged":true},"_meta":%s}'):format(
+    encode(client_of.modern()))
+end)
+at_once(200, "tools/call", function(n) return call("tools/call", "served_" .. n, '{"l":[]}'):gsub('^"method":', "") end)
+at_once(10, "calls with 1 MiB", function(n)
+  return call("tools/call", "served_" .. n, '{"l":[' .. repeated(18000, row) .. "]}"):gsub('^"method":', "")
+end)
+at_once(10, "checks of alternatives", function()
+  return check("fan", '{"l":[' .. repeated(4000, function(i) return ('{"k":%d}'):format(i + 5000) end) .. "]}"):gsub(
+    '^"method":', "")
+end)
+at_once(5, "registrations of 500", function(turn)
+  return ('"toolgate/register","params":{"tools":[%s]}'):format(repeated(500, function(i)
+    return ('{"name":"own_%d","inputSchema":%s}'):format(i, object(('"e%d_%d":{"type":"integer"}'):format(turn, i)))
+  end))
+end)
+
+-- Posts of one kind, POSTS at once, each on a connection of its own.
+local function posted(name, path, body)
+  local request = ("%s %s HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s")
+    :format(body == "" and "GET" or "POST", path, #body, body)
+  kinds[#kinds + 1] = { ("%d %s at once"):format(POSTS, name), drives = function()
+    local over, sent, reply = socket.gettime() + SECONDS, 0, nil
+    repeat
+      local streams = {}
+      for i = 1, POSTS do
+        streams[i] = http.connect(endpoint)
+        assert(streams[i]:send(request))
+      end
+      for _, stream in ipairs(streams) do reply = http.receive(stream) end
+      sent = sent + POSTS
+    until socket.gettime() > over
+    return sent, #request, reply.status
+  end }
+end
+posted("posted checks", "/api/check.json", '{"tool":"masked","arguments":{"n":1,"text":"' .. ("x"):rep(60000) .. '"}}')
+posted("posted late checks", "/api/check.json", '{"tool":"late","arguments":{"rounds":1,"n":1}}')
+for _, path in ipairs { "/metrics", "/api/status.json", "/api/tools.json", "/api/sessions.json", "/api/decisions.json" } do
+  posted("GET " .. path, path, "")
+end
+
 for _, connections in ipairs { 1, 4 } do
   for _, ms in ipairs { 0.4, 4 } do kinds[#kinds + 1] = pipelined(connections, ms) end
   kinds[#kinds + 1] = pipelined(connections)
@@ -239,7 +329,7 @@ local function is_idle()
 end
 
 -- Sends as many calls at once again and again for SECONDS, without waiting for the answers.
-local function drive_pipes(lines, clients)
+local function drive_pipes(lines, clients, count)
   local over, sent, said, sockets, unsent = socket.gettime() + SECONDS, 0, "no answer yet", {}, {}
   for i, one in ipairs(clients) do
     one.stream:settimeout(0)
@@ -250,13 +340,13 @@ local function drive_pipes(lines, clients)
     for _, stream in ipairs(readable) do
       local line, _, part = stream:receive "*l"
       line = line or part
-      said = line:match '"code":"(%w+)"' or line:match '"verdict":"(%w+)"' or said
+      said = line:match '"code":"(%w+)"' or line:match '"error":{"code":(%d+)' or line:match '"verdict":"(%w+)"' or said
     end
     for _, stream in ipairs(writable) do
       local last, _, partly = stream:send(unsent[stream])
       unsent[stream] = unsent[stream]:sub((last or partly) + 1)
       if unsent[stream] == "" then
-        unsent[stream], sent = lines, sent + PIPELINED
+        unsent[stream], sent = lines, sent + count
       end
     end
   until socket.gettime() > over
@@ -266,21 +356,23 @@ local function drive_pipes(lines, clients)
 end
 
 local function measure(client, kind)
-  local lines, clients
-  if kind.pipes then lines, clients = kind.pipes(client) end
+  local lines, clients, count
+  if kind.pipes then lines, clients, count = kind.pipes(client) end
   local stop = gate.directory .. "/stop"
   os.remove(stop)
   local pings = io.popen(("luajit tests/bench/stall_ping.lua %s %s"):format(gate.socket, stop))
   local sent, bytes, said
   if lines then
-    sent, bytes, said = drive_pipes(lines, clients)
+    sent, bytes, said = drive_pipes(lines, clients, count)
+  elseif kind.drives then
+    sent, bytes, said = kind.drives()
   else
     sent, bytes, said = drive(client, kind[2])
   end
   io.open(stop, "w"):close()
-  local count, p99, worst = pings:read "*a":match "(%d+) (%S+) (%S+)"
+  local pinged, p99, worst = pings:read "*a":match "(%d+) (%S+) (%S+)"
   pings:close()
-  return sent, bytes, said, tonumber(count), tonumber(p99), tonumber(worst)
+  return sent, bytes, said, tonumber(pinged), tonumber(p99), tonumber(worst)
 end
 
 local client = gate:connect()
@@ -299,5 +391,6 @@ for _, kind in ipairs(kinds) do
   end
 end
 daemon.stop_all()
+process.remove(directory)
 print(("%d passed, %d failed"):format(passed, failed))
 os.exit(failed == 0 and passed > 0)

@@ -3,6 +3,7 @@
  * says what the rest is:
  *
  *   even  any text: it is read to its end within the deadline, and a command before it changes none of it
+ *         (bit 2: it is a unit, repeated to LONG_BYTES; a quadratic reader takes minutes for it)
  *   odd   words and how each is quoted: the text that is written of them is read as the same words, also
  *         when `bash -c` runs it
  *
@@ -33,6 +34,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 #define WORD_MAX_BYTES 40u
 #define COMMANDS_MAX   100u /* the reader reads 500 */
 #define TEXT_MAX_BYTES 4096u
+#define UNIT_MAX_BYTES 64u
+#define LONG_BYTES     100000u
+#define DEADLINE_MS    5000u /* with sanitizers and on a busy machine */
 
 static const char source[] =
     "-- reads: a command line. For the fuzzer.\n"
@@ -97,7 +101,7 @@ static const struct policy *load(void)
     char folder[] = "/tmp/toolgate-fuzz-shell-XXXXXX", from[96], to[96];
     struct arena *arena = arena_new();
     struct policy_load_errors errors = {.arena = arena};
-    const struct policy_set_options options = {.deadline_ms = 2000};
+    const struct policy_set_options options = {.deadline_ms = DEADLINE_MS};
     REQUIRE(mkdtemp(folder));
     snprintf(to, sizeof(to), "%s/lib", folder);
     REQUIRE(mkdir(to, 0700) == 0);
@@ -218,6 +222,10 @@ static struct json arguments_of(struct arena *arena, const uint8_t *data, size_t
     else
         for (; w.at < w.end; w.at++)
             buf_byte(&w.text, (char)(*w.at & 0x7f));
+    struct str unit = str_cut(buf_view(&w.text), UNIT_MAX_BYTES);
+    bool is_long = !of_words && size && data[0] & 4u && unit.len;
+    while (is_long && w.text.len < LONG_BYTES)
+        buf_str(&w.text, unit);
     struct str text = of_words && is_wrapped ? wrapped(&w) : buf_view(&w.text);
     struct json_member members[] = {json_member(STR_LIT("text"), json_string(text)),
                                     json_member(STR_LIT("words"), json_array(w.words, w.count))};

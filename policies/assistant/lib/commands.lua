@@ -127,7 +127,9 @@ end
 
 -- Whether a statement of an SQL text drops or empties something. Quoted texts and comments are not statements.
 local function drops(text)
-  text = text:lower():gsub("\\n", "\n"):gsub("'[^']*'", "''"):gsub("%-%-[^\n]*", ""):gsub("/%*.-%*/", " ")
+  text = text:lower():gsub("\\n", "\n"):gsub("'[^']*'", "''"):gsub("%-%-[^\n]*", "")
+  local closed = text:match "^.*%*/" or "" -- behind it, each "/*" would be looked for an end
+  text = closed:gsub("/%*.-%*/", " ") .. text:sub(#closed + 1)
   for statement in text:gmatch "[^;]+" do
     local first, second = statement:match "^[%s\"]*(%a+)%s+[\"`]?([%w_$]+)"
     if first == "drop" or first == "truncate" then return true end
@@ -238,8 +240,8 @@ end
 local function into(command, target, sources)
   local paths = { shell.path(command, target) }
   for _, source in ipairs(sources) do
-    local name = source:match "([^/]+)/?$"
-    if name and (target:find "/$" or target == "." or target == ".." or target == "~") then
+    local name = shell.name((source:gsub("/$", "")))
+    if name ~= "" and (target:find "/$" or target == "." or target == ".." or target == "~") then
       paths[#paths + 1] = shell.path(command, target .. "/" .. name)
     end
   end

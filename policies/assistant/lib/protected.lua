@@ -53,7 +53,8 @@ function M.edit(path) return M.writes({ path }, true) end
 function M.paths_of_patch(text)
   local paths = {}
   for line in ("\n" .. text):gmatch "\n(%*%*%* [^\r\n]+)" do
-    paths[#paths + 1] = line:match "^%*%*%* %a+ File: (.-)%s*$" or line:match "^%*%*%* Move to: (.-)%s*$"
+    local path = line:match "^%*%*%* %a+ File: (.*)" or line:match "^%*%*%* Move to: (.*)"
+    paths[#paths + 1] = path and (path:match "^.*%S" or "")
   end
   return paths
 end

@@ -286,9 +286,12 @@ local SSH_VALUES = set { "-p", "-i", "-l", "-o", "-F", "-J", "-L", "-R", "-D", "
 
 function M.is_shell(program) return SHELLS[program] or false end
 
+-- A path without its folder. Like all patterns here it takes a time that grows with the text alone: "[^/]*$" tries each place.
+function M.name(path) return (path:gsub("^.*/", "")) end
+
 -- The first word without its folder.
 function M.program(command)
-  command.program = command.program or (command.words[1] or ""):match "([^/]*)$"
+  command.program = command.program or M.name(command.words[1] or "")
   return command.program
 end
 
@@ -307,7 +310,7 @@ function M.runs(command)
   if program == "eval" then return nil, table.concat(words, " ", 2) end
   if SHELLS[program] then
     for i = 2, #words do
-      if words[i]:find "^%-%a*c%a*$" then return nil, words[i + 1] end
+      if words[i]:find "^%-%a+$" and words[i]:find("c", 2, true) then return nil, words[i + 1] end
       if not words[i]:find "^[-+]" then return nil end
     end
     return nil, command.stdin
