@@ -9,6 +9,8 @@
  * asked never answers; what was denied stays denied; no operator sees a client's own question; bounds and
  * texts hold.
  */
+#include "require.h"
+
 #include "base/arena.h"
 #include "base/buf.h"
 #include "ledger/approvals.h"
@@ -17,16 +19,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-#define REQUIRE(what)                                                                                        \
-    do {                                                                                                     \
-        if (!(what)) {                                                                                       \
-            fprintf(stderr, "fuzz_approvals: %s:%d: %s\n", __FILE__, __LINE__, #what);                       \
-            abort();                                                                                         \
-        }                                                                                                    \
-    } while (0)
 
 #define OP_BYTES   5u
 #define DAEMONS    2u

@@ -6,8 +6,6 @@
  */
 #include "fuzzed_daemon.h"
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
 static const struct fuzzed_file files[] = {
     {"toolgate.lua", "return { decisions = false, watch = false, log = { level = 'error' }, "
                      "limits = { message = 65536 } }\n"},

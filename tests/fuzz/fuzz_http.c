@@ -8,8 +8,6 @@
 
 #include "io/http_listener.h"
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
 #define RESPONSE_MAX_BYTES (8u * 1024 * 1024)
 
 static const struct fuzzed_file files[] = {

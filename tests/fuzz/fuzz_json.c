@@ -11,8 +11,6 @@
 #include "json/write.h"
 #include "require.h"
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
 static struct json must_parse(struct arena *arena, struct str text)
 {
     struct json value;

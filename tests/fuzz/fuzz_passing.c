@@ -17,8 +17,6 @@
 
 #include "base/hash.h"
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
 #define CLIENTS   2u
 #define STEPS_MAX 32u
 #define OPEN_MAX  128u

@@ -10,8 +10,6 @@
 
 #include <stdint.h>
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
 /* PCRE2 requires valid UTF-8, which the parser checks before any use of a pattern. */
 static bool is_utf8(struct str s)
 {

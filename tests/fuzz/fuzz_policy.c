@@ -12,8 +12,6 @@
 #include "sandbox/bridge.h"
 #include "require.h"
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
 #define GRAMMAR_BIT       1u
 #define DEADLINE_MS       5u
 #define MEMORY_KB         4096u

@@ -8,8 +8,6 @@
 
 #include <unistd.h>
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
 #define FORMATS       6u
 #define DOCUMENTS_BIT 8u
 

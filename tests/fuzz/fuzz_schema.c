@@ -11,8 +11,6 @@
 #include "schema/schema.h"
 #include "require.h"
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
 static struct str text_of(struct arena *arena, const struct json *v)
 {
     struct buf out = buf_in(arena);

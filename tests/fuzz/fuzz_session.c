@@ -7,8 +7,6 @@
 #include "ledger/codec.h"
 #include "require.h"
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
 #define REQUEST_BYTES 5u
 #define REQUESTS_MASK 63u
 #define ANONYMOUS_BIT 64u

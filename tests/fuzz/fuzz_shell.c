@@ -9,6 +9,8 @@
  *
  * Run it from the top of the tree.
  */
+#include "require.h"
+
 #include "base/arena.h"
 #include "base/buf.h"
 #include "json/build.h"
@@ -20,16 +22,6 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-#define REQUIRE(what)                                                                                        \
-    do {                                                                                                     \
-        if (!(what)) {                                                                                       \
-            fprintf(stderr, "fuzz_shell: %s:%d: %s\n", __FILE__, __LINE__, #what);                           \
-            abort();                                                                                         \
-        }                                                                                                    \
-    } while (0)
 
 #define WORD_MAX_BYTES 40u
 #define COMMANDS_MAX   100u /* the reader reads 500 */

@@ -3,13 +3,13 @@
  * valid JSON; a text that was cut off is not JSON, and no beginning of a text is read as anything else. `make
  * fuzz` runs it; tests/unit/json/spelled_corpus.c replays the corpus with the same function.
  */
+#include "require.h"
+
 #include "base/arena.h"
 #include "json/parse.h"
 #include "json/spelled.h"
 #include "json/write.h"
 #include "require.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 #define BEGINNINGS_MAX 64u /* of a long text, spread over it */
 

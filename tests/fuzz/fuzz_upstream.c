@@ -23,8 +23,6 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
 #define CALLS       2u
 #define TURNS       40u
 #define PIPES       3

@@ -4,6 +4,8 @@
 #ifndef TOOLGATE_TESTS_FUZZED_DAEMON_H
 #define TOOLGATE_TESTS_FUZZED_DAEMON_H
 
+#include "require.h"
+
 #include "base/buf.h"
 #include "server/server.h"
 
@@ -18,14 +20,6 @@
 #include <sys/un.h>
 #include <unistd.h>
 #include <yajl/yajl_tree.h>
-
-#define REQUIRE(what)                                                                                        \
-    do {                                                                                                     \
-        if (!(what)) {                                                                                       \
-            fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #what);                                       \
-            abort();                                                                                         \
-        }                                                                                                    \
-    } while (0)
 
 #define PATIENCE_MS 10000
 

@@ -2,9 +2,16 @@
 #ifndef TOOLGATE_TESTS_REPLAY_H
 #define TOOLGATE_TESTS_REPLAY_H
 
+#include "base/log.h"
+
 #include <dirent.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+
+#include <cmocka.h>
 
 typedef int replay_function(const uint8_t *data, size_t size);
 
@@ -40,5 +47,19 @@ static inline void replay_corpus(const char *folder, replay_function *function, 
     closedir(open);
     assert_true(count >= least);
 }
+
+/* The unit test of a target's corpus. */
+#define REPLAY_MAIN(target, least)                                                                           \
+    static void corpus_holds(void **state)                                                                   \
+    {                                                                                                        \
+        (void)state;                                                                                         \
+        log_quiet();                                                                                         \
+        replay_corpus("tests/fuzz/corpus/" target, LLVMFuzzerTestOneInput, least);                           \
+    }                                                                                                        \
+    int main(void)                                                                                           \
+    {                                                                                                        \
+        const struct CMUnitTest tests[] = {cmocka_unit_test(corpus_holds)};                                  \
+        return cmocka_run_group_tests_name("fuzz_" target, tests, NULL, NULL);                               \
+    }
 
 #endif

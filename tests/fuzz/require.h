@@ -1,9 +1,13 @@
-/* What must hold of every input: else the fuzzer, or the unit that replays its corpus, ends with the place. */
+/* What each fuzzer begins with: its function, and what ends the run as a finding. */
 #ifndef TOOLGATE_TESTS_REQUIRE_H
 #define TOOLGATE_TESTS_REQUIRE_H
 
+#include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 #define REQUIRE(what)                                                                                        \
     do {                                                                                                     \
