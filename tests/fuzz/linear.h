@@ -10,8 +10,11 @@
 #include "base/arena.h"
 #include "base/buf.h"
 #include "base/printable.h"
+#include "base/stack_trace.h"
+#include "base/trace_context.h"
 #include "gate/decision_mask.h"
 #include "gate/ids.h"
+#include "io/http_listener.h"
 #include "json/build.h"
 #include "json/parse.h"
 #include "json/spelled.h"
@@ -21,6 +24,10 @@
 #include "result/pattern_sets.h"
 #include "result/result.h"
 #include "result/secret_text.h"
+#include "server/served.h"
+#include "upstream/http/sse.h"
+#include "upstream/mcp/mcp_header_mapping.h"
+#include "upstream/mcp/mcp_message.h"
 
 struct linear_case {
     const char *name;
@@ -132,6 +139,54 @@ static void linear_compact(struct arena *arena, struct str text)
     }
 }
 
+static void linear_stack_trace(struct arena *arena, struct str text)
+{
+    struct buf trace = buf_in(arena);
+    buf_text(&trace, "Traceback (most recent call last):\n  at ");
+    buf_str(&trace, text);
+    stack_trace_strip(arena, text);
+    stack_trace_strip(arena, buf_view(&trace));
+}
+
+/* The heads of an HTTP request, a stream of events in pieces of 16 bytes, a message of MCP. */
+static void linear_wire(struct arena *arena, struct str text)
+{
+    struct buf head = buf_in(arena);
+    struct http_request request;
+    struct sse sse;
+    struct sse_event event;
+    const char *why;
+    buf_text(&head, "GET / HTTP/1.1\r\nHost: ");
+    buf_str(&head, text);
+    http_head_length(buf_view(&head));
+    http_request_parse(buf_view(&head), &request, &why);
+    sse_init(&sse, text.len);
+    for (size_t at = 0; at < text.len; at += 16) {
+        struct str piece = {text.at + at, at + 16 < text.len ? 16 : text.len - at};
+        enum sse_result result = SSE_EVENT;
+        while (result == SSE_EVENT)
+            result = sse_next(&sse, &piece, &event);
+    }
+    sse_clear(&sse);
+    mcp_message_scan(text);
+    header_mapping_encode(arena, text);
+    for (enum trace_key key = 0; key < TRACE_KEYS; key++)
+        trace_context_fault(key, text);
+}
+
+/* A URI and a template that both repeat the unit. */
+static void linear_template(struct arena *arena, struct str text)
+{
+    struct buf template = buf_in(arena);
+    size_t literal;
+    buf_text(&template, "{+a}");
+    buf_str(&template, str_cut(text, text.len / 2));
+    resource_template_fits(text, text, &literal);
+    resource_template_fits(buf_view(&template), text, &literal);
+    buf_text(&template, "{b}!");
+    resource_template_fits(buf_view(&template), text, &literal);
+}
+
 static const struct linear_case linear_cases[] = {
     {"mask of the decision log", linear_mask_value},
     {"pattern sets", linear_pattern_sets},
@@ -143,6 +198,9 @@ static const struct linear_case linear_cases[] = {
     {"masks of results", linear_result_mask},
     {"ids in a goal", linear_goal},
     {"compaction", linear_compact},
+    {"stack traces", linear_stack_trace},
+    {"HTTP, events and messages", linear_wire},
+    {"resource templates", linear_template},
 };
 #define LINEAR_CASES (sizeof(linear_cases) / sizeof(linear_cases[0]))
 
