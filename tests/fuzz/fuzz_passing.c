@@ -152,14 +152,18 @@ static void hear_daemon(struct str line)
     copy_text(message, token_path, true, asked.token, sizeof(asked.token));
     copy_text(message, uri_path, false, asked.uri, sizeof(asked.uri));
     yajl_tree_free(message);
-    const char *secret = strstr(text, "secret-"), *other = secret ? strstr(secret + 1, "secret-") : NULL;
-    snprintf(asked.secret, sizeof(asked.secret), "%.*s", 16, secret ? secret : "");
-    REQUIRE(!other || strncmp(secret, other, 16) == 0);
+    bool of[CLIENTS];
+    for (unsigned i = 0; i < CLIENTS; i++) {
+        of[i] = clients[i].secret[0] && strstr(text, clients[i].secret);
+        if (of[i])
+            snprintf(asked.secret, sizeof(asked.secret), "%s", clients[i].secret);
+    }
+    REQUIRE(!of[0] || !of[1]);
     free(text);
     const char *answer = own_answer(asked.method);
     if (!asked.id[0] || !asked.method[0])
         return;
-    if (secret && server.count < OPEN_MAX) {
+    if (asked.secret[0] && server.count < OPEN_MAX) {
         server.asked[server.count++] = asked;
         return;
     }
