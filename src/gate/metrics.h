@@ -65,7 +65,7 @@ struct metrics {
     uint64_t calls, checks, reports, cancelled;
     uint64_t verdicts[VERDICT_HALT + 1];
     uint64_t classes[CLASS_COUNT];
-    uint64_t would; /* verdicts not enforced: mode shadow, or no session */
+    uint64_t would;    /* verdicts not enforced: mode shadow, or no session */
     uint64_t rewrites; /* calls whose arguments were coerced or normalised */
     uint64_t engines[METRICS_ENGINES];
     uint64_t loops, saved, not_saved;          /* not_saved: in a loop, and let run by mode shadow */

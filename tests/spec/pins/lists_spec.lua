@@ -13,7 +13,8 @@ end
 
 local function start(mode)
   gate = daemon.start { socket = socket, config = ([[return { pins = "%s", state = "%s/state", upstreams = { books = {
-    command = "python3", args = { "-SE", "%s/tests/support/library_server.py" }, env = { LIBRARY = "%s/books.json", HEARD = "%s/heard" } } } }]])
+    command = "python3", args = { "-SE", "%s/tests/support/library_server.py" },
+    env = { LIBRARY = "%s/books.json", HEARD = "%s/heard" } } } }]])
     :format(mode, directory, daemon.root, directory, directory) }
   client = gate:connect()
 end
@@ -197,16 +198,16 @@ describe("pins of a server's lists", function()
         assert.truthy(out:find("- text:", 1, true) and out:find("Look at it.", 1, true), out)
         assert.truthy(out:find("+ text:", 1, true) and out:find("evil.example", 1, true), out)
         assert.truthy(out:find("it is served all the same", 1, true), out)
-        _, warning = says "Look at it."
+        warning = select(2, says "Look at it.")
         assert.is_nil(warning)
         assert.same({}, waiting())
-        _, warning = says(EVIL)
+        warning = select(2, says(EVIL))
         assert.truthy(warning)
         accept("books:texts/review", waiting()["books:texts/review"].now.digest)
-        _, warning = says(EVIL)
+        warning = select(2, says(EVIL))
         assert.is_nil(warning)
         assert.same({}, waiting())
-        _, warning = says "Look at it."
+        warning = select(2, says "Look at it.")
         assert.truthy(warning)
         gate:stop()
         out = process.read(directory .. "/state/decisions.ndjson")
@@ -221,15 +222,15 @@ describe("pins of a server's lists", function()
       assert.equal("Look at chapter \"one\" and \"chapter \"one\"\".", text)
       assert.is_nil(warning)
       for _, what in ipairs { "chapter two", ("é\n"):rep(5000), "verse" } do
-        _, warning = says(say, { what = what })
+        warning = select(2, says(say, { what = what }))
         assert.is_nil(warning, what)
       end
-      _, warning = says "Look at all of it." -- without arguments it is a text of its own
+      warning = select(2, says "Look at all of it.") -- without arguments it is a text of its own
       assert.is_nil(warning)
-      _, warning = says(say .. EVIL, { what = "chapter two" })
+      warning = select(2, says(say .. EVIL, { what = "chapter two" }))
       assert.truthy(warning)
       assert.truthy(waiting()["books:texts/review?what"])
-      _, warning = says(say, { what = "chapter three" })
+      warning = select(2, says(say, { what = "chapter three" }))
       assert.is_nil(warning)
     end)
 

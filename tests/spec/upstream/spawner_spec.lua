@@ -274,7 +274,8 @@ except OSError: print("closed")' > '%s']]):format(folder, out))
                 .. "printf '#!/bin/sh\\nexec sleep 99\\n' > $at/run; chmod 755 $at/run; done; "
                 .. "cp ours/run ours/loose; chmod 757 ours/loose; ln -s ../ours/run open/link; ln -s ../open/deep/run ours/link")
       :format(folder))
-    local programs = { below = "open/deep/run", loose = "ours/loose", linked = "open/link", leads = "ours/link", good = "ours/run",
+    local programs = { below = "open/deep/run", loose = "ours/loose", linked = "open/link",
+                       leads = "ours/link", good = "ours/run",
                        relative = "./../open/deep/run" }
     local upstreams = {}
     for name, path in pairs(programs) do
@@ -282,7 +283,8 @@ except OSError: print("closed")' > '%s']]):format(folder, out))
         path:sub(1, 1) == "." and path or folder .. "/" .. path)
     end
     process.write(folder .. "/etc/spawner.lua", "return { upstreams = { " .. table.concat(upstreams, ", ") .. " } }")
-    spawner = process.start({ daemon.binary, "spawner", "-c", folder .. "/etc/spawner.lua", "--socket", folder .. "/spawner.sock" },
+    spawner = process.start({ daemon.binary, "spawner", "-c", folder .. "/etc/spawner.lua",
+                              "--socket", folder .. "/spawner.sock" },
       { stdin = "/dev/null", stdout = folder .. "/stdout", stderr = folder .. "/stderr", directory = daemon.root })
     logs "spawner_ready"
     for name in pairs(programs) do
