@@ -402,7 +402,7 @@ enum ledger_state ledger_settle(struct ledger *l, const struct ledger_call *requ
 
 void ledger_give_rate_back(struct ledger *l, const struct ledger_call *admit, uint64_t held_us)
 {
-    transaction_give_rate_back(l, admit, ledger_place_id(&admit->place), held_us);
+    transaction_ask_rates(l, admit, ledger_place_id(&admit->place), NULL, held_us + 1);
 }
 
 uint32_t ledger_turn_text(struct str text)

@@ -267,8 +267,9 @@ void transaction_add(struct ledger *ledger, struct session_request *request);
 /* Goes on with what waits in the session. */
 void transaction_run(struct ledger_entry *entry);
 void transaction_cancel(struct ledger *ledger, void *owner);
-void transaction_give_rate_back(struct ledger *ledger, const struct ledger_call *admit,
-                                struct hash128 session, uint64_t held_us);
+/* `r` NULL: the call did not run, and is given back after `held_us`. */
+void transaction_ask_rates(struct ledger *ledger, const struct ledger_call *admit, struct hash128 session,
+                           struct session_request *r, uint64_t held_us);
 void transaction_drop(struct ledger_entry *entry);    /* the ledger is freed: its requests, unanswered */
 uint32_t transaction_sequence(struct ledger *ledger); /* of the next request */
 void transaction_finish(struct ledger *ledger, struct session_request *request);

@@ -483,9 +483,8 @@ static void on_rate(struct store_rate_request *store)
         transaction_add(l, r);
 }
 
-/* `r` NULL: the call did not run, and is given back after `held_us`. */
-static void ask_rates(struct ledger *l, const struct ledger_call *admit, struct hash128 session,
-                      struct session_request *r, uint64_t held_us)
+void transaction_ask_rates(struct ledger *l, const struct ledger_call *admit, struct hash128 session,
+                           struct session_request *r, uint64_t held_us)
 {
     struct session_store *store = l->redis ? l->redis : l->memory;
     struct rate_wait *wait = alloc_zeroed(sizeof(*wait));
@@ -502,12 +501,6 @@ static void ask_rates(struct ledger *l, const struct ledger_call *admit, struct 
         r->rate_wait = wait;
     if (store->kind->rate(store, &wait->store))
         on_rate(&wait->store);
-}
-
-void transaction_give_rate_back(struct ledger *l, const struct ledger_call *admit, struct hash128 session,
-                                uint64_t held_us)
-{
-    ask_rates(l, admit, session, NULL, held_us + 1);
 }
 
 /* ---- start, cancel ---- */
@@ -558,7 +551,7 @@ enum ledger_state transaction_start(struct ledger *l, struct session_request *r)
     l->starting = r;
     const struct ledger_limits *limits = r->kind == REQUEST_ADMIT ? r->of.call->limits : NULL;
     if (limits && limits->rate_count && r->of.call->so_far == LEDGER_SO_FAR_VALID)
-        ask_rates(l, r->of.call, r->id, r, 0);
+        transaction_ask_rates(l, r->of.call, r->id, r, 0);
     else
         transaction_add(l, r);
     bool over = l->starting != r;
