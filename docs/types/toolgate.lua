@@ -198,7 +198,7 @@
 
 ---What a result that is too large for a model is shortened to.
 ---@class toolgate.Compact
----@field max_bytes? integer The most bytes of text and structured value together, escapes included. Default 20000, if neither is given.
+---@field max_bytes? integer The most bytes of texts and structured value as sent. Default 20000, if neither budget is given.
 ---@field max_tokens? integer The same in tokens, as estimated: one for about four letters, three digits or two signs.
 ---@field keep? string|string[] Fields that are never removed: a path as in gives_ids, or the name of a field anywhere.
 ---@field drop? string|string[] Fields that are removed first, named likewise.

@@ -225,8 +225,7 @@ static void read_rate(struct declaration *d, const struct field *field, int at)
 #define COMPACT(member) .offset = offsetof(struct policy_compact, member)
 static const struct field compact_fields[] = {
     {"max_bytes", FIELD_WHOLE, "20000", "integer",
-     "The most bytes of text and structured value together, escapes included. Default 20000, if neither is "
-     "given.",
+     "The most bytes of texts and structured value as sent. Default 20000, if neither budget is given.",
      COMPACT(max_bytes), RANGE(POLICY_COMPACT_MIN, FIELD_COUNT_MAX)},
     {"max_tokens", FIELD_WHOLE, "5000", "integer",
      "The same in tokens, as estimated: one for about four letters, three digits or two signs.",
