@@ -29,7 +29,7 @@ for at = 4, #ARGV, 2 do
   fields[#fields + 1] = name
   fields[#fields + 1] = level
 end
-if wait > 0 then return math.ceil(wait / 1000) end
+if wait >= 1000 then return math.floor(wait / 1000) end
 call("HSET", bucket, unpack(fields))
 call("PEXPIRE", bucket, math.ceil(lives / 1000))
 return 0
