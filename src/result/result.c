@@ -297,7 +297,7 @@ static bool text_is_uninformative(struct str text, bool reads)
     while (text.len && (text.at[text.len - 1] == '.' || text.at[text.len - 1] == '!'))
         text.len--;
     bool is_nothing = !text.len || IS_ONE_OF(text, nothing) || (reads && IS_ONE_OF(text, done));
-    bool is_line = text.len <= RESULT_UNINFORMATIVE_MAX_BYTES && !memchr(text.at, '\n', text.len);
+    bool is_line = text.len <= RESULT_UNINFORMATIVE_MAX_BYTES && !str_has(text, '\n');
     return is_nothing || (is_line && RESULT_BEGINNING(text, starts));
 }
 
