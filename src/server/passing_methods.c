@@ -396,22 +396,38 @@ static void record_read(struct request *r, struct str upstream, struct str name,
 
 #define PINNED_VALUES_MAX      16u
 #define PINNED_VALUE_MIN_BYTES 4u /* a shorter value stands in other words */
+#define PINNED_NAME_MAX_BYTES  32u
 #define PINNED_TEXT_MAX_BYTES  16384u
 
-static struct str replaced(struct arena *arena, struct str text, struct str value, struct str name)
+static struct str replaced(struct arena *arena, struct str text, struct str value, char mark)
 {
     struct buf out = buf_in(arena);
     for (const char *at; (at = memmem(text.at, text.len, value.at, value.len));) {
         size_t before = (size_t)(at - text.at);
         buf_str(&out, str_cut(text, before));
-        buf_printf(&out, "{" STR_FMT "}", STR_ARG(name));
+        buf_byte(&out, mark);
         text = str_from(text, before + value.len);
     }
     buf_str(&out, text);
     return buf_view(&out);
 }
 
-/* With the names of arguments for their values, the longest first, so that other values are no other text. */
+static struct str with_names(struct arena *arena, struct str text, const struct json *given)
+{
+    struct buf out = buf_in(arena);
+    for (size_t i = 0; i < text.len; i++) {
+        unsigned char mark = (unsigned char)text.at[i];
+        if (mark && mark <= PINNED_VALUES_MAX)
+            buf_printf(&out, "{" STR_FMT "}",
+                       STR_ARG(str_cut(given->members[mark - 1].key, PINNED_NAME_MAX_BYTES)));
+        else
+            buf_byte(&out, text.at[i]);
+    }
+    return buf_view(&out);
+}
+
+/* With the names of arguments for their values, the longest first, so that other values are no other text.
+ * First with bytes that JSON never has, else names that hold other values would grow without end. */
 static struct str text_template(struct arena *arena, const struct json *messages, const struct json *given)
 {
     struct buf canonical = buf_in(arena);
@@ -434,8 +450,9 @@ static struct str text_template(struct arena *arena, const struct json *messages
         json_write_string(&escaped, most);
         done |= 1u << longest;
         text =
-            replaced(arena, text, (struct str){escaped.at + 1, escaped.len - 2}, given->members[longest].key);
+            replaced(arena, text, (struct str){escaped.at + 1, escaped.len - 2}, (char)(longest + 1));
     }
+    text = with_names(arena, text, given);
     uint64_t digest[SHA256_BYTES / sizeof(uint64_t)];
     sha256(text, (uint8_t *)digest);
     struct buf end = buf_in(arena); /* of a text that is too long to be kept and shown whole */
