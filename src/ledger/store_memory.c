@@ -268,8 +268,8 @@ static bool memory_commit(struct session_store *store, struct store_request *req
  *
  *   step   window / count, rounded up: what one call fills
  *   room   step * count
- *   level  until when the rate is filled. Before use: at least now, at most now + room, so that a clock put
- *          back keeps nobody out for longer than a window
+ *   level  until when the rate is filled. Before use: at least now, at most now + room + 1 ms, so that a clock
+ *          put back keeps nobody out for longer than a window
  *
  * A rate has room for a call if level + step <= now + room; else there is room after level + step - now -
  * room, in whole ms: less than one, which clocks do not tell, is no wait. A call is taken if every rate has
@@ -303,8 +303,8 @@ static int64_t wait_us(const struct rate_bucket *bucket, const struct store_rate
                 level = bucket->rates[k].level_us;
         if (level < now_us)
             level = now_us;
-        if (level > now_us + room)
-            level = now_us + room;
+        if (level > now_us + room + US_PER_MS)
+            level = now_us + room + US_PER_MS;
         if (level + step - now_us - room > longest)
             longest = level + step - now_us - room;
         next->rates[i].rate = request->rates[i];

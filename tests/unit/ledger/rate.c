@@ -157,3 +157,20 @@ TEST(both_stores_take_the_same_calls)
     lua_close(w.lua);
     w.store->kind->free(w.store);
 }
+
+TEST(a_rate_of_more_than_one_call_a_millisecond_limits_too)
+{
+    struct walk w;
+    unsigned taken = 0;
+    walk_begin(&w);
+    for (uint64_t admission = 1; admission <= 5000; admission++) {
+        struct store_rate_request request = {
+            .admission = admission, .rates = {{2000, 1}}, .rate_count = 1};
+        uint32_t expected = ask_script(&w, &request), wait_ms = ask_memory(&w, &request);
+        assert_int_equal(wait_ms, expected);
+        taken += wait_ms == 0;
+    }
+    assert_in_range(taken, 2000, 2002);
+    lua_close(w.lua);
+    w.store->kind->free(w.store);
+}
