@@ -260,10 +260,11 @@ static const struct json *shrink_content(struct compact_ctx *c, const struct jso
     struct arena *arena = c->rules.arena;
     struct json *items = ARENA_ARRAY(arena, struct json, content->len + 1),
                 *out = ARENA_NEW(arena, struct json);
-    struct policy_compact rest = c->rules.tool->compact;
+    struct policy_compact all = c->rules.tool->compact;
     struct str json = json_to_str(arena, structured);
     size_t left = 0;
-    rest.max_bytes = less(rest.max_bytes, json.len);
+    all.max_bytes = less(all.max_bytes, json.len);
+    struct policy_compact rest = all;
     for (uint32_t i = 0; i < content->len; i++) {
         items[i] = content->items[i];
         left += text_in(&items[i]) && !repeats[i];
@@ -276,7 +277,7 @@ static const struct json *shrink_content(struct compact_ctx *c, const struct jso
     /* Too many blocks to shorten each: the note of a cut would be longer than the text that is left. */
     if ((rest.max_bytes && rest.max_bytes / BLOCK_LEAST_BYTES < left) ||
         (rest.max_tokens && rest.max_tokens / BLOCK_LEAST_TOKENS < left))
-        return keep_first_blocks(c, out, c->rules.tool->compact);
+        return keep_first_blocks(c, out, all);
     for (uint32_t i = 0; i < content->len; i++) {
         if (repeats[i] || !text_in(&items[i]))
             continue;
@@ -292,9 +293,10 @@ static const struct json *shrink_content(struct compact_ctx *c, const struct jso
 }
 
 /* What the structured value may take with the texts that repeat it: an even share, or what the other texts
- * leave. */
+ * leave. `most`: if its schema asks for more than that. */
 static struct policy_compact structured_share(struct compact_ctx *c, const struct json *content,
-                                              const bool *repeats, struct sent *sent)
+                                              const bool *repeats, struct sent *sent,
+                                              struct policy_compact *most)
 {
     struct policy_compact share = c->rules.tool->compact;
     size_t others = 0, frames = 0, count = 1;
@@ -310,6 +312,8 @@ static struct policy_compact structured_share(struct compact_ctx *c, const struc
     }
     uint32_t even = (uint32_t)((uint64_t)share.max_bytes * (1 + sent->as_texts) / count);
     uint32_t spare = less(share.max_bytes, others);
+    *most = share;
+    most->max_bytes = less(share.max_bytes, frames);
     share.max_bytes = less(even > spare ? even : spare, frames);
     return share;
 }
@@ -338,11 +342,16 @@ bool compact_result(struct arena *arena, const struct tool *tool, const struct j
         repeats[i] = value && json_equal(value, structured);
     }
     struct sent sent = {.as_value = 1};
-    struct policy_compact share = structured_share(&c, content, repeats, &sent);
-    if (structured && !fits(&share, json, sent_size(sent, json))) {
-        bool was_valid =
-            tool->output_schema && schema_validate(tool->output_schema, structured) == SCHEMA_VALID;
-        structured = shrink_value(&c, structured, &share, was_valid ? tool->output_schema : NULL, sent);
+    struct policy_compact most, share = structured_share(&c, content, repeats, &sent, &most);
+    size_t wire = sent_size(sent, json);
+    if (structured && !fits(&share, json, wire)) {
+        const struct schema *schema = tool->output_schema;
+        if (schema && schema_validate(schema, structured) != SCHEMA_VALID)
+            schema = NULL;
+        structured = shrink_value(&c, result->structured, &share, schema, sent);
+        if (!structured)
+            structured = fits(&most, json, wire) ? result->structured
+                                                 : shrink_value(&c, result->structured, &most, schema, sent);
     }
     if (result->structured && !structured) {
         failed = true;

@@ -591,6 +591,30 @@ TEST(text_and_structured_value_share_the_budget)
         }
 }
 
+/* A value that no share has room for, but the budget has, is no reason to leave the texts as they are. */
+TEST(texts_give_way_to_a_value_that_its_schema_keeps)
+{
+    use_schema("{\"type\":\"object\",\"required\":[\"events\"],"
+               "\"properties\":{\"events\":{\"type\":\"array\",\"minItems\":10}}}");
+    for (unsigned blocks = 1; blocks <= 1000; blocks *= 10) {
+        struct buf out = buf_in(arena);
+        buf_text(&out, "{\"content\":[");
+        for (unsigned i = 0; i < blocks; i++) {
+            buf_printf(&out, "%s{\"type\":\"text\",\"text\":\"", i ? "," : "");
+            for (unsigned n = 0; n < 3000 / blocks + 3; n++)
+                buf_text(&out, "many words ");
+            buf_text(&out, "\"}");
+        }
+        buf_text(&out, "],\"structuredContent\":");
+        json_write(&out, events(10, 1));
+        buf_byte(&out, '}');
+        struct compaction c = shrink(parse(buf_view(&out)), NULL, "");
+        assert_true(c.done);
+        assert_int_equal(json_get_text(c.result.structured, "events")->len, 10);
+        assert_true(text_of(c.result.content).len + text_of(c.result.structured).len <= 1002);
+    }
+}
+
 /* ---- properties ---- */
 
 static uint64_t random_state;
