@@ -668,11 +668,7 @@ end
 local ENVELOPES = { openai = function_of, mistral = function_of, anthropic = plain_of "input_schema",
                     gemini = plain_of "parametersJsonSchema", bedrock = tool_spec_of }
 
--- A list begins: all of its definitions share what they may spend.
-function M.begin() steps_left = LIST_STEPS_MAX end
-
--- The definition in the provider's form as JSON; nil: it is left out. And what people should know of it.
-function M.write(provider, definition, strict, says)
+local function written_as(provider, definition, strict, says)
   local rules, notes, note = M.PROVIDERS[provider], collector()
   if rules.name and not definition.name:find(rules.name) then
     return nil, array { "left out: this provider's names of tools begin with a letter or '_'" }
@@ -699,6 +695,15 @@ function M.write(provider, definition, strict, says)
   local written
   written, why = attempt(text, ENVELOPES[provider](definition, closed or schema, is_strict), c)
   return written, written and notes() or array { why }
+end
+
+-- The definition in the provider's form as JSON; nil: it is left out. And the steps that the definitions of its list, which
+-- share them, have left (`left`: before it; nil: it is the first), then what people should know of it.
+function M.write(provider, definition, strict, says, left)
+  steps_left = left or LIST_STEPS_MAX
+  local written, notes = written_as(provider, definition, strict, says)
+  table.insert(notes, 1, steps_left)
+  return written, notes
 end
 
 return M

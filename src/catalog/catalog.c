@@ -283,6 +283,7 @@ static void write_details(const struct view *v, bool guards, struct buf *to)
 
 struct catalog_writing {
     struct view view;
+    struct provider_options provider;
     struct json_out out;
     size_t next; /* of view.list */
 };
@@ -292,9 +293,9 @@ struct catalog_writing *catalog_write_begin(struct arena *arena, struct generati
 {
     struct catalog_writing *w = ARENA_NEW(arena, struct catalog_writing);
     w->view = (struct view){.arena = arena, .generation = generation, .request = request};
+    w->provider = request->provider;
     w->out = json_out(out);
     list_tools(&w->view);
-    provider_format_begin(&request->provider);
     json_open(&w->out, '[');
     return w;
 }
@@ -304,8 +305,7 @@ bool catalog_write_next(struct catalog_writing *w)
     struct view *v = &w->view;
     if (w->next < v->count) {
         const struct listed_tool *next = &v->list[w->next++];
-        provider_format_write(v->arena, &v->request->provider, &next->definition, next->tool->plain_name,
-                              &w->out);
+        provider_format_write(v->arena, &w->provider, &next->definition, next->tool->plain_name, &w->out);
         return true;
     }
     json_close(&w->out, ']');

@@ -78,14 +78,7 @@ static void warn(const struct provider_options *options, struct str name, const 
         log_event(LOG_WARN, "tool_format_unsupported", LOG_STR("tool", name), LOG_TEXT("why", why));
 }
 
-void provider_format_begin(const struct provider_options *options)
-{
-    struct json more;
-    if (options->format != PROVIDER_FORMAT_MCP)
-        lua_embedded_call(NULL, "begin", NULL, 0, &more);
-}
-
-bool provider_format_write(struct arena *arena, const struct provider_options *options,
+bool provider_format_write(struct arena *arena, struct provider_options *options,
                            const struct json *definition, struct str plain, struct json_out *out)
 {
     struct str name = json_str(json_get_text(definition, "name"));
@@ -108,9 +101,11 @@ bool provider_format_write(struct arena *arena, const struct provider_options *o
         warn(options, name, "strict has no effect: this format has no strict mode");
     struct json format = json_string(str_of(formats[options->format])), strict = json_bool(wanted),
                 says = json_bool(wanted || options->strict), more;
-    const struct json *const arguments[] = {&format, definition, &strict, &says};
-    struct str text = lua_embedded_call(arena, "write", arguments, 4, &more);
-    for (uint32_t i = 0; json_is(&more, JSON_ARRAY) && i < more.len; i++)
+    const struct json *const arguments[] = {&format, definition, &strict, &says, options->left};
+    struct str text = lua_embedded_call(arena, "write", arguments, 5, &more);
+    if (json_is(&more, JSON_ARRAY) && more.len)
+        options->left = &more.items[0];
+    for (uint32_t i = 1; json_is(&more, JSON_ARRAY) && i < more.len; i++)
         warn(options, name, arena_copy(arena, json_str(&more.items[i])));
     if (json_is(&more, JSON_STRING))
         warn(options, name, arena_copy(arena, json_str(&more)));

@@ -38,14 +38,12 @@ struct provider_options {
     struct str protocol; /* PROVIDER_FORMAT_MCP: what the client speaks (mcp_version.h); empty: unknown */
     provider_warn *warn; /* NULL: warnings go to the log */
     void *owner;
+    const struct json *left; /* of what a list's definitions share; NULL before the first one */
 };
-
-/* Before the first of a list's definitions: they share what replaced references may cost. */
-void provider_format_begin(const struct provider_options *options);
 
 /* `definition` is one of tools/list; `plain`: the name for providers that accept no other, empty if it has
  * none but its own. False: the provider accepts no tool of this name; nothing was written. */
-bool provider_format_write(struct arena *arena, const struct provider_options *options,
+bool provider_format_write(struct arena *arena, struct provider_options *options,
                            const struct json *definition, struct str plain, struct json_out *out);
 
 /* OpenAI's strict mode: every object closed, every property required (optional ones nullable), and only the

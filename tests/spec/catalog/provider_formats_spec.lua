@@ -272,6 +272,25 @@ describe("a provider's format", function()
       assert.equal(500, #message.result.tools)
     end)
 
+    it("has as much for its references as it would have alone", function()
+      local gate, clients, leaf, refs, tools = daemon.start { policies = {} }, {}, {}, {}, {}
+      for i = 1, 60 do leaf["p" .. i], refs["r" .. i] = { type = "string" }, { ["$ref"] = "#/$defs/leaf" } end
+      for i = 1, 8 do
+        tools[i] = { name = "t" .. i, inputSchema = { type = "object", properties = refs, ["$defs"] = {
+          leaf = { type = "object", properties = leaf } } } }
+      end
+      for i = 1, 3 do
+        clients[i] = gate:connect()
+        clients[i]:asks("toolgate/register", { tools = tools })
+      end
+      for _, client in ipairs(clients) do
+        client:say { jsonrpc = "2.0", id = "list", method = "toolgate/tools", params = { format = "anthropic" } }
+      end
+      for _, client in ipairs(clients) do
+        assert.equal(8, #client:answer("list").result.tools)
+      end
+    end)
+
     it("ends with its client, or when it is cancelled", function()
       local gate = daemon.start { policies = {} }
       local gone, client = with_tools(gate), with_tools(gate)
