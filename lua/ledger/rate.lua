@@ -24,12 +24,12 @@ local fields = { "taken", (taken .. admission):sub(-8 * ARGV[2]) }
 for at = 4, #ARGV, 2 do
   local name, step = ARGV[at] .. "/" .. ARGV[at + 1], math.ceil(ARGV[at + 1] * 1000000 / ARGV[at])
   local room = step * ARGV[at]
-  local level = math.min(math.max(tonumber(call("HGET", bucket, name) or 0), now), now + room + 1000) + step
+  local level = math.min(math.max(tonumber(call("HGET", bucket, name) or 0), now), now + room) + step
   wait, lives = math.max(wait, level - room - now), math.max(lives, level - now)
   fields[#fields + 1] = name
   fields[#fields + 1] = level
 end
-if wait >= 1000 then return math.floor(wait / 1000) end
+if wait > 0 then return math.ceil(wait / 1000) end
 call("HSET", bucket, unpack(fields))
 call("PEXPIRE", bucket, math.ceil(lives / 1000))
 return 0

@@ -268,13 +268,13 @@ static bool memory_commit(struct session_store *store, struct store_request *req
  *
  *   step   window / count, rounded up: what one call fills
  *   room   step * count
- *   level  until when the rate is filled. Before use: at least now, at most now + room + 1 ms, so that a clock
- *          put back keeps nobody out for longer than a window
+ *   level  until when the rate is filled. Before use: at least now, at most now + room, so that a clock put
+ *          back keeps nobody out for longer than a window
  *
  * A rate has room for a call if level + step <= now + room; else there is room after level + step - now -
- * room, in whole ms: less than one, which clocks do not tell, is no wait. A call is taken if every rate has
- * room: then each level rises by its step. Otherwise none changes, and the answer is the longest wait. So
- * `count` calls pass at once after a quiet window, and then one in each step.
+ * room, rounded up to ms. A call is taken if every rate has room: then each level rises by its step.
+ * Otherwise none changes, and the answer is the longest wait. So `count` calls pass at once after a quiet
+ * window, and then one in each step.
  *
  * A call that did not run is given back: each level falls by its step less the time that it was held, since
  * so much may have run off that would have run off without it, too. So no more calls run than without it.
@@ -303,8 +303,8 @@ static int64_t wait_us(const struct rate_bucket *bucket, const struct store_rate
                 level = bucket->rates[k].level_us;
         if (level < now_us)
             level = now_us;
-        if (level > now_us + room + US_PER_MS)
-            level = now_us + room + US_PER_MS;
+        if (level > now_us + room)
+            level = now_us + room;
         if (level + step - now_us - room > longest)
             longest = level + step - now_us - room;
         next->rates[i].rate = request->rates[i];
@@ -326,7 +326,7 @@ static uint32_t rate_take(struct rate_bucket *bucket, const struct store_rate_re
     for (uint32_t i = 0; i < STORE_RATE_ADMISSIONS; i++)
         if (bucket->taken[i] == request->admission)
             return 0;
-    int64_t wait = wait_us(bucket, request, now_ms * US_PER_MS, &next) / US_PER_MS;
+    int64_t wait = to_ms(wait_us(bucket, request, now_ms * US_PER_MS, &next));
     if (wait > 0)
         return wait < UINT32_MAX ? (uint32_t)wait : UINT32_MAX;
     memcpy(bucket->rates, next.rates, sizeof(next.rates));

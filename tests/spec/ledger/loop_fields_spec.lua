@@ -129,7 +129,9 @@ describe("a policy's fields for loops and rates", function()
       end
       assert.equal("pass", limited(1, "a").verdict)
       for _ = 1, 5 do limited(-9, "a") end -- the last ones as a loop
-      assert.equal("pass", client:checks("limited", { n = 2 }, session("a", { turn = 1 })).verdict)
+      process.eventually("the place that was held for milliseconds is free", function()
+        return client:checks("limited", { n = 2 }, session("a", { turn = 1 })).verdict == "pass"
+      end)
       for i = 1, 2 do assert.equal("rate_limit", limited(3, "a").code, i) end
       assert.equal(in_another_session, limited(4, "b").verdict)
     end)
