@@ -573,21 +573,14 @@ static bool is_too_much(struct arena *arena, struct map *gone, const struct pin 
     return *bytes > PINS_GONE_MAX_BYTES;
 }
 
-static void note_vanished(struct pins *pins, const struct pins_review *review)
+static void forget_gone(struct pins *pins)
 {
     struct arena *arena = arena_new();
-    struct map *listed = map_new(arena), *gone = map_new(arena);
+    struct map *gone = map_new(arena);
     int64_t now = clock_wall_ms();
     bool forget = false;
-    for (size_t i = 0; i < review->count; i++)
-        map_add(listed, review->entries[i].upstream, &review->entries[i]);
     for (size_t i = pins->table.count; i-- > 0;) { /* the newest first */
         struct pin *pin = pins->table.list[i];
-        bool offered = pins_review_find(review, pin->upstream, pin->tool) != NULL;
-        if (map_get(listed, pin->upstream) && offered != !pin->gone_ms) { /* else it lists nothing just now */
-            pin->gone_ms = offered ? 0 : now;
-            pins->dirty = true;
-        }
         if (pin->gone_ms && is_too_much(arena, gone, pin))
             pin->gone_ms = 1; /* long ago */
         forget |= pin->gone_ms && now - pin->gone_ms > PINS_FORGET_MS;
@@ -597,6 +590,24 @@ static void note_vanished(struct pins *pins, const struct pins_review *review)
         return;
     compact_table(&pins->table, STR_NONE, STR_NONE);
     pins->dirty = true;
+}
+
+static void note_vanished(struct pins *pins, const struct pins_review *review)
+{
+    struct arena *arena = arena_new();
+    struct map *listed = map_new(arena);
+    for (size_t i = 0; i < review->count; i++)
+        map_add(listed, review->entries[i].upstream, &review->entries[i]);
+    for (size_t i = 0; i < pins->table.count; i++) {
+        struct pin *pin = pins->table.list[i];
+        bool offered = pins_review_find(review, pin->upstream, pin->tool) != NULL;
+        if (map_get(listed, pin->upstream) && offered != !pin->gone_ms) { /* else it lists nothing just now */
+            pin->gone_ms = offered ? 0 : clock_wall_ms();
+            pins->dirty = true;
+        }
+    }
+    arena_free(arena);
+    forget_gone(pins);
 }
 
 /* What waited before with the same text was logged then. */
@@ -671,7 +682,7 @@ void pins_commit(struct pins *pins, const struct pins_review *review, const stru
 
 /* ---- texts ----
  * They are known only when a client reads them, so their server lists none. Each counts as gone since it was
- * first read, by which note_vanished bounds them. */
+ * first read, by which forget_gone bounds them: a client may ask for many sets of arguments. */
 
 static struct changed_text *find_text(struct pins *pins, struct str upstream, struct str name)
 {
@@ -694,6 +705,7 @@ static bool put_first_text(struct pins *pins, const struct pin_entry *entry)
         put_entry(pins, entry);
         struct pin *pin = get_by_key(pins->table.by_key, entry->upstream, entry->tool);
         pin->gone_ms = clock_wall_ms();
+        forget_gone(pins);
         if (lock < 0 || write_file(pins, &why) != OK)
             log_event(LOG_ERROR, "pins_not_written", LOG_TEXT("why", why.text),
                       LOG_TEXT("effect", "after a restart this prompt's text is not known"));

@@ -331,8 +331,8 @@ static enum request_status reply_result(struct request *r, const struct json *re
     if (((struct passed *)r->work)->text_changed)
         warning =
             ARENA_JOIN(r->arena, warning, warning.len ? STR_LIT(" ") : STR_NONE,
-                       STR_LIT("The text of this prompt is not the one that was accepted first, and the "
-                               "operator has not accepted it (toolgate pins)."));
+                       STR_LIT("The text of this prompt has changed, and the operator has not accepted it "
+                               "yet (toolgate pins)."));
     struct json_out *out = reply_open(r);
     log_finds(r, &guard, result);
     for (uint32_t i = 0; i < masked->len; i++)

@@ -242,6 +242,23 @@ describe("pins of a server's lists", function()
       assert.truthy(#process.read(directory .. "/state/pins.json") < 40000)
     end)
 
+    it("is forgotten once those of its server take too much, also if its lists stay as they are", function()
+      local now, names = library "kind", {}
+      for i = 1, 8 do now.prompts[1].arguments[i] = { name = "a" .. i } end
+      now.said = ("word "):rep(3200)
+      offers(now)
+      start "all"
+      shows("prompts/list", "kind")
+      for n = 0, 199 do
+        for i = 1, 8 do names["a" .. i] = math.floor(n / 2 ^ (i - 1)) % 2 == 1 and "v" or nil end
+        client:asks("prompts/get", { name = "review", arguments = next(names) and names or nil })
+      end
+      local pinned = process.read(directory .. "/state/pins.json")
+      assert.truthy(#pinned < 2300000, #pinned)
+      assert.truthy(pinned:find('"review?a1,a2,a3,a7,a8"', 1, true))
+      assert.is_nil(pinned:find('"review?a1"', 1, true))
+    end)
+
     it("is still known after a restart, also a long one that differs at its end", function()
       starts "all"
       local long = ("word "):rep(20000)
