@@ -6,6 +6,8 @@ local M = {}
 local NESTED_MAX = 16     -- substitutions, subshells, texts inside texts (bash -c "eval '…'"): what is deeper is not read
 local COMMANDS_MAX = 500  -- what follows is not read
 local VALUE_MAX = 1024    -- bytes of a variable that is kept: b=$a$a; c=$b$b would grow without end
+local VALUES_MAX = 262144 -- bytes of all that are written for their names: $a$a$a… would take all memory
+local FOLDER_MAX = 4096   -- bytes of a folder: cd a/a/a; cd a/a/a … would be read again for each
 
 local KEYWORDS = set { "if", "then", "elif", "else", "fi", "do", "done", "while", "until", "!", "{", "}", "esac", "time" }
 
@@ -14,7 +16,10 @@ local read_list, read_quoted
 -- What is known of `$name`: its text, else the expansion as it is written.
 local function value_of(s, name, written)
   if name == "HOME" then return "~" end
-  return s.vars[name] or written
+  local value = s.vars[name]
+  if not value then return written end
+  s.vars[1] = (s.vars[1] or 0) + #value -- no name of a variable
+  return s.vars[1] <= VALUES_MAX and value or written
 end
 
 local function rest_of(words, first)
@@ -149,15 +154,25 @@ local function skip_blanks(s)
   while s.text:find("^\\\n", s.at) do s.at = s.text:find("[^ \t\r]", s.at + 2) or #s.text + 1 end
 end
 
+-- Where the line that ends a here document begins, and the next line. Lines are compared: as a pattern, a delimiter of many
+-- line breaks is tried at each of a text's.
+local function find_end(s, here)
+  local at, delimiter, returned = s.at, here.delimiter, here.delimiter .. "\r"
+  while at <= #s.text do
+    local stop = s.text:find("\n", at, true) or #s.text + 1
+    local line = s.text:sub(at, stop - 1)
+    if here.tabs then line = line:gsub("^\t+", "") end
+    if line == delimiter or line == returned then return at, stop + 1 end
+    at = stop + 1
+  end
+end
+
 -- The here documents that a line announced begin behind its end.
 local function read_here_documents(s)
   for _, here in ipairs(s.here) do
-    local delimiter = here.delimiter:gsub("[^%w%z]", "%%%0"):gsub("%z", "%%z") -- a pattern has no zero byte
-    local line = "\n" .. (here.tabs and "\t*" or "") .. delimiter .. "\r?"
-    local stop, last = s.text:find(line .. "\n", s.at - 1)
-    if not stop then stop, last = s.text:find(line .. "$", s.at - 1) end
-    local body = s.text:sub(s.at, (stop or #s.text + 1) - 1)
-    s.at = (last or #s.text) + 1
+    local stop, next = find_end(s, here)
+    local body = s.text:sub(s.at, stop and stop - 2 or #s.text)
+    s.at = next or #s.text + 1
     if not here.quoted and body:find "[$`]" then
       body = read_quoted({ text = body, at = 1, commands = s.commands, vars = s.vars, folder = s.folder, here = {},
                            depth = s.depth }, nil)
@@ -211,6 +226,7 @@ local function finish(s, command)
   if command.words[1] == "cd" or command.words[1] == "pushd" then
     local to = command.words[2] == "--" and command.words[3] or command.words[2]
     s.folder = not to and "~" or to == "-" and "$OLDPWD" or M.path(command, to)
+    if #s.folder > FOLDER_MAX then s.folder = "$OLDPWD" end
   end
   return command
 end
