@@ -138,11 +138,14 @@ static enum err check_file(const char *path, uid_t also, mode_t others, struct w
  * What its own user may replace runs with no other rights than that user's. */
 static enum err check_program(const struct child_spec *child, struct why *why)
 {
-    char path[PATH_MAX];
+    char found[PATH_MAX], path[PATH_MAX];
     uid_t uid = child->identity->uid;
-    enum err err = child_find_program(child, path, why);
+    enum err err = child_find_program(child, found, why);
     if (err)
         return err;
+    bool relative = *found != '/' && child->cwd; /* it is executed in that folder */
+    if (snprintf(path, sizeof(path), "%s%s%s", relative ? child->cwd : "", relative ? "/" : "", found) >= PATH_MAX)
+        return err_set(why, ERR_NOT_FOUND, "the path of the command is longer than %d bytes", PATH_MAX);
     if (access(path, F_OK) != 0)
         return OK; /* child_start says what is missing */
     err = check_file(path, uid, S_IWOTH, why);

@@ -282,6 +282,10 @@ except OSError: print("closed")' > '%s']]):format(folder, out))
       upstreams[#upstreams + 1] = ("%s = { command = %q }"):format(name,
         path:sub(1, 1) == "." and path or folder .. "/" .. path)
     end
+    programs.inside = "deep/run"
+    process.write(folder .. "/etc/name", "deep/run")
+    os.execute(("chmod 600 '%s/etc/name'"):format(folder))
+    upstreams[#upstreams + 1] = ("inside = { command = '${file:%s/etc/name}', cwd = '%s/open' }"):format(folder, folder)
     process.write(folder .. "/etc/spawner.lua", "return { upstreams = { " .. table.concat(upstreams, ", ") .. " } }")
     spawner = process.start({ daemon.binary, "spawner", "-c", folder .. "/etc/spawner.lua",
                               "--socket", folder .. "/spawner.sock" },
@@ -295,7 +299,7 @@ except OSError: print("closed")' > '%s']]):format(folder, out))
     for line in text:gmatch "spawn_refused [^\n]+" do
       refusals = refusals + (line:find("chmod", 1, true) and 1 or 0)
     end
-    assert.equal(5, refusals, text)
+    assert.equal(6, refusals, text)
   end)
 
   it("leaves nothing behind when it ends", function()
