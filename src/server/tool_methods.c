@@ -64,10 +64,11 @@ static void end_list(struct request *ended)
     list->generation = NULL;
     if (ended->client->list_writing != ended)
         return;
-    ended->client->list_writing = NULL;
+    list->waits = false; /* it may be cancelled before its turn */
     LIST_FOREACH (r, &ended->client->pending, link)
         if (r->answer == reply_list && ((struct tools_list *)r->work)->waits)
             next = r;
+    ended->client->list_writing = next;
     if (next)
         ask_turn(next, next->work);
 }

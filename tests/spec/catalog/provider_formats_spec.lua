@@ -272,6 +272,21 @@ describe("a provider's format", function()
       assert.equal(500, #message.result.tools)
     end)
 
+    it("follows one that is cancelled just before its turn", function()
+      local gate = daemon.start { policies = {} }
+      local client, others = with_tools(gate), {}
+      for i = 1, 4 do others[i] = with_tools(gate) end
+      for n = 1, 8 do
+        for _, other in ipairs(others) do other:say(list("other" .. n)) end
+        for i = 1, 3 do client:say(list(n .. "-" .. i)) end
+        client:answer(n .. "-1")
+        client:say { jsonrpc = "2.0", method = "notifications/cancelled", params = { requestId = n .. "-2" } }
+        local message
+        repeat message = client:hears() until message.id == n .. "-3"
+        for _, other in ipairs(others) do other:answer("other" .. n) end
+      end
+    end)
+
     it("has as much for its references as it would have alone", function()
       local gate, clients, leaf, refs, tools = daemon.start { policies = {} }, {}, {}, {}, {}
       for i = 1, 60 do leaf["p" .. i], refs["r" .. i] = { type = "string" }, { ["$ref"] = "#/$defs/leaf" } end
