@@ -327,7 +327,7 @@ static enum step admit(struct call *c)
         .reservation_ms = reservation_ms(c),
         .not_enforced = c->tool && c->tool->mode == POLICY_SHADOW,
     };
-    if (limits->rate_count) {
+    if (limits->rate_count && request->so_far == LEDGER_SO_FAR_VALID) {
         c->rated = request;
         c->rated_ns = clock_mono_ns();
     }
