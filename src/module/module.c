@@ -350,7 +350,6 @@ static int load(lua_State *L)
 {
     const char *files[TOOL_FILES_MAX];
     struct config_sources sources = {.policies = luaL_optstring(L, 1, NULL), .tools = files};
-    struct why why;
     lua_settop(L, 2);
     check_options(L, 2, load_option_names);
     struct spec_gate *g = lua_newuserdata(L, sizeof(*g));
