@@ -151,8 +151,9 @@ static void load_own_key(struct ledger *l, const char *file)
     if (key_file_load(file, l->own_key.bytes, sizeof(l->own_key.bytes), &replaced, &why) != OK)
         log_event(LOG_WARN, "call_id_key_not_kept", LOG_TEXT("why", why.text));
     else if (replaced)
-        log_event(LOG_WARN, "call_id_key_replaced", LOG_TEXT("file", file),
-                  LOG_TEXT("why", "it holds no key; call ids given before are unknown now"));
+        log_event(
+            LOG_WARN, "call_id_key_replaced", LOG_TEXT("file", file),
+            LOG_TEXT("why", "it holds no key, or others may read it; call ids given before are unknown now"));
 }
 
 static struct ledger *new_ledger(const struct ledger_options *given)
