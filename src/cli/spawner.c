@@ -144,7 +144,8 @@ static enum err check_program(const struct child_spec *child, struct why *why)
     if (err)
         return err;
     bool relative = *found != '/' && child->cwd; /* it is executed in that folder */
-    if (snprintf(path, sizeof(path), "%s%s%s", relative ? child->cwd : "", relative ? "/" : "", found) >= PATH_MAX)
+    if (snprintf(path, sizeof(path), "%s%s%s", relative ? child->cwd : "", relative ? "/" : "", found) >=
+        PATH_MAX)
         return err_set(why, ERR_NOT_FOUND, "the path of the command is longer than %d bytes", PATH_MAX);
     if (access(path, F_OK) != 0)
         return OK; /* child_start says what is missing */

@@ -449,8 +449,7 @@ static struct str text_template(struct arena *arena, const struct json *messages
         struct buf escaped = buf_in(arena);
         json_write_string(&escaped, most);
         done |= 1u << longest;
-        text =
-            replaced(arena, text, (struct str){escaped.at + 1, escaped.len - 2}, (char)(longest + 1));
+        text = replaced(arena, text, (struct str){escaped.at + 1, escaped.len - 2}, (char)(longest + 1));
     }
     text = with_names(arena, text, given);
     uint64_t digest[SHA256_BYTES / sizeof(uint64_t)];

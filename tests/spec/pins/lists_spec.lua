@@ -236,7 +236,8 @@ describe("pins of a server's lists", function()
 
     it("is no longer for names of arguments that hold other values", function()
       starts "all"
-      local grows = { d = "dddd", [("dddd"):rep(5000)] = "ccccc", [("ccccc"):rep(5000)] = "bbbbbb", [("bbbbbb"):rep(5000)] = "content" }
+      local grows = { d = "dddd", [("dddd"):rep(5000)] = "ccccc", [("ccccc"):rep(5000)] = "bbbbbb",
+                      [("bbbbbb"):rep(5000)] = "content" }
       offers(library "kind")
       assert.truthy(client:asks("prompts/get", { name = "review", arguments = grows }).messages)
       assert.truthy(#process.read(directory .. "/state/pins.json") < 40000)

@@ -164,8 +164,7 @@ TEST(a_rate_of_more_than_one_call_a_millisecond_limits_too)
     unsigned taken = 0;
     walk_begin(&w);
     for (uint64_t admission = 1; admission <= 5000; admission++) {
-        struct store_rate_request request = {
-            .admission = admission, .rates = {{2000, 1}}, .rate_count = 1};
+        struct store_rate_request request = {.admission = admission, .rates = {{2000, 1}}, .rate_count = 1};
         uint32_t expected = ask_script(&w, &request), wait_ms = ask_memory(&w, &request);
         assert_int_equal(wait_ms, expected);
         taken += wait_ms == 0;
