@@ -168,6 +168,15 @@ static const struct json *shrink_value(struct compact_ctx *c, const struct json 
     return NULL;
 }
 
+/* The same, or as it is. */
+static const struct json *shrink_to(struct compact_ctx *c, const struct json *value,
+                                    const struct policy_compact *budget, const struct schema *schema,
+                                    struct sent sent)
+{
+    struct str json = json_to_str(c->rules.arena, value);
+    return fits(budget, json, sent_size(sent, json)) ? value : shrink_value(c, value, budget, schema, sent);
+}
+
 static struct str shrink_plain(struct compact_ctx *c, struct str text, const struct policy_compact *budget)
 {
     size_t left_out = 0, room = budget->max_bytes ? budget->max_bytes : text.len;
@@ -343,15 +352,17 @@ bool compact_result(struct arena *arena, const struct tool *tool, const struct j
     }
     struct sent sent = {.as_value = 1};
     struct policy_compact most, share = structured_share(&c, content, repeats, &sent, &most);
-    size_t wire = sent_size(sent, json);
-    if (structured && !fits(&share, json, wire)) {
+    if (structured && !fits(&share, json, sent_size(sent, json))) {
         const struct schema *schema = tool->output_schema;
         if (schema && schema_validate(schema, structured) != SCHEMA_VALID)
             schema = NULL;
         structured = shrink_value(&c, result->structured, &share, schema, sent);
         if (!structured)
-            structured = fits(&most, json, wire) ? result->structured
-                                                 : shrink_value(&c, result->structured, &most, schema, sent);
+            structured = shrink_to(&c, result->structured, &most, schema, sent);
+        if (!structured && sent.as_texts) { /* too often repeated: those are texts like others */
+            memset(repeats, 0, content->len * sizeof(*repeats));
+            structured = shrink_to(&c, result->structured, budget, schema, (struct sent){.as_value = 1});
+        }
     }
     if (result->structured && !structured) {
         failed = true;

@@ -714,3 +714,42 @@ TEST(random_results_fit_and_stay_json)
     }
     assert_true(shortened > 50 || rounds);
 }
+
+TEST(random_blocks_and_a_value_fit_together)
+{
+    random_state = hash_random();
+    print_message("seed %llu\n", (unsigned long long)random_state);
+    for (int i = 0; i < ROUNDS_DEFAULT; i++) {
+        struct buf value = buf_in(arena), out = buf_in(arena);
+        buf_text(&value, "{\"id\":7,\"items\":[");
+        for (uint32_t n = 1 + below(30); n; n--) {
+            random_value(&value, 1);
+            buf_text(&value, n > 1 ? "," : "");
+        }
+        buf_text(&value, "]}");
+        buf_text(&out, "{\"content\":[");
+        for (uint32_t n = below(below(4) ? 4 : 60); n; n--) {
+            struct buf other = buf_in(arena);
+            random_value(&other, below(6));
+            bool image = !below(8);
+            buf_printf(&out, "{\"type\":\"%s\",\"%s\":", image ? "image" : "text", image ? "data" : "text");
+            json_write_string(&out, image ? STR_LIT("aGk=") : below(3) ? buf_view(&other) : buf_view(&value));
+            buf_text(&out, image ? ",\"mimeType\":\"image/png\"}" : "}");
+            buf_text(&out, n > 1 ? "," : "");
+        }
+        buf_text(&out, "],\"structuredContent\":");
+        buf_str(&out, buf_view(&value));
+        buf_byte(&out, '}');
+        tool.compact.max_bytes = 300 + below(8000);
+        struct compaction c = shrink(parse(buf_view(&out)), "{\"id\":5}", "a wörd of 2026");
+        size_t wire = c.result.structured ? text_of(c.result.structured).len : 0;
+        for (uint32_t k = 0; k < c.result.content->len; k++)
+            if (json_get_text(&c.result.content->items[k], "text"))
+                wire += text_of(&c.result.content->items[k]).len + 1;
+        if (wire > tool.compact.max_bytes && (c.done || c.note.len))
+            fail_msg("%zu bytes, %u allowed, done %d, of " STR_FMT "\n-> " STR_FMT STR_FMT, wire, tool.compact.max_bytes, c.done,
+                     STR_ARG(buf_view(&out)), STR_ARG(text_of(c.result.content)), STR_ARG(c.note));
+        arena_free(arena);
+        arena = arena_new();
+    }
+}
