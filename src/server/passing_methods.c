@@ -243,7 +243,8 @@ struct passed { /* a request under way */
     struct target target;
     struct upstream_request request;
     struct upstream_answer answer;
-    bool text_changed; /* of a prompt, since it was pinned */
+    struct str text;   /* of a prompt, its name in pins; empty: none is pinned */
+    bool text_changed; /* since it was pinned */
 };
 
 /* ---- requests that a server answers ---------------------------------------------- */
@@ -463,34 +464,39 @@ static struct str text_template(struct arena *arena, const struct json *messages
                : ARENA_JOIN(arena, str_cut(text, PINNED_TEXT_MAX_BYTES / 2), buf_view(&end));
 }
 
-/* A prompt is pinned once for each set of the arguments that it declares: "review", "review?what". */
+/* A prompt is pinned once for each set of the arguments that it declares: "review", "review?what". Taken when
+ * it is asked for: its server may list it no more, or with other arguments, when it answers. */
+static struct str name_of_text(struct request *r, const struct served_item *item)
+{
+    const struct json *given = json_get_text(r->params, "arguments"),
+                      *declared = json_get_text(item->definition, "arguments");
+    struct buf name = buf_in(r->arena);
+    buf_str(&name, item->own_name);
+    for (uint32_t i = 0; json_is(given, JSON_OBJECT) && json_is(declared, JSON_ARRAY) && i < declared->len;
+         i++) {
+        struct str argument = json_str(json_get_text(&declared->items[i], "name"));
+        if (argument.len && json_get(given, argument))
+            buf_printf(&name, "%c" STR_FMT, name.len == item->own_name.len ? '?' : ',', STR_ARG(argument));
+    }
+    return buf_view(&name);
+}
+
 static bool is_text_changed(struct request *r, const struct passed *passed)
 {
     struct server *server = r->client->server;
     const struct config *config = server_config(server);
     const struct json *messages = json_get_text(passed->answer.result, "messages"),
                       *given = json_get_text(r->params, "arguments");
-    const struct served_item *item =
-        served_find(served_now(server), SERVED_PROMPTS, json_str(json_get_text(r->params, "name")));
-    const struct json *declared = item ? json_get_text(item->definition, "arguments") : NULL;
     struct pins *pins = pin_methods_pins(server, config);
-    struct buf name = buf_in(r->arena);
     if (!messages || !pins || config->pins == PINS_WARN)
         return false;
-    given = json_is(given, JSON_OBJECT) ? given : NULL;
-    buf_str(&name, passed->target.tool);
-    for (uint32_t i = 0; given && json_is(declared, JSON_ARRAY) && i < declared->len; i++) {
-        struct str argument = json_str(json_get_text(&declared->items[i], "name"));
-        if (argument.len && json_get(given, argument))
-            buf_printf(&name, "%c" STR_FMT, name.len == passed->target.tool.len ? '?' : ',',
-                       STR_ARG(argument));
-    }
     const struct json_member members[] = {
-        json_member(STR_LIT("name"), json_string(buf_view(&name))),
-        json_member(STR_LIT("text"), json_string(text_template(r->arena, messages, given)))};
+        json_member(STR_LIT("name"), json_string(passed->text)),
+        json_member(STR_LIT("text"), json_string(text_template(r->arena, messages,
+                                                               json_is(given, JSON_OBJECT) ? given : NULL)))};
     struct json text = json_object(r->arena, members, 2);
     return pins_text_changed(pins, ARENA_JOIN(r->arena, passed->target.upstream, STR_LIT(":texts")),
-                             buf_view(&name), &text);
+                             passed->text, &text);
 }
 
 static enum request_status reply_answer(struct request *r)
@@ -501,8 +507,8 @@ static enum request_status reply_answer(struct request *r)
         [UPSTREAM_BROKEN] = CLASS_TOOL_ERROR,   [UPSTREAM_INPUT_REQUIRED] = CLASS_NEED_USER_INPUT};
     struct passed *passed = r->work;
     struct upstream_answer *answer = &passed->answer;
-    passed->text_changed = answer->outcome == UPSTREAM_RESULT && str_is(r->method_name, "prompts/get") &&
-                           is_text_changed(r, passed);
+    passed->text_changed =
+        answer->outcome == UPSTREAM_RESULT && passed->text.len && is_text_changed(r, passed);
     uint64_t held;
     if (passed->text_changed && rate_limit_allow(&r->client->server->lists.lines, LINES_PER_SECOND, &held))
         log_event(LOG_WARN, "prompt_text_changed", LOG_STR("upstream", passed->target.upstream),
@@ -538,13 +544,15 @@ static void cancel(struct request *r)
     upstream_cancel(r->client->server->gate.upstreams, r);
 }
 
-static enum request_status pass(struct request *r, struct str upstream, struct str about,
+/* `text`: see struct passed. */
+static enum request_status pass(struct request *r, struct str upstream, struct str about, struct str text,
                                 const struct json *params)
 {
     struct passed *passed = ARENA_NEW(r->arena, struct passed);
     uint64_t user = r->client->peer.uid;
     passed->target = (struct target){
         .kind = TARGET_MCP, .upstream = arena_dup(r->arena, upstream), .tool = arena_dup(r->arena, about)};
+    passed->text = text;
     passed->request = (struct upstream_request){
         .target = &passed->target,
         .method = arena_dup(r->arena, r->method_name).at,
@@ -621,7 +629,8 @@ enum request_status passing_prompts_get(struct request *r)
 {
     struct str name;
     const struct served_item *item = need(r, "name", &name) ? find_prompt(r, name) : NULL;
-    return item ? pass(r, item->upstream, item->own_name, with(r, r->params, "name", item->own_name))
+    return item ? pass(r, item->upstream, item->own_name, name_of_text(r, item),
+                       with(r, r->params, "name", item->own_name))
                 : REQUEST_DONE;
 }
 
@@ -635,7 +644,7 @@ enum request_status passing_resources_read(struct request *r)
         record_read(r, held ? listed->upstream : STR_NONE, str_cut(uri, SERVED_URI_MAX_BYTES),
                     held ? CLASS_UNAVAILABLE : CLASS_UNKNOWN_TOOL,
                     held ? STR_LIT("definition_held") : STR_LIT("unknown_resource"), 0);
-    return spec ? pass(r, spec->name, uri, r->params) : REQUEST_DONE;
+    return spec ? pass(r, spec->name, uri, STR_NONE, r->params) : REQUEST_DONE;
 }
 
 /* {"type":"ref/prompt","name"} or {"type":"ref/resource","uri"}, where the URI may be a template. */
@@ -648,7 +657,7 @@ enum request_status passing_complete(struct request *r)
                uri = json_str(json_get_text(ref, "uri"));
     if (str_is(type, "ref/prompt")) {
         const struct served_item *item = find_prompt(r, name);
-        return item ? pass(r, item->upstream, item->own_name,
+        return item ? pass(r, item->upstream, item->own_name, STR_NONE,
                            json_keep(r->arena, json_with(r->arena, r->params, STR_LIT("ref"),
                                                          *with(r, ref, "name", item->own_name))))
                     : REQUEST_DONE;
@@ -663,12 +672,12 @@ enum request_status passing_complete(struct request *r)
          * template gives is allowed. */
         const struct upstream_spec *owner = config_find_upstream(config, item->upstream);
         if (owner && served_may_read_all(config, &r->client->peer, owner, item->name))
-            return pass(r, item->upstream, item->name, r->params);
+            return pass(r, item->upstream, item->name, STR_NONE, r->params);
         json_field_raw(reply_open(r), "completion", STR_LIT("{\"values\":[],\"hasMore\":false}"));
         return reply_close(r);
     }
     const struct upstream_spec *spec = find_resource(r, uri);
-    return spec ? pass(r, spec->name, uri, r->params) : REQUEST_DONE;
+    return spec ? pass(r, spec->name, uri, STR_NONE, r->params) : REQUEST_DONE;
 }
 
 /* ---- subscriptions to resources ---------------------------------------------------- */
