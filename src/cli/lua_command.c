@@ -121,14 +121,24 @@ void *lua_cli_object(lua_State *L, size_t bytes, const char *class, const luaL_R
 /* ---- the daemon ------------------------------------------------------------------- */
 
 /* For a terminal: no character that it would obey or hide; lines stay lines. */
-static struct str printable_lines(const void *owner, struct arena *arena, struct str text)
+static struct str printable_lines(struct arena *arena, struct str text)
 {
     struct buf out = buf_in(arena);
-    (void)owner;
     if (printable_is_plain(text))
         return text;
     printable_write_lines(&out, text);
     return buf_view(&out);
+}
+
+/* As they are in each string and key. Keys are not numbered, as json_map_strings would. */
+static const struct json *printable_child(void *arena, const struct json *parent, uint32_t i, struct str *key)
+{
+    const struct json *child = json_child(parent, i);
+    struct str text = json_str(child), shown = printable_lines(arena, text);
+    *key = printable_lines(arena, *key);
+    if (shown.at != text.at)
+        return json_keep(arena, json_string(shown));
+    return json_map(arena, child, printable_child, arena);
 }
 
 /* A table with the JSON of each member or item. */
@@ -180,7 +190,7 @@ static int push_answer(lua_State *L, struct arena *arena, const struct json *ans
     if (form == MEMBERS)
         return lua_cli_push_members(L, answer);
     if (form == SHOWN || form == SHOWN_PARTS)
-        answer = json_map_strings(arena, answer, printable_lines, NULL);
+        answer = json_map(arena, json_keep(arena, json_array(answer, 1)), printable_child, arena)->items;
     lua_json_push(L, answer, form == EXACT ? LUA_JSON_EXACT : LUA_JSON_ANSWER);
     if (form == PARTS || form == SHOWN_PARTS)
         push_parts(L, answer);

@@ -82,6 +82,14 @@ describe("toolgate", function()
     end
   end)
 
+  it("check shows a hidden character of a name as what it is, and adds nothing to the name", function()
+    gate:stop()
+    gate = daemon.start { policies = { ["count.lua"] = [[
+return tool "count" { schema = params { ["n\226\128\174x"] = int "How many" }, run = function() return {} end }]] } }
+    local _, out = toolgate("check", "--socket", gate.socket, "count", '{"n\226\128\174x":"5"}')
+    assert.truthy(out:find('{"n\\\\u{202e}x":5}', 1, true), out)
+  end)
+
   it("tools asks the daemon that runs, unless files are named", function()
     local function lists(...)
       local _, out, err = process.run({ daemon.binary, "tools", ... }, { environment = { TOOLGATE_SOCKET = gate.socket } })
