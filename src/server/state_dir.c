@@ -157,7 +157,7 @@ struct guarded_tool *guarded_file_read(struct arena *arena, const struct config 
     for (size_t i = 0; i < text.len; i++)
         lines += text.at[i] == '\n';
     struct guarded_tool *list = ARENA_ARRAY(arena, struct guarded_tool, lines + 1);
-    while (text.len) {
+    while (str_has(text, '\n')) { /* a last line without an end is torn */
         struct str upstream = str_split(&text, '\n'), policy = str_split(&upstream, ' ');
         if (tool_name_fits(policy) && str_is_name(upstream))
             list[(*count)++] = (struct guarded_tool){.policy = policy, .upstream = upstream};

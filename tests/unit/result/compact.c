@@ -747,8 +747,9 @@ TEST(random_blocks_and_a_value_fit_together)
             if (json_get_text(&c.result.content->items[k], "text"))
                 wire += text_of(&c.result.content->items[k]).len + 1;
         if (wire > tool.compact.max_bytes && (c.done || c.note.len))
-            fail_msg("%zu bytes, %u allowed, done %d, of " STR_FMT "\n-> " STR_FMT STR_FMT, wire, tool.compact.max_bytes, c.done,
-                     STR_ARG(buf_view(&out)), STR_ARG(text_of(c.result.content)), STR_ARG(c.note));
+            fail_msg("%zu bytes, %u allowed, done %d, of " STR_FMT "\n-> " STR_FMT STR_FMT, wire,
+                     tool.compact.max_bytes, c.done, STR_ARG(buf_view(&out)),
+                     STR_ARG(text_of(c.result.content)), STR_ARG(c.note));
         arena_free(arena);
         arena = arena_new();
     }
