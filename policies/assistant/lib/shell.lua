@@ -7,6 +7,7 @@ local NESTED_MAX = 16     -- substitutions, subshells, texts inside texts (bash 
 local COMMANDS_MAX = 500  -- what follows is not read
 local VALUE_MAX = 1024    -- bytes of a variable that is kept: b=$a$a; c=$b$b would grow without end
 local VALUES_MAX = 262144 -- bytes of all that are written for their names: $a$a$a… would take all memory
+local PROGRAM_MAX = 256   -- bytes of a program inside $(…): that of $($($(…))) has all that are further inside
 local FOLDER_MAX = 4096   -- bytes of a folder: cd a/a/a; cd a/a/a … would be read again for each
 
 local KEYWORDS = set { "if", "then", "elif", "else", "fi", "do", "done", "while", "until", "!", "{", "}", "esac", "time" }
@@ -43,7 +44,7 @@ end
 -- The programs of the commands from `first` on, as a word shows them: $(curl).
 local function programs_from(s, first, opening)
   local programs = {}
-  for i = first, #s.commands do programs[#programs + 1] = M.program(s.commands[i]) end
+  for i = first, #s.commands do programs[#programs + 1] = M.program(s.commands[i]):sub(-PROGRAM_MAX) end
   return opening .. table.concat(programs, "|") .. ")"
 end
 
