@@ -2,7 +2,6 @@
 #include "ledger/call_id.h"
 
 #include "base/arena.h"
-#include "base/buf.h"
 #include "io/file.h"
 
 #include <sys/stat.h>
@@ -47,7 +46,9 @@ void call_id_write(const struct call_id_key *key, const struct call_id *id,
     uint64_t words[CALL_ID_WORDS] = {id->session.high, id->session.low, id->admission, 0,
                                      (uint64_t)id->marks << MARKS_SHIFT};
     words[3] = mac(key, words, id->uid);
-    base64url_write(words, CALL_ID_BYTES + 1, out);
+    uint8_t bytes[sizeof(words)];
+    memcpy(bytes, words, sizeof(words));
+    base64url_write(bytes, CALL_ID_BYTES + 1, out);
     out[LEDGER_CALL_ID_CHARS] = '\0'; /* over what is left of the last byte: zeros */
 }
 
@@ -84,19 +85,14 @@ enum err key_file_load(const char *file, uint8_t *key, size_t len, bool *replace
         err = file_read(arena, file, KEY_FILE_MAX_BYTES, &kept, why);
     if (err == ERR_LIMIT)
         err = OK; /* no key is as long */
-    bool is_good = kept.len == len && !(st.st_mode & (S_IRWXG | S_IRWXO));
+    bool is_good = kept.at && kept.len == len && !(st.st_mode & (S_IRWXG | S_IRWXO));
     *replaced = !err && exists && !is_good;
-    if (!err && !is_good) {
-        struct buf made = buf_in(arena);
-        while (made.len < len) {
-            uint64_t random = hash_random();
-            buf_add(&made, &random, sizeof(random));
-        }
-        kept = (struct str){made.at, len};
-        err = file_replace(file, kept, true, why);
-    }
-    if (!err)
+    if (!err && is_good)
         memcpy(key, kept.at, len);
+    for (size_t i = 0; !err && !is_good && i < len; i++)
+        key[i] = (uint8_t)hash_random();
+    if (!err && !is_good)
+        err = file_replace(file, (struct str){(const char *)key, len}, true, why);
     arena_free(arena);
     return err;
 }

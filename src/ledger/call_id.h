@@ -30,7 +30,7 @@ void call_id_write(const struct call_id_key *key, const struct call_id *id,
 bool call_id_read(const struct call_id_key *key, struct str text, struct call_id *id);
 
 /* Reads the key of `len` bytes that `file` keeps and only its owner may read. If the file is missing, or
- * holds none (`replaced`), a random one is kept there. Unless OK, `key` is as it was. */
+ * holds none (`replaced`), a random one is kept there. Unless OK, `key` is as it was, or random. */
 enum err key_file_load(const char *file, uint8_t *key, size_t len, bool *replaced, struct why *why);
 
 #endif
