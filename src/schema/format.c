@@ -373,7 +373,7 @@ bool uri_authority(struct str s, struct str *user, struct str *host, struct str 
     const char *end = bracket ? memchr(s.at, ']', s.len) : NULL;
     if (bracket && !end)
         return false;
-    *host = (struct str){s.at, end ? (size_t)(end + 1 - s.at) : span_until(s, COLON)};
+    *host = str_cut(s, end ? (size_t)(end + 1 - s.at) : span_until(s, COLON));
     *port = str_from(s, host->len);
     for (size_t i = 1; i < port->len; i++)
         if (!ascii_is_digit(port->at[i]))
@@ -386,7 +386,7 @@ static bool is_authority(struct str s)
     struct str user, host, port;
     if (!uri_authority(s, &user, &host, &port) || !consists_of(user, IN_HOST | COLON))
         return false;
-    if (!host.len || host.at[0] != '[')
+    if (!str_starts(host, "["))
         return consists_of(host, IN_HOST);
     struct str address = {host.at + 1, host.len - 2};
     if (!address.len || (address.at[0] | 32) != 'v')
@@ -557,7 +557,7 @@ static struct str respell_uri(struct arena *arena, bool (*check)(struct str s), 
     struct str host =
         at ? str_from(c.authority, (size_t)(at - c.authority.at) + 1) : str_from(c.authority, 2);
     size_t before = c.scheme.len + c.authority.len - host.len;
-    host.len = host.len && *host.at == '[' ? host.len : span_until(host, COLON);
+    host = str_starts(host, "[") ? host : str_cut(host, span_until(host, COLON));
     buf_add(&out, text.at, before);
     bool plain = true;
     for (size_t i = 0; i < host.len; i++)

@@ -403,7 +403,7 @@ static void record_read(struct request *r, struct str upstream, struct str name,
 static struct str replaced(struct arena *arena, struct str text, struct str value, char mark)
 {
     struct buf out = buf_in(arena);
-    for (const char *at; (at = memmem(text.at, text.len, value.at, value.len));) {
+    for (const char *at; text.len && (at = memmem(text.at, text.len, value.at, value.len));) {
         size_t before = (size_t)(at - text.at);
         buf_str(&out, str_cut(text, before));
         buf_byte(&out, mark);
@@ -452,7 +452,7 @@ static struct str text_template(struct arena *arena, const struct json *messages
         done |= 1u << longest;
         text = replaced(arena, text, (struct str){escaped.at + 1, escaped.len - 2}, (char)(longest + 1));
     }
-    text = with_names(arena, text, given);
+    text = given ? with_names(arena, text, given) : text;
     uint64_t digest[SHA256_BYTES / sizeof(uint64_t)];
     sha256(text, (uint8_t *)digest);
     struct buf end = buf_in(arena); /* of a text that is too long to be kept and shown whole */
