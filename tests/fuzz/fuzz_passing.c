@@ -14,13 +14,13 @@
  * client's request reaches no other: a secret of each client is in its requests and in honest answers.
  */
 #include "fuzzed_daemon.h"
+#include "hand_over.h"
 
 #include "base/hash.h"
 
 #define CLIENTS   2u
 #define STEPS_MAX 32u
 #define OPEN_MAX  128u
-#define PIPES     3
 
 static const struct fuzzed_file files[] = {
     {"toolgate.lua", "return { decisions = false, watch = false, log = { level = 'error' },\n"
@@ -85,25 +85,12 @@ static void begin_server(void)
     if (connection < 0)
         return;
     end_server();
-    union {
-        struct cmsghdr aligned;
-        char bytes[CMSG_SPACE(PIPES * sizeof(int))];
-    } control = {0};
-    char started[] = "started 7\n";
-    struct iovec from = {started, sizeof(started) - 1};
-    struct msghdr message = {
-        .msg_iov = &from, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof(control)};
-    struct cmsghdr *header = CMSG_FIRSTHDR(&message);
-    header->cmsg_level = SOL_SOCKET;
-    header->cmsg_type = SCM_RIGHTS;
-    header->cmsg_len = CMSG_LEN(PIPES * sizeof(int));
     int theirs[PIPES];
     for (int i = 0; i < PIPES; i++) {
         REQUIRE(pipe(pipes[i]) == 0);
         theirs[i] = pipes[i][i == 0 ? 1 : 0];
     }
-    memcpy(CMSG_DATA(header), theirs, sizeof(theirs));
-    (void)!sendmsg(connection, &message, MSG_NOSIGNAL);
+    hand_over(connection, theirs);
     for (int i = 0; i < PIPES; i++)
         close(theirs[i]);
     server.connection = connection;

@@ -14,7 +14,7 @@
 #include "io/conn.h"
 #include "upstream/http/sse.h"
 #include "upstream/upstream.h"
-#include "require.h"
+#include "hand_over.h"
 
 #include <poll.h>
 #include <signal.h>
@@ -25,7 +25,6 @@
 
 #define CALLS       2u
 #define TURNS       40u
-#define PIPES       3
 #define EVENT_BYTES 2048u
 
 enum source { SOURCE_STDOUT, SOURCE_STDERR, SOURCE_SPAWNER, SOURCE_EVENTS, SOURCES };
@@ -66,24 +65,6 @@ static int listen_as_spawner(struct sockaddr_un *address)
     }
     *address = at;
     return fd;
-}
-
-static void hand_over(int connection, const int pipes[PIPES])
-{
-    union {
-        struct cmsghdr aligned;
-        char bytes[CMSG_SPACE(PIPES * sizeof(int))];
-    } control = {0};
-    char line[] = "started 7\n";
-    struct iovec from = {line, sizeof(line) - 1};
-    struct msghdr message = {
-        .msg_iov = &from, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof(control)};
-    struct cmsghdr *header = CMSG_FIRSTHDR(&message);
-    header->cmsg_level = SOL_SOCKET;
-    header->cmsg_type = SCM_RIGHTS;
-    header->cmsg_len = CMSG_LEN(PIPES * sizeof(int));
-    memcpy(CMSG_DATA(header), pipes, PIPES * sizeof(int));
-    REQUIRE(sendmsg(connection, &message, MSG_NOSIGNAL) > 0);
 }
 
 struct said {
@@ -143,7 +124,7 @@ static void serve(enum source source, const uint8_t *data, size_t size)
     if (source == SOURCE_SPAWNER)
         write_all(connection, data, size);
     else
-        hand_over(connection, theirs);
+        REQUIRE(hand_over(connection, theirs));
     for (int i = 0; i < PIPES; i++)
         close(theirs[i]);
     for (unsigned turn = 0; turn < TURNS; turn++) {
