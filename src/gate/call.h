@@ -93,7 +93,7 @@ struct call_request {
     struct str judged_question;                         /* to the user; empty: none */
     uint64_t admission;                                 /* with session_id: of the check, from call_read_id */
     struct hash128 session_id;
-    uint8_t marks; /* likewise: CALL_NOT_ENFORCED, CALL_APPROVED */
+    uint8_t marks; /* of the check, too: CALL_NOT_ENFORCED, CALL_APPROVED */
 
     /* Only tools/call. */
     bool supports_elicitation; /* the client can put an upstream's questions to its user */

@@ -47,8 +47,8 @@ struct uri_parts uri_parts(struct str uri);
 bool uri_is_scheme(struct str name); /* without the colon */
 
 /* user@host:port, each part but the host optional; *port begins with the colon, and an address as *host is in
- * brackets. False: brackets or a port are none. Which characters the user and the host have is not checked.
- */
+ * brackets. False: a bracket that is not closed, or a port that is no number. Which characters the user and
+ * the host have is not checked. */
 bool uri_authority(struct str authority, struct str *user, struct str *host, struct str *port);
 
 /* The target of `reference` seen from `base`. Neither needs to be valid, and either may be empty or relative:
