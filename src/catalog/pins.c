@@ -11,6 +11,7 @@
 #include "base/map.h"
 #include "base/suggest.h"
 #include "io/file.h"
+#include "io/timer.h"
 #include "json/build.h"
 #include "json/parse.h"
 #include "json/write.h"
@@ -30,6 +31,7 @@
 #define PINS_FORGET_MS      7776000000ll /* a tool that was not offered for 90 days loses its pin */
 #define PINS_GONE_MAX_BYTES 2097152u /* of one upstream, with 256 for each pin; the oldest are forgotten */
 #define PINS_LOCK_TRIES     50u      /* of 1 ms, while another daemon on this folder writes */
+#define PINS_WRITE_MS       1000u    /* from the first text of a prompt until the file has it, with others */
 #define PINS_LOGGED_MAX     20u      /* log lines about one generation; the rest is counted */
 #define WITNESS_MAX_BYTES   65536u
 #define PINS_VERSION        1
@@ -39,6 +41,7 @@ struct pin {
     struct str text; /* the accepted definition, canonical */
     struct pin_digest digest;
     int64_t gone_ms; /* since when the server does not offer it, wall clock; 0: it does */
+    bool unwritten;  /* the file does not have it yet */
 };
 
 /* Replaced as a whole when the file is read, and written over when a pin changes. */
@@ -51,6 +54,8 @@ struct pins_table {
 
 struct pins {
     const char *path, *witness;
+    struct loop *loop;
+    struct timer write; /* set while first texts wait to be written */
     struct pins_table table;
     struct changed_text {
         struct arena *arena; /* NULL: free, or as accepted again */
@@ -126,7 +131,8 @@ static void table_put(struct pins_table *table, const struct pin *pin)
                        .tool = arena_dup(table->arena, pin->tool),
                        .text = arena_dup(table->arena, pin->text),
                        .digest = pin->digest,
-                       .gone_ms = pin->gone_ms};
+                       .gone_ms = pin->gone_ms,
+                       .unwritten = pin->unwritten};
     struct pin *old = get_by_key(table->by_key, pin->upstream, pin->tool);
     if (old) {
         *old = copy;
@@ -209,6 +215,11 @@ static void refresh(struct pins *pins)
         log_event(LOG_ERROR, "pins_unreadable", LOG_TEXT("file", pins->path),
                   LOG_TEXT("why", pins->why.text));
         return;
+    }
+    for (size_t i = 0; i < pins->table.count; i++) {
+        const struct pin *pin = pins->table.list[i];
+        if (pin->unwritten && !get_by_key(table.by_key, pin->upstream, pin->tool))
+            table_put(&table, pin);
     }
     arena_free(pins->table.arena);
     pins->table = table;
@@ -306,17 +317,72 @@ static enum err write_file(struct pins *pins, struct why *why)
     if (err)
         return err;
     pins->broken = pins->dirty = false;
+    for (size_t i = 0; i < pins->table.count; i++)
+        pins->table.list[i]->unwritten = false;
     if (lstat(pins->path, &pins->read) != 0)
         pins->read = (struct stat){0};
     write_witness(pins);
     return OK;
 }
 
-struct pins *pins_new(const char *path, const char *witness_path)
+/* A server whose resources come and go all the time must not grow the file until nobody can read it. */
+static bool is_too_much(struct arena *arena, struct map *gone, const struct pin *pin)
+{
+    size_t *bytes = map_get(gone, pin->upstream);
+    if (!bytes) {
+        bytes = ARENA_NEW(arena, size_t);
+        map_add(gone, pin->upstream, bytes);
+    }
+    *bytes += pin->text.len + 256;
+    return *bytes > PINS_GONE_MAX_BYTES;
+}
+
+static void forget_gone(struct pins *pins)
+{
+    struct arena *arena = arena_new();
+    struct map *gone = map_new(arena);
+    int64_t now = clock_wall_ms();
+    bool forget = false;
+    for (size_t i = pins->table.count; i-- > 0;) { /* the newest first */
+        struct pin *pin = pins->table.list[i];
+        if (pin->gone_ms && is_too_much(arena, gone, pin))
+            pin->gone_ms = 1; /* long ago */
+        forget |= pin->gone_ms && now - pin->gone_ms > PINS_FORGET_MS;
+    }
+    arena_free(arena);
+    if (!forget)
+        return;
+    compact_table(&pins->table, STR_NONE, STR_NONE);
+    pins->dirty = true;
+}
+
+/* Closes the lock; -1: there is none, for the reason `why`. */
+static void write_dirty(struct pins *pins, int lock, struct why *why)
+{
+    if (pins->dirty && (lock < 0 || write_file(pins, why) != OK))
+        log_event(LOG_ERROR, "pins_not_written", LOG_TEXT("why", why->text),
+                  LOG_TEXT("effect", "after a restart these definitions are not known"));
+    if (lock >= 0)
+        close(lock);
+}
+
+static void write_texts(void *owner)
+{
+    struct pins *pins = owner;
+    struct why why;
+    int lock = lock_file(pins, &why);
+    if (lock >= 0)
+        refresh(pins);
+    forget_gone(pins);
+    write_dirty(pins, lock, &why);
+}
+
+struct pins *pins_new(struct loop *loop, const char *path, const char *witness_path)
 {
     struct pins *pins = calloc(1, sizeof(*pins));
     if (!pins)
         abort();
+    pins->loop = loop;
     pins->path = path;
     pins->witness = witness_path;
     pins->table = table_new();
@@ -328,6 +394,9 @@ void pins_free(struct pins *pins)
 {
     if (!pins)
         return;
+    if (pins->dirty)
+        write_texts(pins);
+    timer_clear(&pins->write);
     arena_free(pins->table.arena);
     for (size_t i = 0; i < PIN_TEXTS_MAX; i++)
         if (pins->texts[i].arena)
@@ -555,41 +624,11 @@ static void put_entry(struct pins *pins, const struct pin_entry *entry)
                             .tool = entry->tool,
                             .text =
                                 entry->definition ? pin_definition_text(arena, entry->definition) : STR_NONE,
-                            .digest = entry->digest};
+                            .digest = entry->digest,
+                            .unwritten = true};
     table_put(&pins->table, &pin);
     pins->dirty = true;
     arena_free(arena);
-}
-
-/* A server whose resources come and go all the time must not grow the file until nobody can read it. */
-static bool is_too_much(struct arena *arena, struct map *gone, const struct pin *pin)
-{
-    size_t *bytes = map_get(gone, pin->upstream);
-    if (!bytes) {
-        bytes = ARENA_NEW(arena, size_t);
-        map_add(gone, pin->upstream, bytes);
-    }
-    *bytes += pin->text.len + 256;
-    return *bytes > PINS_GONE_MAX_BYTES;
-}
-
-static void forget_gone(struct pins *pins)
-{
-    struct arena *arena = arena_new();
-    struct map *gone = map_new(arena);
-    int64_t now = clock_wall_ms();
-    bool forget = false;
-    for (size_t i = pins->table.count; i-- > 0;) { /* the newest first */
-        struct pin *pin = pins->table.list[i];
-        if (pin->gone_ms && is_too_much(arena, gone, pin))
-            pin->gone_ms = 1; /* long ago */
-        forget |= pin->gone_ms && now - pin->gone_ms > PINS_FORGET_MS;
-    }
-    arena_free(arena);
-    if (!forget)
-        return;
-    compact_table(&pins->table, STR_NONE, STR_NONE);
-    pins->dirty = true;
 }
 
 static void note_vanished(struct pins *pins, const struct pins_review *review)
@@ -673,11 +712,7 @@ void pins_commit(struct pins *pins, const struct pins_review *review, const stru
         if (!get_by_key(pins->table.by_key, review->empty[i].upstream, review->empty[i].tool))
             put_entry(pins, &review->empty[i]);
     note_vanished(pins, review);
-    if (pins->dirty && (lock < 0 || write_file(pins, &why) != OK))
-        log_event(LOG_ERROR, "pins_not_written", LOG_TEXT("why", why.text),
-                  LOG_TEXT("effect", "after a restart these definitions are not known"));
-    if (lock >= 0)
-        close(lock);
+    write_dirty(pins, lock, &why);
 }
 
 /* ---- texts ----
@@ -696,23 +731,15 @@ static struct changed_text *find_text(struct pins *pins, struct str upstream, st
 /* False: another daemon has pinned one. */
 static bool put_first_text(struct pins *pins, const struct pin_entry *entry)
 {
-    struct why why;
-    int lock = lock_file(pins, &why);
-    if (lock >= 0)
-        refresh(pins);
-    bool first = !get_by_key(pins->table.by_key, entry->upstream, entry->tool);
-    if (first) {
-        put_entry(pins, entry);
-        struct pin *pin = get_by_key(pins->table.by_key, entry->upstream, entry->tool);
-        pin->gone_ms = clock_wall_ms();
-        forget_gone(pins);
-        if (lock < 0 || write_file(pins, &why) != OK)
-            log_event(LOG_ERROR, "pins_not_written", LOG_TEXT("why", why.text),
-                      LOG_TEXT("effect", "after a restart this prompt's text is not known"));
-    }
-    if (lock >= 0)
-        close(lock);
-    return first;
+    refresh(pins);
+    if (get_by_key(pins->table.by_key, entry->upstream, entry->tool))
+        return false;
+    put_entry(pins, entry);
+    struct pin *pin = get_by_key(pins->table.by_key, entry->upstream, entry->tool);
+    pin->gone_ms = clock_wall_ms();
+    if (!timer_is_set(&pins->write)) /* a client that reads many texts must not wait for the disk each time */
+        timer_set(&pins->write, pins->loop, PINS_WRITE_MS, write_texts, pins);
+    return true;
 }
 
 bool pins_text_changed(struct pins *pins, struct str upstream, struct str name, const struct json *text)

@@ -14,6 +14,7 @@
 #include "policy/config.h"
 
 struct arena;
+struct loop;
 struct pins;
 
 /* Half of SHA-256 in hex, so that no attacker finds two definitions with one digest. */
@@ -28,10 +29,10 @@ struct pin_digest {
  * definition. `definition`: an object. */
 struct str pin_definition_text(struct arena *arena, const struct json *definition);
 
-/* Reads the file; one that is missing or broken is reported by the review that needs it. Borrows both paths.
- */
-struct pins *pins_new(const char *path, const char *witness_path);
-void pins_free(struct pins *pins); /* NULL is allowed */
+/* Reads the file; one that is missing or broken is reported by the review that needs it. Borrows the loop,
+ * which outlives the pins, and both paths. pins_free writes what is not written yet; NULL is allowed. */
+struct pins *pins_new(struct loop *loop, const char *path, const char *witness_path);
+void pins_free(struct pins *pins);
 
 const char *pins_path(const struct pins *pins);
 
@@ -108,8 +109,8 @@ const char *pin_state_name(enum pin_state state);
 void pins_commit(struct pins *pins, const struct pins_review *review, const struct pins_review *before);
 
 /* Whether what a prompt has returned is another text than the accepted one of its name; the first is
- * accepted. `text`: {"name","text"}. Another text waits, served, in reviews that are joined, until it is
- * accepted or is as it was; of the last PIN_TEXTS_MAX. */
+ * accepted, and written to the file within a second. `text`: {"name","text"}. Another text waits, served, in
+ * reviews that are joined, until it is accepted or is as it was; of the last PIN_TEXTS_MAX. */
 #define PIN_TEXTS_MAX 64u
 bool pins_text_changed(struct pins *pins, struct str upstream, struct str name, const struct json *text);
 

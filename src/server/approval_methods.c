@@ -177,7 +177,7 @@ struct pins *pin_methods_pins(struct server *server, const struct config *config
         return NULL;
     if (!server->pins) {
         server->pins_arena = arena_new();
-        server->pins = pins_new(state_dir_path(server->pins_arena, config, "pins.json"),
+        server->pins = pins_new(server->loop, state_dir_path(server->pins_arena, config, "pins.json"),
                                 state_dir_beside_socket(server->pins_arena, config, "pinned"));
     }
     return server->pins;

@@ -289,11 +289,11 @@ static void stop(struct server *server)
         ledger_free(server->gate.ledger); /* its timers and connections need the loop */
     approvals_free(server->gate.approvals);
     reloader_free(server->reloader); /* its watch and its timer need the loop */
+    pins_free(server->pins);
+    arena_free(server->pins_arena);
     loop_free(server->loop);
     decision_log_free(server->gate.decisions);
     quarantine_free(server->quarantine, server->serving);
-    pins_free(server->pins);
-    arena_free(server->pins_arena);
     generation_unref(server->gate.generation);
     metrics_clear(&server->metrics);
     libevent_global_shutdown();
