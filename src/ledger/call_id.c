@@ -4,12 +4,20 @@
 #include "base/arena.h"
 #include "io/file.h"
 
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
 
 #define CALL_ID_BYTES      32u
 #define GROUP_BYTES        3u /* in four characters */
 #define BASE64_BITS        6u /* of base64 */
 #define KEY_FILE_MAX_BYTES 4096u
+#define KEY_LOCK_TRIES     50u /* of 1 ms, while another daemon makes the key */
 
 static const char alphabet[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
 
@@ -74,11 +82,27 @@ bool call_id_read(const struct call_id_key *key, struct str text, struct call_id
            words[3] == mac(key, words, id->uid);
 }
 
+/* Daemons on one folder that start together must find one key. Returns the folder, which is to be closed; -1:
+ * the file is not locked. */
+static int lock_folder_of(const char *file)
+{
+    char folder[PATH_MAX];
+    const struct timespec pause = {.tv_nsec = 1000000};
+    snprintf(folder, sizeof(folder), "%s", file);
+    char *slash = strrchr(folder, '/');
+    slash[slash == folder] = '\0';
+    int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    for (unsigned i = 0; fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) != 0 && i < KEY_LOCK_TRIES; i++)
+        nanosleep(&pause, NULL);
+    return fd;
+}
+
 enum err key_file_load(const char *file, uint8_t *key, size_t len, bool *replaced, struct why *why)
 {
     struct arena *arena = arena_new();
     struct str kept = STR_NONE;
     struct stat st;
+    int folder = lock_folder_of(file);
     bool exists = stat(file, &st) == 0;
     enum err err = file_check_private(file, why);
     if (!err && exists)
@@ -93,6 +117,8 @@ enum err key_file_load(const char *file, uint8_t *key, size_t len, bool *replace
         key[i] = (uint8_t)hash_random();
     if (!err && !is_good)
         err = file_replace(file, (struct str){(const char *)key, len}, true, why);
+    if (folder >= 0)
+        close(folder);
     arena_free(arena);
     return err;
 }

@@ -3,6 +3,7 @@
 #include "ledger/call_id.h"
 
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 static const struct call_id_key key = {"0123456789abcdef"}, other_key = {"0123456789abcdeF"};
@@ -100,4 +101,39 @@ TEST(the_key_of_a_file_stays_the_same)
     rmdir(file);
     rmdir(folder);
     assert_int_equal(key_file_load(file, again, sizeof(again), &replaced, &why), ERR_IO);
+}
+
+TEST(processes_that_begin_together_share_the_key_of_a_file)
+{
+    enum { PROCESSES = 16 };
+    char folder[] = "/tmp/toolgate-call-id-XXXXXX", file[64];
+    uint8_t keys[PROCESSES][SIPHASH_KEY_BYTES];
+    int starts[2], ends[2];
+    struct why why;
+    bool replaced;
+    assert_non_null(mkdtemp(folder));
+    snprintf(file, sizeof(file), "%s/key", folder);
+    assert_int_equal(pipe(starts) | pipe(ends), 0);
+    for (int i = 0; i < PROCESSES; i++) {
+        if (fork())
+            continue;
+        char byte;
+        close(starts[1]);
+        bool fine = read(starts[0], &byte, 1) == 0 && /* all wait for the end of this pipe */
+                    key_file_load(file, keys[0], sizeof(keys[0]), &replaced, &why) == OK &&
+                    write(ends[1], keys[0], sizeof(keys[0])) == sizeof(keys[0]);
+        _exit(!fine);
+    }
+    close(ends[1]);
+    close(starts[1]);
+    for (int i = 0; i < PROCESSES; i++) {
+        assert_int_equal(read(ends[0], keys[i], sizeof(keys[i])), sizeof(keys[i]));
+        assert_memory_equal(keys[i], keys[0], sizeof(keys[i]));
+    }
+    while (wait(NULL) > 0)
+        continue;
+    close(starts[0]);
+    close(ends[0]);
+    unlink(file);
+    rmdir(folder);
 }
