@@ -52,7 +52,21 @@ local function arguments_of(self, given)
   return argv
 end
 
--- given: policies, tools, config, arguments, before (a command that runs the daemon), environment, descriptors, fails.
+local LATE_S = 20 -- for upstreams that a busy machine starts too slowly
+
+-- The daemon opens its socket after 5 s even if an upstream has not listed its tools.
+local function wait_for_late_upstreams(self)
+  local late = self:log():match "upstreams_not_ready upstreams=(%S+)"
+  for name in (late or ""):gmatch "[^,]+" do
+    pcall(process.eventually, name .. " is up", function()
+      local log = self:log()
+      return log:find("upstream_up upstream=" .. name, 1, true) and log:find("cause=upstream ", 1, true)
+    end, LATE_S)
+  end
+end
+
+-- given: policies, tools, config, arguments, before (a command that runs the daemon), environment, descriptors, fails, or
+-- late: an upstream is meant to be slow.
 function M.start(given)
   given = given or {}
   local self = setmetatable({ directory = process.directory(), clients = {} }, daemon)
@@ -72,6 +86,7 @@ function M.start(given)
       if probe then probe:close() end
       return probe
     end)
+    if not given.late then wait_for_late_upstreams(self) end
   end
   return self
 end

@@ -295,7 +295,7 @@ return tool "nowhere" { upstream = "fake/nowhere", examples = {} }
   end)
 
   it("finds an upstream that has not answered yet", function()
-    local gate = start { config = [[return { upstreams = { slow = { command = "sleep", args = { "600" } } } }]] }
+    local gate = start { late = true, config = [[return { upstreams = { slow = { command = "sleep", args = { "600" } } } }]] }
     assert.equal("starting", gate:status().upstreams[1].state)
     finds(of(gate), "upstream_starting", "warning")
   end)

@@ -210,7 +210,7 @@ describe("the operator", function()
   it("gets the names of upstreams that are not ready in time", function()
     process.write(directory .. "/mcp.json", client_of.json.encode { mcpServers = {
       a = { command = "sh", args = { "-c", "exit 1" } }, slow = { command = "sleep", args = { "1000" } } } })
-    local gate = daemon.start { arguments = { "-m", directory .. "/mcp.json" } }
+    local gate = daemon.start { late = true, arguments = { "-m", directory .. "/mcp.json" } }
     gate:logs "upstreams_not_ready upstreams=slow "
   end)
 

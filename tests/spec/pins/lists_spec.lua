@@ -339,7 +339,7 @@ describe("reads of prompts and resources", function()
     client:ask("completion/complete", { ref = { type = "ref/prompt", name = "review" },
                                         argument = { name = "what", value = "" } })
     turns_into(library(EVIL))
-    shows("prompts/list", "")
+    for _, method in ipairs(METHODS) do shows(method, "") end
     client:ask("prompts/get", { name = "review" })
     client:ask("prompts/get", { name = "nothing" })
     client:ask("resources/read", { uri = "book:///emma" })

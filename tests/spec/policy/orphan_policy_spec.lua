@@ -83,7 +83,7 @@ describe("a policy whose tool does not exist", function()
   end)
 
   it("waits for a server that has not spoken, and is an error once it has spoken and lacks the tool", function()
-    local gate = daemon.start { config = silent(), policies = {
+    local gate = daemon.start { late = true, config = silent(), policies = {
       ["edit_fiel.lua"] = bare "edit_fiel", ["move.lua"] = (bare "move":gsub("{ check", '{ upstream = "fs", check')),
       ["over.lua"] = over 'tools = { "copy_*", "write_file" }' } }
     assert.same({ "edit_fiel.lua edit_fiel waiting", "move.lua move waiting", "over.lua copy_* waiting",

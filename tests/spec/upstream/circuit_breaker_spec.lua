@@ -6,12 +6,16 @@ local OPENS_AFTER = 5 -- src/upstream/circuit_breaker.h
 describe("an upstream that fails", function()
   local gate, notes
 
+  local function serves(timeout)
+    gate = daemon.start { config = ([[
+return { upstreams = { plain = { command = "luajit", args = { "%s/tests/support/plain_server.lua" }, timeout = "%s",
+                                 env = { NOTES = "%s" } } } }
+]]):format(daemon.root, timeout, notes) }
+  end
+
   before_each(function()
     notes = process.directory() .. "/notes"
-    gate = daemon.start { config = ([[
-return { upstreams = { plain = { command = "luajit", args = { "%s/tests/support/plain_server.lua" }, timeout = "100ms",
-                                 env = { NOTES = "%s" } } } }
-]]):format(daemon.root, notes) }
+    serves "100ms"
   end)
 
   -- Each call has its own session, so that no budget interferes.
@@ -119,6 +123,8 @@ return tool "echo" { upstream = "plain", effects = "read", limits = { calls_per_
   end)
 
   it("is not one that refuses calls", function()
+    gate:stop()
+    serves "60s"
     for _ = 1, OPENS_AFTER + 1 do
       assert.equal("tool_error", verdict(calls "refuses").error_class)
       assert.equal("tool_error", verdict(calls "fails").error_class)

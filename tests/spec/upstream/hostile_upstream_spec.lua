@@ -388,7 +388,7 @@ describe("a server that misbehaves", function()
   end)
 
   it("may not answer tools/list again: the old tools stay, and the next change retries", function()
-    serves("silent_relist", 'start_timeout = "2s"')
+    serves("silent_relist", 'start_timeout = "5s"')
     is_up "bad"
     does "list_changes"
     golden.check("log", "MCP over stdio: tools/list is not answered", gate:logs "upstream_list_stale upstream=bad")

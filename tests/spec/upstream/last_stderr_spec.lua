@@ -5,7 +5,7 @@ local SECRET = "hunter2-and-more"
 describe("what a server wrote last", function()
   -- `script`: of sh, which stands for the server.
   local function serves(script, more)
-    return daemon.start {
+    return daemon.start { late = true,
       environment = { TOOLGATE_SPEC_SECRET = SECRET },
       config = ([==[return { upstreams = { ill = { command = "sh", args = { "-c", [[%s]] },
                                                    env = { GIVEN = "${TOOLGATE_SPEC_SECRET}" }, %s } } }]==])

@@ -203,7 +203,7 @@ return { socket_mode = "0666", upstreams = { mail = {
   it("ends a user's process when they have not called for a while, and starts it again, with the file of then", function()
     serves 'user_idle = "200ms",'
     assert.equal("ok", has_token("nobody", "token-of-nobody"))
-    local pid = instances()["box@nobody"] and instances()["box@nobody"].pid
+    local pid = (instances()["box@nobody"] or {}).pid
     process.eventually("it has ended", function() return not instances()["box@nobody"] end)
     if pid then process.eventually("its process, too", function() return signal.kill(pid, 0) ~= 0 end) end
     assert.truthy(gate:log():find("upstream_idle upstream=box@nobody", 1, true))
