@@ -40,7 +40,7 @@ int64_t busy_left_ms(const struct busy *busy, uid_t uid, struct str tool, int64_
     return row && row->until_ms > now_ms ? row->until_ms - now_ms : 0;
 }
 
-bool busy_count(struct busy *busy, uid_t uid, struct str tool, bool late, int64_t now_ms)
+bool busy_count(struct busy *busy, uid_t uid, struct str tool, bool late, int64_t now_ms, int64_t pause_ms)
 {
     struct busy_row *row = find(busy, uid, tool);
     if (!late) {
@@ -53,7 +53,7 @@ bool busy_count(struct busy *busy, uid_t uid, struct str tool, bool late, int64_
     row->late_ms = now_ms;
     if (++row->late < BUSY_LATE_IN_A_ROW)
         return false;
-    row->until_ms = now_ms + BUSY_MS;
+    row->until_ms = now_ms + pause_ms;
     busy->times++;
     return true;
 }

@@ -88,14 +88,23 @@ static void read_past(struct call *c)
         r->arguments = json_keep(c->arena, kept);
 }
 
+/* The page names any user: all those that it names are one. */
+static uid_t busy_user(const struct call *c)
+{
+    const struct peer *peer = c->request.peer;
+    return peer && peer->is_example ? (uid_t)-1 : c->place.uid;
+}
+
 /* Of a tool whose policy was late in the last calls. Not for a report: its tool has run. */
 static void refuse_busy(struct call *c)
 {
-    const struct busy *busy = c->gate->busy;
-    int64_t left_ms = busy ? busy_left_ms(busy, c->place.uid, c->tool->name, call_mono_ms()) : 0;
-    if (!left_ms || c->request.dry_run)
+    bool dry = c->request.dry_run;
+    int64_t left_ms =
+        c->gate->busy ? busy_left_ms(&c->gate->busy[dry], busy_user(c), c->tool->name, call_mono_ms()) : 0;
+    if (!left_ms)
         return;
-    bool enforces = c->tool->mode == POLICY_ENFORCE;
+    bool enforces =
+        dry || c->tool->mode == POLICY_ENFORCE; /* a dry run without its hooks would show nothing */
     for (size_t i = 0; i < c->tool->overlay_count; i++)
         enforces |= c->tool->overlays[i].mode == POLICY_ENFORCE;
     if (!enforces) { /* then its hooks are left out instead */
@@ -579,8 +588,11 @@ static void finish(struct call *c)
     end_timing(c);
     if (c->gate->metrics && !c->request.dry_run)
         metrics_count_call(c->gate->metrics, c);
-    if (c->gate->busy && c->time.ran && !c->request.dry_run &&
-        busy_count(c->gate->busy, c->place.uid, c->tool->name, c->time.late != 0, call_mono_ms()))
+    bool dry = c->request.dry_run;
+    if (c->gate->busy && c->time.ran &&
+        busy_count(&c->gate->busy[dry], busy_user(c), c->tool->name, c->time.late != 0, call_mono_ms(),
+                   dry ? BUSY_DRY_MS : BUSY_MS) &&
+        !dry)
         log_event(LOG_WARN, "tool_busy", LOG_STR("tool", c->tool->name), LOG_NUM("uid", c->place.uid),
                   LOG_NUM("for_s", BUSY_MS / 1000), LOG_NUM("late_calls", BUSY_LATE_IN_A_ROW));
     call_log_end(c);

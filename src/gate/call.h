@@ -128,7 +128,7 @@ struct gate {
     struct ledger *ledger;
     struct upstreams *upstreams;    /* NULL: tools that run in an upstream are unavailable */
     struct metrics *metrics;        /* NULL: nothing is counted */
-    struct busy *busy;              /* NULL: no tool is ever busy */
+    struct busy *busy;              /* two, of calls and of dry runs; NULL: no tool is ever busy */
     struct approvals *approvals;    /* NULL: there are no approvals */
     struct decision_log *decisions; /* NULL: nothing is recorded */
     struct span_exporter *spans;    /* NULL: no call is traced */

@@ -346,7 +346,7 @@ static void put_policies(struct buf *out, const struct server *server)
         {"toolgate_policy_errors_total", "Calls that were refused because a policy failed.",
          server->metrics.classes[CLASS_POLICY_ERROR]},
         {"toolgate_tools_busy_total",
-         "Times that a tool became busy to a user, as its policy used up its time.", server->busy.times},
+         "Times that a tool became busy to a user, as its policy used up its time.", server->busy[0].times},
     };
     put_metrics(out, before, COUNT_OF(before));
     put_head(out, failed,

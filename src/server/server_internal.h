@@ -57,7 +57,7 @@ struct server {
     struct gate gate;
     uid_t first_uid; /* of those that connected, root aside; 0: none has */
     struct metrics metrics;
-    struct busy busy;
+    struct busy busy[2];                 /* of calls, of dry runs */
     struct span_exporter *spans;         /* NULL: never configured */
     struct http_endpoint *http_endpoint; /* NULL: none is configured */
     LIST_HEAD(, client) clients;

@@ -310,7 +310,7 @@ void status_write(struct json_out *out, struct arena *arena, const struct client
     if (!brief)
         put_tools(out, client);
     put_failures(out, client);
-    busy_write_status(out, &server->busy, is_operator, client->peer.uid, clock_mono_us() / 1000);
+    busy_write_status(out, &server->busy[0], is_operator, client->peer.uid, clock_mono_us() / 1000);
     if (is_operator) { /* these name files, servers and other clients */
         quarantine_write_status(server->quarantine, out, server->gate.generation->policies);
         decision_log_write_status(out, server->gate.decisions);

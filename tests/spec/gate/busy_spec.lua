@@ -79,6 +79,25 @@ describe("a tool whose policy is late", function()
     assert.equal("pass", report.verdict)
   end)
 
+  it("five times in a row in dry runs has a short pause for dry runs alone, which a pause of calls leaves out", function()
+    local function tries(name, slow)
+      return client:asks("toolgate/check", { name = name, arguments = { slow = slow },
+                                             _meta = { ["dev.toolgate/trace"] = true } })
+    end
+    for _, name in ipairs { "slow", "tried" } do
+      for _ = 1, IN_A_ROW do assert.not_equal("busy", tries(name, true).code) end
+      process.eventually("it has a pause, which each late one renews", function()
+        local said = tries(name, true)
+        return said.code == "busy" and said.after_s == 1
+      end)
+    end
+    assert.equal("done", text(calls("slow", false)))
+    assert.is_nil(gate:status().busy)
+    makes_busy "slow"
+    process.eventually("the pause is over", function() return tries("slow", false).verdict == "pass" end)
+    assert.equal("busy", code(calls("slow", false)))
+  end)
+
   if unistd.geteuid() ~= 0 then
     pending("is not busy to others: needs root, to change the user")
     return

@@ -210,6 +210,20 @@ describe("the page", function()
     assert.equal("stuck", sessions.refusals.sessions[1].session)
   end)
 
+  it("gives a policy that uses up its time a pause, whichever users it is asked for", function()
+    local _, address = start { policies = { ["late.lua"] = [==[
+-- late: never ends. For specs.
+return tool "late" { description = "Wait.", effects = "read", schema = params {}, check = function() while true do end end }
+]==] } }
+    for i = 1, 5 do
+      local reply = check(address, { tool = "late", arguments = {}, user = "user" .. i })
+      assert.equal("policy_error", reply.json.error_class)
+    end
+    process.eventually("it has a pause, which each late one renews", function()
+      return check(address, { tool = "late", arguments = {}, user = "another" }).json.code == "busy"
+    end)
+  end)
+
   it("has what the playground needs of a tool", function()
     local _, address = start()
     local tool = get(address, "/api/tool.json?name=create_task").json
