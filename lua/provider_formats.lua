@@ -50,27 +50,22 @@ M.PROVIDERS = {
 
 -- ---- JSON with the order of its members -----------------------------------------------------------------------
 
-local order = setmetatable({}, { __mode = "k" })
-
 local function is_object(v) return type(v) == "table" and getmetatable(v) == nil end
 local function is_array(v) return type(v) == "table" and getmetatable(v) == ARRAY end
-local function keys(o) return order[o] or keys_of(o) or {} end
+-- The names of an object that is made here are its item 1, which is a member of none; a weak table would cost twice the time.
+local function keys(o) return o[1] or keys_of(o) or {} end
 
-local function object()
-  local o = {}
-  order[o] = {}
-  return o
-end
+local function object() return { {} } end
 
 local function put(o, key, value)
-  if o[key] == nil then table.insert(order[o], key) end
+  if o[key] == nil then table.insert(o[1], key) end
   o[key] = value
 end
 
 -- Behind the others, also if it was there.
 local function put_last(o, key, value)
-  for i, name in ipairs(order[o]) do
-    if name == key then table.remove(order[o], i) end
+  for i, name in ipairs(o[1]) do
+    if name == key then table.remove(o[1], i) end
   end
   o[key] = nil
   put(o, key, value)
@@ -103,18 +98,27 @@ local STEPS_MAX = 40000       -- of one schema: members and long texts that are 
 local LIST_STEPS_MAX = 200000 -- of a list
 local NESTED_MAX = 64         -- references in each other
 local STEP_BYTES = 64
-local steps_left = LIST_STEPS_MAX
 
 local function spend(c, value)
   if c.nested == 0 then return end -- this is as long as the schema itself
   local more = is_array(value) and #value or type(value) == "string" and math.floor(#value / STEP_BYTES) or 0
-  c.steps, steps_left = c.steps + 1 + more, steps_left - 1 - more
+  c.steps, c.left = c.steps + 1 + more, c.left - 1 - more
   if c.steps > STEPS_MAX then error({ why = "its schema is too large once its references are replaced" }, 0) end
-  if steps_left < 0 then error({ why = "left out: the list is too large once its schemas' references are replaced" }, 0) end
+  if c.left < 0 then error({ why = "left out: the list is too large once its schemas' references are replaced" }, 0) end
+end
+
+-- A large schema is read and written in pieces: its turn of the daemon's loop may end after each.
+local PIECE = 64 -- values
+local values = 0
+
+local function pause()
+  values = values + 1
+  if values % PIECE == 0 then coroutine.yield() end
 end
 
 local function write(v, out)
   local words
+  pause()
   if type(v) == "string" then words = quoted(v)
   elseif type(v) == "number" then words = number_text(v)
   elseif type(v) == "boolean" then words = tostring(v)
@@ -382,6 +386,7 @@ end
 -- A schema as the provider takes it; nil: it cannot be written.
 function fit(c, s, path)
   local rules = c.rules
+  pause()
   spend(c)
   if type(s) == "boolean" then
     if rules.booleans ~= false then return s end
@@ -561,6 +566,7 @@ local function close_object(c, s, out, path)
 end
 
 function close(c, s, path)
+  pause()
   if not is_object(s) then give_up(path, "a value of any kind is not possible in strict mode: give it a type") end
   local out = object()
   for _, key in ipairs(keys(s)) do
@@ -592,7 +598,7 @@ local function strict_root(root, note)
   return closed
 end
 
--- ---- what C calls -------------------------------------------------------------------------------------------------
+-- ---- what C calls, in a coroutine ---------------------------------------------------------------------------------------------
 
 local function attempt(run, ...)
   local good, result = pcall(run, ...)
@@ -668,14 +674,14 @@ end
 local ENVELOPES = { openai = function_of, mistral = function_of, anthropic = plain_of "input_schema",
                     gemini = plain_of "parametersJsonSchema", bedrock = tool_spec_of }
 
-local function written_as(provider, definition, strict, says)
+local function written_as(provider, definition, strict, says, left)
   local rules, notes, note = M.PROVIDERS[provider], collector()
   if rules.name and not definition.name:find(rules.name) then
-    return nil, array { "left out: this provider's names of tools begin with a letter or '_'" }
+    return nil, array { "left out: this provider's names of tools begin with a letter or '_'" }, left
   end
-  local c = { rules = rules, root = definition.inputSchema, note = note, open = {}, nested = 0, steps = 0 }
+  local c = { rules = rules, root = definition.inputSchema, note = note, open = {}, nested = 0, steps = 0, left = left }
   local schema, why = attempt(function() return fit(c, without_top(c, c.root), "#") end)
-  if not schema then return nil, array { why } end
+  if not schema then return nil, array { why }, c.left end
   local closed
   if strict and provider == "openai" then
     closed, why = attempt(strict_root, schema, function() end)
@@ -694,15 +700,15 @@ local function written_as(provider, definition, strict, says)
   c.nested = c.steps > 0 and 1 or 0
   local written
   written, why = attempt(text, ENVELOPES[provider](definition, closed or schema, is_strict), c)
-  return written, written and notes() or array { why }
+  return written, written and notes() or array { why }, c.left
 end
 
 -- The definition in the provider's form as JSON; nil: it is left out. And the steps that the definitions of its list, which
 -- share them, have left (`left`: before it; nil: it is the first), then what people should know of it.
 function M.write(provider, definition, strict, says, left)
-  steps_left = left or LIST_STEPS_MAX
-  local written, notes = written_as(provider, definition, strict, says)
-  table.insert(notes, 1, steps_left)
+  local written, notes
+  written, notes, left = written_as(provider, definition, strict, says, left or LIST_STEPS_MAX)
+  table.insert(notes, 1, left)
   return written, notes
 end
 

@@ -304,14 +304,25 @@ bool catalog_write_next(struct catalog_writing *w)
 {
     struct view *v = &w->view;
     if (w->next < v->count) {
-        const struct listed_tool *next = &v->list[w->next++];
-        provider_format_write(v->arena, &w->provider, &next->definition, next->tool->plain_name, &w->out);
+        const struct listed_tool *next = &v->list[w->next];
+        w->next += !provider_format_write(v->arena, &w->provider, &next->definition, next->tool->plain_name,
+                                          &w->out);
         return true;
     }
     json_close(&w->out, ']');
     if (v->request->details)
         write_details(v, v->request->guards, v->request->details);
     return false;
+}
+
+bool catalog_write_is_inside(const struct catalog_writing *w)
+{
+    return w->provider.under_way;
+}
+
+void catalog_write_end(struct catalog_writing *w)
+{
+    provider_format_end(&w->provider);
 }
 
 void catalog_write(struct arena *arena, struct generation *generation, const struct catalog_request *request,

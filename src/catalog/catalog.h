@@ -33,13 +33,16 @@ struct catalog_request {
 void catalog_write(struct arena *arena, struct generation *generation, const struct catalog_request *request,
                    struct buf *out);
 
-/* The same in steps of one tool, for an event loop, as a provider's format takes 0.2 ms for each. `request`,
- * the generation and the client's tools are borrowed until catalog_write_next returns false: all is written.
- */
+/* The same in steps of at most one tool, for an event loop, as a provider's format takes 0.2 ms for each.
+ * `request`, the generation and the client's tools are borrowed until catalog_write_next returns false: all
+ * is written, or until catalog_write_end. */
 struct catalog_writing;
 struct catalog_writing *catalog_write_begin(struct arena *arena, struct generation *generation,
                                             const struct catalog_request *request, struct buf *out);
 bool catalog_write_next(struct catalog_writing *writing);
+/* A tool is written in part: no other list may be written in a provider's format until it is whole. */
+bool catalog_write_is_inside(const struct catalog_writing *writing);
+void catalog_write_end(struct catalog_writing *writing); /* before all is written */
 
 /* Whether hooks can hide this tool, or any tool: only then do goal, context and session matter. `own`: the
  * client's own tools; NULL: none. */

@@ -78,42 +78,58 @@ static void warn(const struct provider_options *options, struct str name, const 
         log_event(LOG_WARN, "tool_format_unsupported", LOG_STR("tool", name), LOG_TEXT("why", why));
 }
 
-bool provider_format_write(struct arena *arena, struct provider_options *options,
-                           const struct json *definition, struct str plain, struct json_out *out)
+/* False: the provider accepts no tool of this name. */
+static bool begin(struct arena *arena, struct provider_options *options, const struct json *definition,
+                  struct str name, struct str plain)
 {
-    struct str name = json_str(json_get_text(definition, "name"));
-    if (options->format == PROVIDER_FORMAT_MCP) {
-        json_put(out, mcp_version_definition(arena, options->protocol, definition));
-        return true;
-    }
-    if (plain.len) {
-        definition = json_keep(arena, json_with(arena, definition, STR_LIT("name"), json_string(plain)));
-        name = plain;
-    }
     if (!plain_name_fits(name)) {
         warn(options, name, "left out: this provider accepts names of 1 to 64 letters, digits, _ and - only");
         return false;
     }
+    if (plain.len)
+        definition = json_keep(arena, json_with(arena, definition, STR_LIT("name"), json_string(plain)));
     /* What a prepare hook says of this tool; else what the request says of all holds. */
     const struct json *own = json_get_text(json_get_text(definition, "_meta"), DEFINITION_STRICT_KEY);
     bool wanted = own ? json_is_true(own) : options->strict;
     if (own && wanted && options->format != PROVIDER_FORMAT_OPENAI)
         warn(options, name, "strict has no effect: this format has no strict mode");
     struct json format = json_string(str_of(formats[options->format])), strict = json_bool(wanted),
-                says = json_bool(wanted || options->strict), more;
+                says = json_bool(wanted || options->strict);
     const struct json *const arguments[] = {&format, definition, &strict, &says, options->left};
-    struct str text = lua_embedded_call(arena, "write", arguments, 5, &more);
+    lua_embedded_begin("write", arguments, 5);
+    return true;
+}
+
+bool provider_format_write(struct arena *arena, struct provider_options *options,
+                           const struct json *definition, struct str plain, struct json_out *out)
+{
+    struct str name = plain.len ? plain : json_str(json_get_text(definition, "name")), text;
+    struct json more;
+    if (options->format == PROVIDER_FORMAT_MCP) {
+        json_put(out, mcp_version_definition(arena, options->protocol, definition));
+        return false;
+    }
+    if (!options->under_way && !begin(arena, options, definition, name, plain))
+        return false;
+    options->under_way = lua_embedded_next(arena, &text, &more);
+    if (options->under_way)
+        return true;
     if (json_is(&more, JSON_ARRAY) && more.len)
         options->left = &more.items[0];
     for (uint32_t i = 1; json_is(&more, JSON_ARRAY) && i < more.len; i++)
         warn(options, name, arena_copy(arena, json_str(&more.items[i])));
     if (json_is(&more, JSON_STRING))
         warn(options, name, arena_copy(arena, json_str(&more)));
-    if (text.len && out->buf->len + text.len > FORMAT_LIST_MAX_BYTES) {
+    if (text.len && out->buf->len + text.len > FORMAT_LIST_MAX_BYTES)
         warn(options, name, "left out: the list is too long with it");
-        return false;
-    }
-    if (text.len)
+    else if (text.len)
         json_put_raw(out, text);
-    return text.len != 0;
+    return false;
+}
+
+void provider_format_end(struct provider_options *options)
+{
+    if (options->under_way)
+        lua_embedded_drop();
+    options->under_way = false;
 }

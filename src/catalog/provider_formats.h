@@ -39,12 +39,16 @@ struct provider_options {
     provider_warn *warn; /* NULL: warnings go to the log */
     void *owner;
     const struct json *left; /* of what a list's definitions share; NULL before the first one */
+    bool under_way;          /* a definition is written in part */
 };
 
 /* `definition` is one of tools/list; `plain`: the name for providers that accept no other, empty if it has
- * none but its own. False: the provider accepts no tool of this name; nothing was written. */
+ * none but its own. A large definition is written in pieces, in this process one at a time: true as long as
+ * it is under way, until which the next call must be for the same one. */
 bool provider_format_write(struct arena *arena, struct provider_options *options,
                            const struct json *definition, struct str plain, struct json_out *out);
+/* Ends a list whose definition may be under way. */
+void provider_format_end(struct provider_options *options);
 
 /* OpenAI's strict mode: every object closed, every property required (optional ones nullable), and only the
  * keywords that it accepts. The keywords that are dropped only validate values, which the gate does itself.

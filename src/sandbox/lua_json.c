@@ -250,9 +250,8 @@ void lua_json_constants(lua_State *L)
     lua_setfield(L, -2, "array");
 }
 
-/* ---- the embedded file: one state, made by the first call, with the module at 1 and `json` = { null, array,
- * keys }
- * ---- */
+/* ---- the embedded file: one state, made by the first call, with the module at 1, the coroutine of the call
+ * in pieces at 2, and `json` = { null, array, keys } ---- */
 
 #define MODULE "provider_formats.lua"
 
@@ -280,21 +279,75 @@ static lua_State *open_module(void)
     return L;
 }
 
+static lua_State *module_state(void)
+{
+    static lua_State *L;
+    if (!L) {
+        L = open_module();
+        lua_pushnil(L);
+    }
+    return L;
+}
+
+/* Pushes a coroutine that is about to call the function. */
+static lua_State *push_call(lua_State *L, const char *function, const struct json *const *arguments,
+                            int count)
+{
+    lua_State *call = lua_newthread(L);
+    lua_getfield(L, 1, function);
+    lua_xmove(L, call, 1);
+    for (int i = 0; i < count; i++)
+        lua_json_push(call, arguments[i], LUA_JSON_EXACT);
+    return call;
+}
+
+static bool resume(lua_State *call, struct arena *arena, struct str *text, struct json *more)
+{
+    bool begins = lua_status(call) != LUA_YIELD;
+    int status = lua_resume(call, begins ? lua_gettop(call) - 1 : 0);
+    if (status == LUA_YIELD)
+        return true;
+    if (status)
+        lua_pushnil(call);
+    else
+        lua_settop(call, 2);
+    int at = lua_gettop(call);
+    if (status)
+        lua_insert(call, at - 1);
+    *text = lua_isstring(call, at - 1) ? arena_dup(arena, sandbox_string(call, at - 1)) : STR_NONE;
+    *more = lua_isnil(call, at) ? json_null() : *lua_json_read(call, at, MODULE, arena);
+    return false;
+}
+
 struct str lua_embedded_call(struct arena *arena, const char *function, const struct json *const *arguments,
                              int count, struct json *more)
 {
-    static lua_State *L;
-    if (!L)
-        L = open_module();
-    lua_getfield(L, 1, function);
-    for (int i = 0; i < count; i++)
-        lua_json_push(L, arguments[i], LUA_JSON_EXACT);
-    if (lua_pcall(L, count, 2, 0)) {
-        lua_pushnil(L);
-        lua_insert(L, 2);
-    }
-    struct str text = lua_isstring(L, 2) ? arena_dup(arena, sandbox_string(L, 2)) : STR_NONE;
-    *more = lua_isnil(L, 3) ? json_null() : *lua_json_read(L, 3, MODULE, arena);
-    lua_settop(L, 1);
+    lua_State *L = module_state(), *call = push_call(L, function, arguments, count);
+    struct str text;
+    while (resume(call, arena, &text, more))
+        continue;
+    lua_settop(L, 2);
     return text;
+}
+
+void lua_embedded_begin(const char *function, const struct json *const *arguments, int count)
+{
+    lua_State *L = module_state();
+    push_call(L, function, arguments, count);
+    lua_replace(L, 2);
+}
+
+bool lua_embedded_next(struct arena *arena, struct str *text, struct json *more)
+{
+    if (resume(lua_tothread(module_state(), 2), arena, text, more))
+        return true;
+    lua_embedded_drop();
+    return false;
+}
+
+void lua_embedded_drop(void)
+{
+    lua_State *L = module_state();
+    lua_pushnil(L);
+    lua_replace(L, 2);
 }

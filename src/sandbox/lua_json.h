@@ -42,4 +42,11 @@ const struct json *lua_json_read(lua_State *L, int at, const char *what, struct 
 struct str lua_embedded_call(struct arena *arena, const char *function, const struct json *const *arguments,
                              int count, struct json *more);
 
+/* The same in pieces of well below a millisecond; one such call at a time, beside which others may be made at
+ * once. */
+void lua_embedded_begin(const char *function, const struct json *const *arguments, int count);
+/* False: it has ended, with these results. */
+bool lua_embedded_next(struct arena *arena, struct str *text, struct json *more);
+void lua_embedded_drop(void);
+
 #endif

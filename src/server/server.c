@@ -216,6 +216,7 @@ static enum err start(struct server *server, struct why *why)
         return err_set(why, ERR_IO, "epoll is not available: too many open files?");
     server->reloader = reloader_new(server);
     server->gate.metrics = &server->metrics;
+    TAILQ_INIT(&server->tools_lists);
     server->gate.busy = server->busy;
     server->gate.admissions = hash_random();
     watch_signals(server); /* before the wait for upstreams, so that a signal can end it */

@@ -71,7 +71,9 @@ struct server {
     struct problem_notes problems;
     struct reloader *reloader;
     struct server_lists lists;
-    struct pins *pins; /* NULL: none are kept so far */
+    TAILQ_HEAD(, tools_list) tools_lists; /* of tool_methods.c: those that wait for `tools_list` */
+    struct tools_list *tools_list;        /* has a tool that is written in part, or is next; NULL: none */
+    struct pins *pins;                    /* NULL: none are kept so far */
     struct arena *pins_arena;
     struct quarantine *quarantine;         /* NULL until a configuration is loaded */
     struct page_decisions *page_decisions; /* NULL: no page */

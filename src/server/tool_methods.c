@@ -39,25 +39,62 @@ struct tools_list {
     struct buf text, details, warnings_text;
     struct json_out warnings;
     struct turn turn;
-    bool waits; /* for the list that is written before it */
+    struct request *of;
+    TAILQ_ENTRY(tools_list) next; /* of server->tools_lists */
+    bool waits;                   /* for the client's list that is written before it */
+    bool is_queued;               /* for a tool of another list */
 };
 
 static enum request_status reply_list(struct request *r);
 
 /* request_answer is called in another turn. */
-static void ask_turn(struct request *r, struct tools_list *list)
+static void ask_turn(struct tools_list *list)
 {
+    struct request *r = list->of;
     if (!list->turn.queue)
         turn_join(&list->turn, loop_queue(r->client->server->loop), r->client->peer.uid, TURN_LONG,
                   request_answer, r);
     turn_ask(&list->turn);
 }
 
+/* Tools are written in part one at a time, since a large one takes much memory. False: the list's turn comes
+ * once that of another list is whole. */
+static bool may_write(struct server *server, struct tools_list *list)
+{
+    if (server->tools_list && server->tools_list != list) {
+        if (!list->is_queued)
+            TAILQ_INSERT_TAIL(&server->tools_lists, list, next);
+        list->is_queued = true;
+        return false;
+    }
+    server->tools_list = list;
+    return true;
+}
+
+static void let_next_write(struct server *server, const struct tools_list *list)
+{
+    if (server->tools_list != list)
+        return;
+    struct tools_list *next = server->tools_list = TAILQ_FIRST(&server->tools_lists);
+    if (!next)
+        return;
+    TAILQ_REMOVE(&server->tools_lists, next, next);
+    next->is_queued = false;
+    ask_turn(next);
+}
+
 /* The client's next one that waits, its oldest, begins. */
 static void end_list(struct request *ended)
 {
     struct tools_list *list = ended->work;
+    struct server *server = ended->client->server;
     struct request *r, *next = NULL;
+    if (list->writing)
+        catalog_write_end(list->writing);
+    if (list->is_queued)
+        TAILQ_REMOVE(&server->tools_lists, list, next);
+    list->is_queued = false;
+    let_next_write(server, list);
     if (list->turn.queue)
         turn_leave(&list->turn);
     generation_unref(list->generation);
@@ -70,7 +107,7 @@ static void end_list(struct request *ended)
             next = r;
     ended->client->list_writing = next;
     if (next)
-        ask_turn(next, next->work);
+        ask_turn(next->work);
 }
 
 static void begin_writing(struct request *r, struct tools_list *list)
@@ -96,6 +133,7 @@ static void begin_writing(struct request *r, struct tools_list *list)
 /* One list of a client after the other, as each may take 8 MB. False: the rest in another turn. */
 static bool write_list(struct request *r, struct tools_list *list)
 {
+    struct server *server = r->client->server;
     bool in_turns = list->wanted.provider.format != PROVIDER_FORMAT_MCP;
     struct request **writing = &r->client->list_writing;
     list->waits = in_turns && *writing && *writing != r;
@@ -103,11 +141,15 @@ static bool write_list(struct request *r, struct tools_list *list)
         return false;
     if (in_turns)
         *writing = r;
+    if (in_turns && !may_write(server, list))
+        return false;
     if (!list->writing)
         begin_writing(r, list);
     while (catalog_write_next(list->writing))
-        if (in_turns && turn_is_over(loop_queue(r->client->server->loop))) {
-            ask_turn(r, list);
+        if (in_turns && turn_is_over(loop_queue(server->loop))) {
+            if (!catalog_write_is_inside(list->writing))
+                let_next_write(server, list);
+            ask_turn(list);
             return false;
         }
     return true;
@@ -150,6 +192,7 @@ static enum request_status begin_list(struct request *r, struct tools_list *list
     const struct config *config = server_config(client->server);
     struct ledger_place place = {.turn_idle_s = config->turn_idle_s};
     list->wanted.peer = &client->peer;
+    list->of = r;
     if (param_session(r, &list->wanted.session) ||
         param_goal(r, r->meta, GATE_GOAL_KEY, &list->wanted.goal) ||
         param_context(r, &list->wanted.context) ||

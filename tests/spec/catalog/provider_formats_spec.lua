@@ -306,6 +306,29 @@ describe("a provider's format", function()
       end
     end)
 
+    it("waits for a large tool that is written in part, whether that is ended, cancelled, or its client leaves", function()
+      local gate, clients, one_of = daemon.start { policies = {} }, {}, {}
+      for i = 1, 3000 do one_of[i] = { type = "object", properties = { k = { const = i } } } end
+      local large = { name = "large", inputSchema = { type = "object", properties = { l = { anyOf = one_of } } } }
+      for i = 1, 5 do
+        clients[i] = gate:connect()
+        clients[i]:asks("toolgate/register", { tools = { large, { name = "small", inputSchema = { type = "object" } } } })
+      end
+      for _, client in ipairs(clients) do
+        client:say(list())
+        client:say(list "second")
+      end
+      clients[1]:say { jsonrpc = "2.0", method = "notifications/cancelled", params = { requestId = "list" } }
+      clients[2]:close()
+      clients[3]:say { jsonrpc = "2.0", method = "notifications/cancelled", params = { requestId = "second" } }
+      local message
+      repeat message = clients[1]:hears() until message.id == "second"
+      assert.equal(2, #message.result.tools)
+      for i = 3, 5 do assert.equal(3000, select(2, json.encode(clients[i]:answer("list").result.tools):gsub('"const"', ""))) end
+      for i = 4, 5 do assert.equal(2, #clients[i]:answer("second").result.tools) end
+      clients[1]:hears_only_a_ping()
+    end)
+
     it("ends with its client, or when it is cancelled", function()
       local gate = daemon.start { policies = {} }
       local gone, client = with_tools(gate), with_tools(gate)

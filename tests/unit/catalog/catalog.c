@@ -293,6 +293,40 @@ STORY(each_provider_gets_its_format)
     assert_true(str_contains_nocase(buf_view(&warnings), STR_LIT("anyOf")));
 }
 
+/* A turn of the loop may end after each piece; another call of the Lua file comes between two of them. */
+STORY(a_large_schema_is_written_in_pieces)
+{
+    struct buf text = buf_in(fixture->arena), pieces = buf_in(fixture->arena);
+    struct catalog_request request = {.all = true,
+                                      .provider = {.format = PROVIDER_FORMAT_OPENAI, .strict = true}};
+    static const struct json schema = {.type = JSON_OBJECT};
+    struct json out;
+    struct why why;
+    buf_text(&text,
+             "[{\"name\":\"t\",\"inputSchema\":{\"type\":\"object\",\"properties\":{\"p\":{\"anyOf\":[");
+    for (int i = 0; i < 2000; i++)
+        buf_printf(&text, "%s{\"type\":\"object\",\"properties\":{\"k\":{\"const\":%d}}}", i ? "," : "", i);
+    buf_text(&text, "]}}}}]");
+    buf_byte(&text, '\0');
+    write_file(fixture->folder, "tools.json", text.at);
+    build(fixture);
+    for (int round = 0; round < 2; round++) {
+        struct catalog_writing *writing =
+            catalog_write_begin(fixture->arena, fixture->generation, &request, &pieces);
+        size_t inside = 0;
+        for (; catalog_write_next(writing) && (round || inside < 3);
+             inside += catalog_write_is_inside(writing))
+            assert_int_equal(openai_strict_schema(fixture->arena, &schema, &out, &why), ERR_SCHEMA);
+        assert_in_range(inside, round ? 50 : 3, 2000);
+        catalog_write_end(writing);
+        if (!round) /* it has not come to the end */
+            pieces.len = 0;
+    }
+    list(fixture, request);
+    assert_true(str_eq(buf_view(&fixture->shown), buf_view(&pieces)));
+    assert_in_range(pieces.len, 100000, 400000);
+}
+
 TEST(formats_have_names)
 {
     enum provider_format format;
