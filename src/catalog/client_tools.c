@@ -12,9 +12,12 @@
 
 #include <stdlib.h>
 
+#define COMPILED_LISTS 256u
+
 struct entry {
-    struct entry *next;
+    struct entry *next; /* of the list of its hash */
     struct arena *arena;
+    uint32_t hash; /* of the name */
     struct str name;
     const struct json *definition;
     struct tool *tool;   /* NULL: the generation's configuration refuses it */
@@ -27,13 +30,14 @@ struct client_tools {
     struct lru_node node;     /* first; of a session's set */
     struct client_tools *all; /* the connection's own set; itself, if it is that */
     struct entry *entries[CLIENT_TOOLS_MAX];
+    uint32_t hashes[CLIENT_TOOLS_MAX]; /* of their names: entries are far apart, each in its arena */
     size_t count;
     uint64_t revision;
     /* Only of the connection's own set. */
     const struct peer *peer;
     struct lru sessions;
-    struct entry *compiled; /* of all sets */
-    bool unused;            /* some of them are in no set any more */
+    struct entry *compiled[COMPILED_LISTS]; /* of all sets, by their hashes */
+    bool unused;                            /* some of them are in no set any more */
     size_t bytes;
 };
 
@@ -96,12 +100,13 @@ static void free_at(struct client_tools *all, struct entry **at)
 void client_tools_free_unused(struct client_tools *tools)
 {
     drop_sessions(tools, CLIENT_TOOLS_SESSIONS);
-    for (struct entry **at = &tools->compiled; tools->unused && *at;) {
-        if ((*at)->sets)
-            at = &(*at)->next;
-        else
-            free_at(tools, at);
-    }
+    for (size_t i = 0; tools->unused && i < COMPILED_LISTS; i++)
+        for (struct entry **at = &tools->compiled[i]; *at;) {
+            if ((*at)->sets)
+                at = &(*at)->next;
+            else
+                free_at(tools, at);
+        }
     tools->unused = false;
 }
 
@@ -111,8 +116,9 @@ void client_tools_free(struct client_tools *tools)
         return;
     drop_sessions(tools, 0);
     lru_clear(&tools->sessions);
-    while (tools->compiled)
-        free_at(tools, &tools->compiled);
+    for (size_t i = 0; i < COMPILED_LISTS; i++)
+        while (tools->compiled[i])
+            free_at(tools, &tools->compiled[i]);
     free(tools);
 }
 
@@ -123,10 +129,16 @@ size_t client_tools_bytes(const struct client_tools *tools)
 
 /* ---- what a session sees: its own, then the connection's ---- */
 
+static uint32_t hash_of(struct str name)
+{
+    return (uint32_t)hash_stable(name).low;
+}
+
 static size_t index_in(const struct client_tools *set, struct str name)
 {
+    uint32_t hash = set->count ? hash_of(name) : 0;
     size_t i = 0;
-    while (i < set->count && !str_eq(set->entries[i]->name, name))
+    while (i < set->count && (set->hashes[i] != hash || !str_eq(set->entries[i]->name, name)))
         i++;
     return i;
 }
@@ -161,7 +173,9 @@ static enum err compile(struct client_tools *all, struct generation *generation,
                         const struct json *definition, struct entry **out, struct why *why)
 {
     struct str name = json_str(json_get_text(definition, "name"));
-    for (*out = all->compiled; *out; *out = (*out)->next)
+    uint32_t hash = hash_of(name);
+    struct entry **list = &all->compiled[hash % COMPILED_LISTS];
+    for (*out = *list; *out; *out = (*out)->next)
         if ((*out)->tool && (*out)->generation == generation->number && str_eq((*out)->name, name) &&
             json_equal((*out)->definition, definition))
             return OK;
@@ -169,8 +183,9 @@ static enum err compile(struct client_tools *all, struct generation *generation,
     struct entry *entry = ARENA_NEW(arena, struct entry);
     struct json *copy = ARENA_NEW(arena, struct json);
     *copy = json_copy(arena, definition);
-    *entry = (struct entry){.next = all->compiled,
+    *entry = (struct entry){.next = *list,
                             .arena = arena,
+                            .hash = hash,
                             .name = json_str(json_get_text(copy, "name")),
                             .definition = copy,
                             .generation = generation->number};
@@ -181,7 +196,7 @@ static enum err compile(struct client_tools *all, struct generation *generation,
                                  .origin = STR_LIT("register")};
     enum err err = tool_build(arena, &generation->config, &source, &entry->tool, why);
     all->bytes += arena_bytes(arena);
-    *out = all->compiled = entry;
+    *out = *list = entry;
     return err;
 }
 
@@ -194,6 +209,7 @@ static void put(struct client_tools *set, size_t index, struct entry *entry)
     else
         set->count++;
     set->entries[index] = entry;
+    set->hashes[index] = entry->hash;
     entry->sets++;
     set->revision++;
 }
@@ -205,7 +221,8 @@ enum err client_tools_register(struct client_tools *tools, struct generation *ge
     struct str name = json_str(json_get_text(definition, "name"));
     const struct tool *known = generation_find(generation, name);
     size_t index = index_in(tools, name);
-    struct entry *entry, *before = all->compiled;
+    struct entry *entry;
+    struct entry **list = &all->compiled[hash_of(name) % COMPILED_LISTS], *before = *list;
     *out = NULL;
     if (!name.len)
         return err_set(why, ERR_SCHEMA, "expected a tool {name, description?, inputSchema}, got no name");
@@ -220,14 +237,14 @@ enum err client_tools_register(struct client_tools *tools, struct generation *ge
     if (index == CLIENT_TOOLS_MAX)
         return err_set(why, ERR_LIMIT, "a connection may register at most %u tools", CLIENT_TOOLS_MAX);
     enum err err = compile(all, generation, definition, &entry, why);
-    if (!err && all->compiled != before && all->bytes > CLIENT_TOOLS_MAX_BYTES)
+    if (!err && *list != before && all->bytes > CLIENT_TOOLS_MAX_BYTES)
         err = err_set(why, ERR_LIMIT,
                       "a connection's registered tools may take at most %u bytes together, compiled: "
                       "register fewer, or with simpler schemas",
                       CLIENT_TOOLS_MAX_BYTES);
     if (err) {
-        if (all->compiled != before)
-            free_at(all, &all->compiled);
+        if (*list != before)
+            free_at(all, list);
         return err;
     }
     put(tools, index, entry);
