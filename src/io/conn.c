@@ -171,6 +171,7 @@ struct conn {
     bool reads;     /* still wants lines */
     bool stopping;  /* of a pair: reads only what has arrived */
     bool paused;    /* too much is unsent */
+    bool held;      /* by conn_hold */
     bool blocked;   /* waits for EV_WRITE */
     bool finishing; /* close when sent */
     bool pair;      /* two descriptors */
@@ -272,7 +273,7 @@ static void count_bytes(struct conn *c)
 
 static bool wants_lines(const struct conn *c)
 {
-    return c->reads && !c->paused && !c->dead && !c->finishing;
+    return c->reads && !c->paused && !c->held && !c->dead && !c->finishing;
 }
 
 /* A pair that stops has one last turn, which ends by bytes. */
@@ -322,7 +323,7 @@ size_t loop_closed_peers(struct loop *loop)
     loop->closed_turn = loop->turn;
     loop->closed = 0;
     LIST_FOREACH (c, &loop->conns, all)
-        loop->closed += !c->cut && peer_has_closed(c);
+        loop->closed += !c->cut && !c->held && peer_has_closed(c);
     return loop->closed;
 }
 
@@ -381,7 +382,7 @@ static void pump(void *owner)
     c->cut = (more || left) && wants_lines(c);
     if (c->cut)
         turn_ask(&c->turn);
-    else if (c->deaf && !c->paused)
+    else if (c->deaf && !c->paused && !c->held)
         kill_conn(c);
     if (conn_unsent_bytes(c) > 0 || c->dead || c->finishing)
         mark_dirty(c);
@@ -407,7 +408,7 @@ static void close_out(struct conn *c)
 static void stop_sending(struct conn *c)
 {
     if (!c->pair) {
-        bool lines_left = c->reads && !c->finishing && (c->turn.waits || c->paused);
+        bool lines_left = c->reads && !c->finishing && (c->turn.waits || c->paused || c->held);
         c->dead = !lines_left || shutdown(c->fd, SHUT_RD) != 0;
         c->deaf = c->hung_up = true;
     } else if (c->out_fd >= 0) {
@@ -547,6 +548,13 @@ void conn_close_out(struct conn *conn)
     close_out(conn);
     clear_sent(conn);
     mark_dirty(conn);
+}
+
+void conn_hold(struct conn *conn, bool held)
+{
+    conn->held = held;
+    if (!held)
+        turn_ask(&conn->turn);
 }
 
 void conn_finish(struct conn *conn)

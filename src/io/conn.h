@@ -94,6 +94,9 @@ int64_t conn_read_ns(const struct conn *conn);
  * read an answer to any of them. No other connection has the same number. */
 uint64_t conn_batch(const struct conn *conn);
 
+/* Handles no line of a socket until it is let go: the work of the last one goes on in turns of its own. */
+void conn_hold(struct conn *conn, bool held);
+
 /* Reads no more and closes when everything is sent. */
 void conn_finish(struct conn *conn);
 /* Closes at the end of the turn without waiting for output; no callback fires any more. */

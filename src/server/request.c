@@ -283,6 +283,7 @@ static void serve_batch(struct request *r)
                     MCP_BATCH_MAX);
         return;
     }
+    r->client->in_batch = true;
     for (uint32_t i = 0; i < batch->len; i++) {
         const struct json *message = &batch->items[i];
         if (json_is(message, JSON_OBJECT))
@@ -291,6 +292,7 @@ static void serve_batch(struct request *r)
             reply_error(r, RPC_INVALID_REQUEST, "expected a JSON-RPC request object in the batch, got %s",
                         param_kind(message));
     }
+    r->client->in_batch = false;
 }
 
 static enum request_status serve(struct request *r, struct str text)

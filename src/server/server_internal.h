@@ -106,6 +106,7 @@ struct client {
     LIST_HEAD(, request) pending;
     size_t pending_count;
     struct request *list_writing; /* of tool_methods.c; NULL: none */
+    bool in_batch;                /* a message of a batch is served, whose next one follows at once */
     LIST_HEAD(, subscription) subscriptions;
     size_t subscription_count;
     LIST_HEAD(, watched_resource) watched;

@@ -7,6 +7,7 @@
 #include "catalog/provider_formats.h"
 #include "catalog/response_schemas.h"
 #include "gate/verdict.h"
+#include "io/conn.h"
 #include "io/turn.h"
 #include "json/build.h"
 #include "json/parse.h"
@@ -266,19 +267,79 @@ static bool has_share(const struct client *client)
     return share_leaves_room(used, held, 1, server_config(server)->limits.memory);
 }
 
+/* Tools are registered in turns of the loop; until the last one the connection's next line waits. */
+struct registering {
+    struct client_tools *set;
+    const struct json *definitions;
+    uint32_t next; /* of them */
+    struct buf tools_text, refused_text;
+    struct json_out tools, refused;
+    struct turn turn;
+};
+
 /* One bad definition does not prevent the others. */
+static void register_tool(struct request *r, struct registering *g, const struct json *definition)
+{
+    const struct tool *tool;
+    struct json_out *out = &g->tools;
+    struct why why;
+    if (client_tools_register(g->set, r->client->server->gate.generation, definition, &tool, &why) != OK) {
+        json_put_object(&g->refused, FIELD_STR("name", json_str(json_get_text(definition, "name"))),
+                        FIELD_TEXT("why", why.text));
+        return;
+    }
+    json_open(out, '{');
+    json_field_str(out, "name", tool->name);
+    json_field_strs(out, "parameters", tool->parameters, tool->parameter_count);
+    json_field_bool(out, "policy", tool->policy || tool->overlay_count);
+    json_field_strs(out, "warnings", tool->warnings, tool->warning_count);
+    json_close(out, '}');
+}
+
+static void end_registering(struct request *r)
+{
+    struct registering *g = r->work;
+    if (!g->turn.queue)
+        return;
+    turn_leave(&g->turn);
+    conn_hold(r->client->conn, false);
+}
+
+static enum request_status register_next(struct request *r)
+{
+    struct registering *g = r->work;
+    struct turn_queue *queue = loop_queue(r->client->server->loop);
+    while (g->next < g->definitions->len) {
+        register_tool(r, g, &g->definitions->items[g->next++]);
+        if (!turn_is_over(queue) || r->client->in_batch)
+            continue;
+        if (!g->turn.queue) {
+            turn_join(&g->turn, queue, r->client->peer.uid, TURN_LONG, request_answer, r);
+            conn_hold(r->client->conn, true);
+        }
+        turn_ask(&g->turn);
+        return REQUEST_PENDING;
+    }
+    end_registering(r);
+    json_close(&g->tools, ']');
+    json_close(&g->refused, ']');
+    json_fields(reply_open(r), FIELD_RAW("tools", buf_view(&g->tools_text)),
+                FIELD_RAW("refused", buf_view(&g->refused_text)));
+    return reply_close(r);
+}
+
 enum request_status tool_methods_register(struct request *r)
 {
     struct client *client = r->client;
-    const struct json *tools = json_get_text(r->params, "tools");
-    struct buf refused_text = buf_in(r->arena);
-    struct json_out refused = json_out(&refused_text);
+    struct registering *g = ARENA_NEW(r->arena, struct registering);
     struct str session;
     if (param_session(r, &session))
         return REQUEST_DONE;
-    if (!json_is(tools, JSON_ARRAY))
+    g->definitions = json_get_text(r->params, "tools");
+    if (!json_is(g->definitions, JSON_ARRAY))
         return reply_error(r, RPC_INVALID_PARAMS,
-                           "params.tools: expected an array of tool definitions, got %s", param_kind(tools));
+                           "params.tools: expected an array of tool definitions, got %s",
+                           param_kind(g->definitions));
     if (!has_share(client)) {
         problems_note(
             client, PROBLEM_SHARE,
@@ -289,34 +350,20 @@ enum request_status tool_methods_register(struct request *r)
     }
     if (!client->client_tools)
         client->client_tools = client_tools_new(&client->peer);
-    struct client_tools *set = client_tools_seen(r, session, true);
-    if (!set)
+    g->set = client_tools_seen(r, session, true);
+    if (!g->set)
         return reply_error(r, RPC_MEMORY,
                            "the tools of this connection's sessions take too much memory: try again once "
                            "fewer calls are in flight");
-    struct json_out *out = reply_open(r);
-    json_field_open(out, "tools", '[');
-    json_open(&refused, '[');
-    for (uint32_t i = 0; i < tools->len; i++) {
-        const struct tool *tool;
-        struct why why;
-        if (client_tools_register(set, client->server->gate.generation, &tools->items[i], &tool, &why) !=
-            OK) {
-            json_put_object(&refused, FIELD_STR("name", json_str(json_get_text(&tools->items[i], "name"))),
-                            FIELD_TEXT("why", why.text));
-            continue;
-        }
-        json_open(out, '{');
-        json_field_str(out, "name", tool->name);
-        json_field_strs(out, "parameters", tool->parameters, tool->parameter_count);
-        json_field_bool(out, "policy", tool->policy || tool->overlay_count);
-        json_field_strs(out, "warnings", tool->warnings, tool->warning_count);
-        json_close(out, '}');
-    }
-    json_close(out, ']');
-    json_close(&refused, ']');
-    json_field_raw(out, "refused", buf_view(&refused_text));
-    return reply_close(r);
+    g->tools_text = g->refused_text = buf_in(r->arena);
+    g->tools = json_out(&g->tools_text);
+    g->refused = json_out(&g->refused_text);
+    json_open(&g->tools, '[');
+    json_open(&g->refused, '[');
+    r->work = g;
+    r->answer = register_next;
+    r->cancel = end_registering;
+    return register_next(r);
 }
 
 /* ---- toolgate/schemas: toolgate's own and the operator's, as they are and as response formats ---- */

@@ -132,6 +132,59 @@ describe("a turn", function()
     assert.same({}, many:hears_the_end())
   end)
 
+  describe("of tools that are registered", function()
+    local TOOLS = 150
+
+    -- Each with patterns of its own, which take long to compile.
+    local function registration(id)
+      local tools = {}
+      for i = 1, TOOLS do
+        local properties = {}
+        for k = 1, 20 do properties[k] = ('"p%d":{"type":"string","pattern":"^(a%d|b%d)+x?$"}'):format(k, i, k) end
+        tools[i] = ('{"name":"own_%d","inputSchema":{"type":"object","properties":{%s}}}')
+          :format(i, table.concat(properties, ","))
+      end
+      return ('{"jsonrpc":"2.0","id":%d,"method":"toolgate/register","params":{"tools":[%s]}}')
+        :format(id, table.concat(tools, ","))
+    end
+
+    local function answers_in_order(client)
+      assert.equal(TOOLS, #client:answer(1).result.tools)
+      assert.equal("pass", client:answer(2).result.verdict)
+      assert.is_table(client:answer(3).result)
+    end
+    local PING = '{"jsonrpc":"2.0","id":3,"method":"ping"}\n'
+
+    it("ends between two of them: others are answered, while the connection's own lines wait", function()
+      local many, one = gate:connect(), gate:connect()
+      assert(many.stream:send(registration(1) .. "\n" .. line(2, "own_150") .. PING))
+      for _ = 1, 4 do one:ask "ping" end
+      assert.same({}, (socket.select({ many.stream }, nil, 0)))
+      answers_in_order(many)
+    end)
+
+    it("ends with its client, or when that sends no more", function()
+      local gone, many = gate:connect(), gate:connect()
+      assert(gone.stream:send(registration(1) .. "\n" .. line(2, "own_150")))
+      gone.stream:close()
+      assert(many.stream:send(registration(1) .. "\n" .. line(2, "own_150") .. PING))
+      many.stream:shutdown "send"
+      answers_in_order(many)
+      assert.same({}, many:hears_the_end())
+      local one = gate:connect()
+      process.eventually("both are gone", function() return one:asks "toolgate/status".connections.open == 1 end)
+    end)
+
+    it("does not end inside a batch, whose messages are served in their order", function()
+      local client = gate:connect()
+      client:ask("initialize", { protocolVersion = "2025-03-26", capabilities = {},
+                                 clientInfo = { name = "x", version = "1" } })
+      local batch = { registration(1), line(2, "own_150"):sub(1, -2), PING:sub(1, -2) }
+      assert(client.stream:send("[" .. table.concat(batch, ",") .. "]\n"))
+      answers_in_order(client)
+    end)
+  end)
+
   if unistd.geteuid() ~= 0 then
     pending("is a user's first: needs root, to change the user")
     return
