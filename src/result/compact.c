@@ -133,7 +133,7 @@ struct sent {
 
 static size_t sent_size(struct sent sent, struct str json)
 {
-    return sent.as_value * json.len + sent.as_texts * compact_string_size(json);
+    return sent.as_value * json.len + (sent.as_texts ? sent.as_texts * compact_string_size(json) : 0);
 }
 
 /* The value in the first form that fits the budget and the schema, if there is one. NULL if none fits. */

@@ -43,6 +43,15 @@ struct compact_rules {
     size_t goal_word_count;
     struct str argument_ids[COMPACT_ARGUMENT_IDS_MAX];
     size_t argument_id_count;
+    struct compact_key *keys; /* COMPACT_KEYS of them, by their places in their objects */
+};
+
+/* What is known of a key: the rows of a list have the same ones. */
+#define COMPACT_KEYS 32u
+struct compact_key {
+    struct str key;
+    uint32_t size; /* as JSON; 0: no key yet */
+    bool identifies;
 };
 
 struct compact_node {
@@ -51,6 +60,7 @@ struct compact_node {
     struct str key;  /* in an object */
     struct str time; /* of an object: the latest time among its own members; empty: none */
     uint32_t count;
+    uint32_t key_size;   /* bytes of the key as JSON, with its colon */
     uint32_t size;       /* bytes as JSON without spaces and dropped parts */
     uint32_t least;      /* bytes of what must stay if the part stays; `size` if all of it must */
     uint32_t floor;      /* the same if lists within may lose items: no budget goes below */

@@ -115,7 +115,8 @@ static void add_argument_ids(struct compact_rules *rules, const struct json *val
 struct compact_rules compact_rules_of(struct arena *arena, const struct tool *tool, const struct json *args,
                                       struct str goal)
 {
-    struct compact_rules rules = {.arena = arena, .tool = tool};
+    struct compact_rules rules = {
+        .arena = arena, .tool = tool, .keys = ARENA_ARRAY(arena, struct compact_key, COMPACT_KEYS)};
     size_t at = 0;
     for (struct str word;
          rules.goal_word_count < COMPACT_GOAL_WORDS_MAX && (word = next_word(goal, &at)).len;) {
@@ -223,7 +224,21 @@ uint32_t compact_string_size(struct str text)
     return size > UINT32_MAX ? UINT32_MAX : (uint32_t)size;
 }
 
+/* The same, without reading a string that was sent without escapes. */
+static uint32_t string_size(const struct json *string)
+{
+    return string->raw_len == string->len + 2 ? string->raw_len : compact_string_size(json_str(string));
+}
+
 static void build(const struct compact_rules *rules, struct compact_node *node);
+
+static const struct compact_key *key_at(const struct compact_rules *rules, struct str key, size_t place)
+{
+    struct compact_key *known = &rules->keys[place % COMPACT_KEYS];
+    if (!known->size || !str_eq(known->key, key))
+        *known = (struct compact_key){key, compact_string_size(key), compact_is_identifying_key(key)};
+    return known;
+}
 
 /* Of an object its kept members must stay; an object without any stays whole or goes. */
 static uint32_t least_of(const struct compact_node *node)
@@ -238,7 +253,7 @@ static uint32_t least_of(const struct compact_node *node)
     for (uint32_t i = 0; i < node->count; i++) {
         const struct compact_node *child = &node->children[i];
         if (!child->dropped && (!is_object || child->kept || child->leads))
-            least += child->least + 1 + (is_object ? compact_string_size(child->key) + 1 : 0);
+            least += child->least + 1 + child->key_size;
     }
     return least > 2 ? least - 1 : node->size;
 }
@@ -252,7 +267,7 @@ static uint32_t floor_of(const struct compact_node *node)
     for (uint32_t i = 0; node->value->type == JSON_OBJECT && i < node->count; i++) {
         const struct compact_node *child = &node->children[i];
         if (!child->dropped && (child->kept || child->leads))
-            floor += (child->kept ? child->least : child->floor) + 1 + compact_string_size(child->key) + 1;
+            floor += (child->kept ? child->least : child->floor) + 1 + child->key_size;
     }
     return floor > 2 ? floor - 1 : node->least;
 }
@@ -262,7 +277,11 @@ static void add_child(const struct compact_rules *rules, struct compact_node *no
 {
     const struct policy_compact *budget = &rules->tool->compact;
     const struct policy *policy = rules->tool->policy;
+    bool is_member = node->value->type == JSON_OBJECT;
+    const struct compact_key *key =
+        is_member ? key_at(rules, child->key, (size_t)(child - node->children)) : NULL;
     child->parent = node;
+    child->key_size = is_member ? key->size + 1 : 0;
     child->dropped = rules->drops && is_named(child, budget->drop, budget->drop_count, true);
     if (child->dropped)
         return;
@@ -271,14 +290,13 @@ static void add_child(const struct compact_rules *rules, struct compact_node *no
     build(rules, child);
     /* Ids, titles and times identify a thing and take little. */
     struct str text = scalar_text(child->value);
-    child->kept = named || (child->key.len && !is_container(child) &&
-                            (compact_is_identifying_key(child->key) || is_time(text)));
+    child->kept = named || (child->key.len && !is_container(child) && (key->identifies || is_time(text)));
     node->leads |= named || child->leads;
     node->goal_words |= child->goal_words;
     node->size += child->size + 1;
-    if (node->value->type != JSON_OBJECT)
+    if (!is_member)
         return;
-    node->size += compact_string_size(child->key) + 1;
+    node->size += child->key_size;
     /* An object is identified by its own members. */
     bool may_be_id = text.len && rules->argument_id_count && (is_id_name(child->key) || child->kept);
     for (size_t i = 0; may_be_id && i < rules->argument_id_count; i++)
@@ -295,7 +313,7 @@ static void build(const struct compact_rules *rules, struct compact_node *node)
     node->size = 2;
     switch (v->type) {
     case JSON_STRING:
-        node->size = compact_string_size(json_str(v));
+        node->size = string_size(v);
         node->goal_words = compact_goal_words_in(rules, json_str(v));
         break;
     case JSON_ARRAY:
@@ -409,7 +427,7 @@ static int by_size(const void *a, const void *b)
 /* Bytes that a member takes in any case; -1: it may go. */
 static int64_t member_floor(const struct shrink_ctx *s, const struct compact_node *member)
 {
-    int64_t key = compact_string_size(member->key) + 2;
+    int64_t key = member->key_size + 1;
     if (s->items_only)
         return key + (is_container(member) ? 2 : (int64_t)member->size);
     if (member->kept)
@@ -439,7 +457,7 @@ static struct part shrink_object(struct shrink_ctx *s, const struct compact_node
     qsort(order, left, sizeof(*order), by_size);
     for (size_t at = 0; left > 0; at++, left--) {
         const struct compact_node *child = order[at];
-        int64_t floor = member_floor(s, child), key = compact_string_size(child->key) + 2,
+        int64_t floor = member_floor(s, child), key = child->key_size + 1,
                 share = rest > 0 ? rest / (int64_t)left : 0;
         int64_t room = share + (floor > 0 ? floor : 0) - key;
         bool fits = room >= (int64_t)child->size;

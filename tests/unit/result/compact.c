@@ -137,6 +137,24 @@ TEST(omitted_items_are_counted)
     assert_true(list->len > 3);
 }
 
+/* Keys are looked up by their places, which objects of other forms have for other keys. */
+TEST(sizes_are_those_of_the_text)
+{
+    struct buf text = buf_in(arena);
+    buf_text(&text,
+             "[{\"\":\"\",\"a\\n\":\"x\\ty\",\"id\":1},{\"id\":\"\\\"\",\"b\":[],\"c\":{}},{\"a\\n\":true");
+    for (int i = 0; i < 70; i++)
+        buf_printf(&text, ",\"k%d\":%d.5", i, i);
+    buf_text(&text, "},null,\"\xc3\xa9\",{\"\":[false]}]");
+    buf_byte(&text, '\0');
+    struct compact_rules rules = compact_rules_of(arena, &tool, NULL, STR_NONE);
+    const struct compact_node *root = compact_tree(&rules, value_of(text.at));
+    assert_int_equal(root->size, text.len - 1);
+    assert_true(root->children[0].children[2].kept);
+    assert_true(root->children[1].children[0].kept);
+    assert_false(root->children[1].children[1].kept);
+}
+
 TEST(the_newest_items_stay)
 {
     struct compaction c = shrink(events(28, 200), NULL, "");
