@@ -330,7 +330,8 @@ size_t loop_closed_peers(struct loop *loop)
 static void end_of_input(struct conn *c)
 {
     c->reads = false;
-    c->callbacks->eof(c->owner, c->frame.skipping ? 0 : frame_partial_bytes(&c->frame));
+    size_t len = c->frame.skipping ? 0 : frame_partial_bytes(&c->frame);
+    c->callbacks->eof(c->owner, len ? (struct str){c->frame.in.at + c->frame.at, len} : STR_NONE);
 }
 
 /* One read; returns whether there may be more. A read that does not fill the buffer has emptied a socket.

@@ -27,8 +27,9 @@ struct conn_callbacks {
     /* `head` is the beginning of a discarded line; `for_memory`: it was discarded because all connections
      * together hold too much, not for its own length. */
     void (*too_long)(void *owner, struct str head, bool for_memory);
-    void (*eof)(void *owner, size_t half_line); /* the peer sends no more; output is still sent */
-    void (*closed)(void *owner);                /* the last one: the conn is freed when it returns */
+    void (*eof)(void *owner, struct str rest); /* the peer sends no more, `rest` is a line without its end;
+                                                  output is still sent */
+    void (*closed)(void *owner);               /* the last one: the conn is freed when it returns */
     /* The discarded line is over; these are its last bytes, at most FRAME_TAIL_BYTES (io/conn.c). */
     void (*tail)(void *owner, struct str tail);
     void (*write_closed)(void *owner); /* of a pair: output could not be sent, the peer reads no more */

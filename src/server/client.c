@@ -58,12 +58,17 @@ static void on_too_long(void *owner, struct str head, bool for_memory)
     mark_heard(client);
 }
 
-static void on_eof(void *owner, size_t partial_line)
+/* The last line of `printf '{…}' | …` has no end. An object that was cut off does not end in a brace, or is
+ * no JSON. */
+static void on_eof(void *owner, struct str rest)
 {
     struct client *client = owner;
-    if (partial_line)
+    struct str line = str_trim(rest);
+    if (line.len && (line.at[line.len - 1] == '}' || line.at[line.len - 1] == ']'))
+        on_line(client, line);
+    else if (line.len)
         log_event(LOG_INFO, "partial_line_dropped", LOG_TEXT("connection", client->name),
-                  LOG_NUM("bytes", partial_line));
+                  LOG_NUM("bytes", line.len));
     client->at_eof = true;
     client_close_if_done(client);
 }

@@ -261,6 +261,19 @@ class Ways:
         os._exit(0)
 
     @staticmethod
+    def answer_without_line_end_and_exit(request, args):
+        write_raw(json.dumps({"jsonrpc": "2.0", "id": request["id"], "result": text("last words")}, indent=args.get("indent")))
+        os._exit(0)
+
+    @staticmethod
+    def error_in_cp1252(request, args):
+        write_raw(b'{"jsonrpc":"2.0","id":%d,"error":{"code":-32000,"message":"no caf\xe9","data":NaN}}\n' % request["id"])
+
+    @staticmethod
+    def raw_tab(request, args):
+        write_raw('{"jsonrpc":"2.0","id":%d,"result":{"content":[{"type":"text","text":"a\tb"}]}}\n' % request["id"])
+
+    @staticmethod
     def flood_stderr(request, args):
         for i in range(5000):
             note("line %d of a flood" % i)
@@ -446,6 +459,10 @@ def list_tools(request):
         fail(request, -32603, "database is locked")
     elif "deep_list" in OPTIONS:
         Ways.raw(request, {"result": '{"tools":[{"name":"deep","inputSchema":' + '{"not":' * 200 + "{}" + "}" * 201 + "]}"})
+    elif "odd_text" in OPTIONS:
+        listed = json.dumps(tools() + [{"name": "odd", "description": "@", "inputSchema": {"type": "object"}, "_meta": {"a/b": 1}}])
+        listed = listed.encode().replace(b'"@"', b'"caf\xe9\tau lait"').replace(b'{"a/b": 1}', b'{"a/b": NaN}')
+        write_raw(b'{"jsonrpc":"2.0","id":%d,"result":{"tools":%s}}\n' % (request["id"], listed))
     elif "silent_list" in OPTIONS or ("silent_relist" in OPTIONS and changed == 1):
         pass
     elif "endless_pages" in OPTIONS:

@@ -280,7 +280,7 @@ void mcp_elicitation_request(struct mcp_client *client, uint64_t about, const st
         return;
     }
     struct arena *arena = pending->call->arena;
-    bool read = mcp_request_read(arena, arena_dup(arena, message->params), &params, &error);
+    bool read = mcp_request_read(client, arena, arena_dup(arena, message->params), &params, &error);
     if (!read || !str_trim(json_str(json_get_text(&params, "message"))).len) {
         mcp_request_respond(client, message->id, "error",
                             read
@@ -334,37 +334,20 @@ static void log_repair(struct pending_request *pending, const char *what)
                   LOG_NUM("not_logged", held));
 }
 
-/* False: `error` says why not even a repair makes it JSON. */
-static bool parse_result(struct pending_request *pending, struct str text, struct json *result,
-                         struct json_error *error, enum err *err)
-{
-    static const struct json_limits limits = {.nodes = RESULT_NODES};
-    struct arena *arena = pending->call->arena;
-    const char *what = NULL;
-    text = arena_dup(arena, text);
-    *err = json_parse(arena, text, &limits, result, error);
-    if (*err == ERR_PARSE && !error->soft) {
-        text = mcp_result_repair_text(arena, text, &what);
-        if (what)
-            *err = json_parse(arena, text, &limits, result, error);
-    }
-    if (*err != OK && !error->soft)
-        return false;
-    log_repair(pending, what);
-    return true;
-}
-
 static void take_result(struct pending_request *pending, struct str text)
 {
+    static const struct json_limits limits = {.nodes = RESULT_NODES};
     struct upstream_call *call = pending->call;
     struct json *result = arena_alloc(call->arena, sizeof(*result));
     const struct json *usable = result;
     struct json_error error;
-    enum err err;
-    if (!parse_result(pending, text, result, &error, &err)) {
+    const char *what;
+    enum err err = mcp_json_read(call->arena, arena_dup(call->arena, text), &limits, result, &error, &what);
+    if (err) {
         mcp_call_broken(pending, err == ERR_LIMIT ? "result_too_large" : "invalid_json", error.text);
         return;
     }
+    log_repair(pending, what);
     const struct json *type = json_get_text(result, "resultType");
     bool complete = !type || str_is(json_str(type), "complete");
     if (!complete && elicitation_from_result(pending, result))
@@ -381,7 +364,6 @@ static void take_result(struct pending_request *pending, struct str text)
         return;
     }
     if (!call->request->method) {
-        const char *what;
         usable = mcp_result_repair(call->arena, result, &what);
         log_repair(pending, what);
     }
@@ -426,7 +408,7 @@ static void take_error(struct pending_request *pending, struct str text)
     struct json error;
     int64_t code = 0;
     size_t i = 0;
-    if (!mcp_request_read(call->arena, arena_dup(call->arena, text), &error, &parse_error)) {
+    if (!mcp_request_read(client, call->arena, arena_dup(call->arena, text), &error, &parse_error)) {
         mcp_call_broken(pending, "invalid_json", parse_error.text);
         return;
     }

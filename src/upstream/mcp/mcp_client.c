@@ -107,7 +107,7 @@ static void on_handshake(struct pending_request *pending, const struct mcp_messa
     struct arena *arena = mcp_client_scratch(client);
     struct json result;
     pending_remove(pending);
-    bool read = mcp_request_read(arena, message->result, &result, NULL);
+    bool read = mcp_request_read(client, arena, message->result, &result, NULL);
     struct str why = read ? STR_LIT("it answered with a version that has no handshake")
                           : mcp_request_error(client, arena, message);
     struct str version = read ? json_str(json_get_text(&result, "protocolVersion")) : STR_NONE;

@@ -166,9 +166,11 @@ void mcp_message_open(struct mcp_client *client, uint64_t id, const char *method
 void mcp_message_send(struct mcp_client *client, struct mcp_outgoing *outgoing, uint64_t progress_token);
 /* `member`: "result" or "error". */
 void mcp_request_respond(struct mcp_client *client, struct str id, const char *member, struct str json);
-bool mcp_request_read(struct arena *arena, struct str text, struct json *value, struct json_error *error);
+/* Anything but the result of a call; a repair is logged. */
+bool mcp_request_read(struct mcp_client *client, struct arena *arena, struct str text, struct json *value,
+                      struct json_error *error);
 /* The error of a response in a sentence; the server's words are quoted and cut. */
-struct str mcp_request_error(const struct mcp_client *client, struct arena *arena,
+struct str mcp_request_error(struct mcp_client *client, struct arena *arena,
                              const struct mcp_message *message);
 /* NULL: requests are accepted; else why not, as the end of "the server '…', which runs this tool, ". */
 const char *mcp_request_blocked(const struct mcp_client *client);

@@ -59,6 +59,7 @@ struct exchange {
     char quoted[MCP_HTTP_QUOTED_BYTES + 1]; /* of an error's body */
     unsigned resumes;                       /* in a row without an event */
     bool streams;                           /* the response comes as events */
+    bool begun;                             /* some of its body has come */
     bool answered;
     bool challenged;   /* the answer has WWW-Authenticate: a 401 is about credentials */
     bool renewed;      /* it has already had its second session, or its second token */
@@ -527,11 +528,20 @@ static bool has_room(struct exchange *x, size_t bytes)
     return false;
 }
 
+/* Some servers name their events otherwise: what is a message counts, whatever its name. */
+static bool is_message(const struct sse_event *event)
+{
+    return str_is(event->type, "message") ? event->data.len != 0
+                                          : mcp_message_scan(event->data).kind >= MCP_MESSAGE_RESPONSE;
+}
+
 static void on_data(void *owner, struct str bytes)
 {
     struct exchange *x = owner;
     struct sse_event event;
     enum sse_result got;
+    x->streams &= x->begun || bytes.at[0] != '{'; /* JSON under the type of a stream */
+    x->begun = true;
     if (!x->streams) {
         if (x->body.len + bytes.len > (x->listens ? MCP_HTTP_SESSION_BYTES : UPSTREAM_LINE_MAX_BYTES))
             fail_too_large(x);
@@ -541,7 +551,7 @@ static void on_data(void *owner, struct str bytes)
     }
     while ((got = sse_next(&x->sse, &bytes, &event)) == SSE_EVENT) {
         x->resumes = 0;
-        if (str_is(event.type, "message") && event.data.len && !deliver(x, event.data))
+        if (is_message(&event) && !deliver(x, event.data))
             return;
     }
     if (got == SSE_TOO_LONG)
@@ -565,7 +575,7 @@ static void begin(struct exchange *x, const struct fetch_request *request)
 {
     static const struct fetch_hooks hooks = {.head = on_head, .data = on_data, .done = on_done};
     struct why why = {0};
-    x->streams = false;
+    x->streams = x->begun = false;
     x->status = 0;
     x->body.len = 0;
     x->fetch = fetch_start(x->transport->loop, request, &hooks, x, &why);
@@ -707,7 +717,7 @@ static bool take_last_event(struct exchange *x)
 {
     struct str last_id = arena_dup(x->arena, sse_last_id(&x->sse)), end = STR_LIT("\n\n\n");
     struct sse_event event;
-    if (sse_next(&x->sse, &end, &event) == SSE_EVENT && str_is(event.type, "message") &&
+    if (sse_next(&x->sse, &end, &event) == SSE_EVENT &&
         mcp_message_scan(event.data).kind >= MCP_MESSAGE_RESPONSE)
         return deliver(x, event.data);
     x->sse.last_id.len = 0;

@@ -416,7 +416,7 @@ static void on_page(struct pending_request *pending, const struct mcp_message *m
     if (!listing->arena)
         return;
     struct str text = arena_dup(listing->arena, message->result), why = STR_NONE;
-    bool read = mcp_request_read(listing->arena, text, &page, &error);
+    bool read = mcp_request_read(client, listing->arena, text, &page, &error);
     const struct json *items = read ? json_get_text(&page, kind->member) : NULL;
     if (!text.len)
         why = mcp_request_error(client, listing->arena, message);
@@ -509,7 +509,7 @@ void mcp_notification(struct mcp_client *client, uint64_t about, const struct mc
     if (!(progress || log || updated) ||
         (rate && !rate_limit_allow(rate, MCP_RELAYED_PER_S, &client->not_logged)))
         return;
-    if (!mcp_request_read(mcp_client_scratch(client), message->params, &params, NULL))
+    if (!mcp_request_read(client, mcp_client_scratch(client), message->params, &params, NULL))
         mcp_client_ignore(client, "a notification without readable params", message->method);
     else if (progress)
         on_progress(client, &params);

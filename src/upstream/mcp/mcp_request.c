@@ -4,11 +4,13 @@
 #include "base/alloc.h"
 #include "base/arena.h"
 #include "base/clock.h"
+#include "base/log.h"
 #include "base/trace_context.h"
 #include "base/version.h"
 #include "json/parse.h"
 #include "json/write.h"
 #include "upstream/mcp/mcp_client_internal.h"
+#include "upstream/mcp/mcp_result_repair.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -237,22 +239,29 @@ void mcp_request_abandon(struct pending_request *pending, const char *reason)
 
 /* ---- reading --------------------------------------------------------------------------- */
 
-bool mcp_request_read(struct arena *arena, struct str text, struct json *value, struct json_error *error)
+bool mcp_request_read(struct mcp_client *client, struct arena *arena, struct str text, struct json *value,
+                      struct json_error *error)
 {
     static const struct json_limits limits = {.nodes = RESPONSE_NODES};
     struct json_error ignored;
-    error = error ? error : &ignored;
-    return text.len && (json_parse(arena, text, &limits, value, error) == OK || error->soft);
+    const char *what;
+    uint64_t held;
+    if (!text.len || mcp_json_read(arena, text, &limits, value, error ? error : &ignored, &what))
+        return false;
+    if (what && rate_limit_allow(&client->ignored_rate, MCP_IGNORED_PER_S, &held))
+        log_event(LOG_WARN, "upstream_message_repaired", LOG_STR("upstream", client->spec->name),
+                  LOG_TEXT("why", what), LOG_NUM("not_logged", held));
+    return true;
 }
 
-struct str mcp_request_error(const struct mcp_client *client, struct arena *arena,
+struct str mcp_request_error(struct mcp_client *client, struct arena *arena,
                              const struct mcp_message *message)
 {
     struct json error;
     int64_t code = 0;
     if (!message->error.len)
         return str_of(message->problem ? message->problem : "the response has no result");
-    if (!mcp_request_read(arena, message->error, &error, NULL))
+    if (!mcp_request_read(client, arena, message->error, &error, NULL))
         return STR_LIT("an error that is no valid JSON");
     json_int(json_get_text(&error, "code"), &code);
     struct str text = mcp_client_redact(client, arena, json_str(json_get_text(&error, "message")));

@@ -7,6 +7,7 @@
 #include "base/arena.h"
 #include "base/buf.h"
 #include "json/build.h"
+#include "json/parse.h"
 #include "json/write.h"
 
 #define REPLACEMENT "\xEF\xBF\xBD" /* U+FFFD */
@@ -23,7 +24,9 @@ static size_t no_number(struct str at)
     return 0;
 }
 
-struct str mcp_result_repair_text(struct arena *arena, struct str text, const char **what)
+/* JSON whose strings hold bytes that are no UTF-8 or raw control characters, or whose numbers are NaN or
+ * Infinity, as it can be read: with U+FFFD, an escape, and null. */
+static struct str repair_text(struct arena *arena, struct str text, const char **what)
 {
     struct buf out = buf_in(arena);
     bool in_string = false;
@@ -36,6 +39,12 @@ struct str mcp_result_repair_text(struct arena *arena, struct str text, const ch
         if (in_string && !len) {
             *what = "bytes that are no UTF-8 became U+FFFD";
             buf_text(&out, REPLACEMENT);
+            p++;
+            continue;
+        }
+        if (in_string && c < 0x20) {
+            *what = *what ? *what : "raw control characters in strings became escapes";
+            buf_printf(&out, "\\u%04x", c);
             p++;
             continue;
         }
@@ -54,6 +63,19 @@ struct str mcp_result_repair_text(struct arena *arena, struct str text, const ch
         p += len;
     }
     return *what ? buf_view(&out) : text;
+}
+
+enum err mcp_json_read(struct arena *arena, struct str text, const struct json_limits *limits,
+                       struct json *value, struct json_error *error, const char **what)
+{
+    *what = NULL;
+    enum err err = json_parse(arena, text, limits, value, error);
+    if (err == ERR_PARSE && !error->soft) {
+        text = repair_text(arena, text, what);
+        if (*what)
+            err = json_parse(arena, text, limits, value, error);
+    }
+    return err && error->soft ? OK : err;
 }
 
 /* ---- form ---------------------------------------------------------------------- */

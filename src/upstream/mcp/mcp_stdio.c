@@ -232,12 +232,16 @@ static void on_conn_closed(void *owner)
     check_closed(t);
 }
 
-static void on_eof(void *owner, size_t half_line)
+/* A whole message is read even if its line does not end: a server may answer and exit. */
+static void on_eof(void *owner, struct str rest)
 {
     struct mcp_transport *t = owner;
-    if (half_line)
+    buf_str(&t->lines, rest);
+    if (mcp_message_scan(buf_view(&t->lines)).kind >= MCP_MESSAGE_RESPONSE)
+        end_lines(t);
+    else if (rest.len)
         log_event(LOG_INFO, "upstream_line_incomplete", LOG_STR("upstream", t->spec->name),
-                  LOG_NUM("bytes", half_line));
+                  LOG_NUM("bytes", rest.len));
     conn_close_out(t->conn);
     conn_drop(t->conn);
     t->conn = NULL;
@@ -318,10 +322,10 @@ static void on_errors_closed(void *owner)
     check_closed(t);
 }
 
-static void on_errors_eof(void *owner, size_t half_line)
+static void on_errors_eof(void *owner, struct str rest)
 {
     struct mcp_transport *t = owner;
-    (void)half_line;
+    on_error_line(t, rest); /* of a process that dies, the last words may have no line end */
     conn_drop(t->errors);
     on_errors_closed(t);
 }

@@ -30,10 +30,10 @@ static void on_too_long(void *owner, struct str head, bool for_memory)
     (void)owner, (void)head, (void)for_memory;
 }
 
-static void on_eof(void *owner, size_t partial_line)
+static void on_eof(void *owner, struct str rest)
 {
     struct echo_client *client = owner;
-    (void)partial_line;
+    (void)rest;
     conn_finish(client->conn);
 }
 

@@ -157,6 +157,12 @@ describe("a line from a client", function()
     assert.is_true(client:hears_only_a_ping())
   end)
 
+  it("that is whole but for its end is read when the client closes its sending side", function()
+    client.stream:send '{"jsonrpc":"2.0","id":1,"method":"ping"}\n{"jsonrpc":"2.0","id":2,"method":"ping"}'
+    client.stream:shutdown "send"
+    assert.same({ '{"jsonrpc":"2.0","id":1,"result":{}}', '{"jsonrpc":"2.0","id":2,"result":{}}' }, client:hears_the_end())
+  end)
+
   it("is answered even if the client has closed its sending side", function()
     client.stream:send '{"jsonrpc":"2.0","id":1,"method":"ping"}\n'
     client.stream:shutdown "send"

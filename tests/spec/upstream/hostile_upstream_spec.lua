@@ -86,6 +86,18 @@ describe("a server that misbehaves", function()
       end)
     end
 
+    it("writes bytes that are no UTF-8, raw control characters and NaN: its tools and its errors are still read", function()
+      serves "odd_text"
+      is_well()
+      local odd
+      for _, tool in ipairs(client:asks("tools/list").tools) do odd = tool.name == "bad__odd" and tool or odd end
+      assert.equal("caf\239\191\189\tau lait", odd.description)
+      gate:logs "upstream_message_repaired upstream=bad why=\"bytes that are no UTF-8 became U+FFFD\""
+      assert.truthy(text(does "error_in_cp1252"):find('"no caf\239\191\189"', 1, true))
+      assert.equal("a\tb", text(does "raw_tab"))
+      assert.equal(1, state_of("bad").starts)
+    end)
+
     it("has its stderr logged, up to a rate limit", function()
       serves()
       does "flood_stderr"
@@ -302,6 +314,13 @@ describe("a server that misbehaves", function()
     it("may answer first", function()
       serves()
       assert.equal("last words", text(does "answer_and_exit"))
+    end)
+
+    it("may leave out the end of its last line", function()
+      serves()
+      assert.equal("last words", text(does "answer_without_line_end_and_exit"))
+      is_up "bad"
+      assert.equal("last words", text(does("answer_without_line_end_and_exit", { indent = 2 })))
     end)
   end)
 

@@ -389,6 +389,14 @@ describe("an MCP server over HTTP that misbehaves", function()
     golden.check("feedback", "MCP over HTTP: a redirect", redirected)
   end)
 
+  it("names its events otherwise, or sends JSON as a stream: the answer is read", function()
+    server = http_server.mcp { calls = {
+      ["named"] = { headers = SSE, pieces = { "event: ping\ndata: {}\n\nevent: response\ndata: ANSWER\n\n" } },
+      ["json"] = { headers = SSE, pieces = { "ANSWER" } } } }
+    gates()
+    for _, how in ipairs { "named", "json" } do assert.equal("said " .. how, text(says(how))) end
+  end)
+
   it("breaks its stream for good: the call is transient", function()
     local result = breaks_off(function() return { status = 405 } end)
     is_transient(result, "broken_off")
