@@ -13,6 +13,7 @@
 #include "catalog/definition.h"
 #include "catalog/provider_formats.h"
 #include "policy/config.h"
+#include "policy/field.h"
 #include "json/write.h"
 #include "policy/policy_hooks.h"
 #include "upstream/mcp/mcp_header_mapping.h"
@@ -404,6 +405,28 @@ static struct tool *import_tool(struct generation_build *b, const struct upstrea
     return tool;
 }
 
+/* Of a server that lists tools: one switched off by a misspelt name would be served in silence. */
+static void warn_of_excluded(struct generation_build *b, const struct upstream_spec *spec,
+                             const struct json *tools)
+{
+    struct str *names = ARENA_ARRAY(b->g->arena, struct str, tools->len);
+    for (uint32_t i = 0; i < tools->len; i++)
+        names[i] = name_of(&tools->items[i]);
+    for (size_t k = 0; k < spec->excluded.count; k++) {
+        const struct name_globs one = {.list = &spec->excluded.list[k], .count = 1, .given = true};
+        bool found = false;
+        for (uint32_t i = 0; i < tools->len && !found; i++)
+            found = name_globs_fit(&one, names[i]);
+        if (!found && tools->len)
+            generation_report_warning(
+                b->report,
+                STR_FMT ": '" STR_FMT "' of upstream " STR_FMT
+                        " is to be left out, but it offers no tool of this name%s",
+                STR_ARG(spec->from), STR_ARG(one.list[0]), STR_ARG(spec->name),
+                field_hint(b->g->arena, suggest_closest(one.list[0], names, tools->len)));
+    }
+}
+
 bool import_tools(struct generation_build *b)
 {
     const struct upstream_spec *spec;
@@ -423,6 +446,7 @@ bool import_tools(struct generation_build *b)
                                   STR_FMT ": upstreams." STR_FMT
                                           ".tools: none of the %u tools that it offers has such a name",
                                   STR_ARG(spec->from), STR_ARG(spec->name), tools->len);
+    warn_of_excluded(b, spec, tools);
     b->next++;
     b->next_inner = b->taken = b->upstream_bytes = 0;
     return true;

@@ -73,6 +73,122 @@ static const struct field fields[] = {
 };
 static const struct field_table keys = KEYS(fields);
 
+/* ---- spellings ----
+ * The same keys in the words of other clients. Besides, `_` and case do not matter: a list of disabled_tools
+ * that was ignored would serve them. */
+static const struct {
+    const char *theirs, *ours;
+} spellings[] = {{"includetools", "includeTools"},
+                 {"allowedtools", "includeTools"},
+                 {"enabledtools", "includeTools"},
+                 {"availabletools", "includeTools"},
+                 {"tools", "includeTools"}, /* of GitHub Copilot */
+                 {"disabledtools", "disabledTools"},
+                 {"excludetools", "excludeTools"},
+                 {"excludedtools", "excludeTools"},
+                 {"blockedtools", "excludeTools"},
+                 {"isactive", "enabled"},
+                 {"environment", "env"},
+                 {"httpheaders", "headers"},
+                 {"starttimeout", "startupTimeout"},
+                 {"startuptimeout", "startupTimeout"},
+                 {"startuptimeoutsec", "startupTimeout"},
+                 {"tooltimeoutsec", "timeout"},
+                 {"transporttype", "type"}};
+#define KEY_MAX_BYTES 24u
+
+static struct str usual_key(struct str key)
+{
+    char plain[KEY_MAX_BYTES];
+    size_t len = 0;
+    for (size_t i = 0; i < key.len && len < sizeof(plain); i++)
+        if (key.at[i] != '_' && key.at[i] != '-')
+            plain[len++] = ascii_lower(key.at[i]);
+    for (size_t i = 0; len < sizeof(plain) && i < sizeof(spellings) / sizeof(spellings[0]); i++)
+        if (str_is((struct str){plain, len}, spellings[i].theirs))
+            return str_of(spellings[i].ours);
+    return key;
+}
+
+static bool is_list_of_strings(const struct json *list)
+{
+    for (uint32_t i = 0; json_is(list, JSON_ARRAY) && i < list->len; i++)
+        if (list->items[i].type != JSON_STRING)
+            return false;
+    return json_is(list, JSON_ARRAY);
+}
+
+static struct json without_nulls(struct arena *arena, const struct json *value)
+{
+    uint32_t count = 0;
+    if (value->type == JSON_ARRAY) {
+        struct json *items = ARENA_ARRAY(arena, struct json, value->len);
+        for (uint32_t i = 0; i < value->len; i++)
+            if (value->items[i].type != JSON_NULL)
+                items[count++] = value->items[i];
+        return json_array(items, count);
+    }
+    if (value->type != JSON_OBJECT)
+        return *value;
+    struct json_member *members = ARENA_ARRAY(arena, struct json_member, value->len);
+    for (uint32_t i = 0; i < value->len; i++)
+        if (value->members[i].value.type != JSON_NULL)
+            members[count++] = value->members[i];
+    return json_object(arena, members, count);
+}
+
+/* A value of one reading, as the readers expect it: one name for a list of one, "true", "LOCAL" and the like.
+ */
+static struct json usual_value(struct arena *arena, struct str key, const struct json *value)
+{
+    bool has_text = value->type == JSON_STRING || value->type == JSON_NUMBER;
+    struct str text = has_text ? arena_dup(arena, (struct str){value->text, value->len}) : STR_NONE;
+    bool is_switch = str_is(key, "disabled") || str_is(key, "enabled");
+    for (size_t i = 0; i < text.len; i++)
+        ((char *)text.at)[i] = ascii_lower(text.at[i]);
+    if (is_switch && (str_is(text, "true") || str_is(text, "1")))
+        return json_bool(true);
+    if (is_switch && (str_is(text, "false") || str_is(text, "0")))
+        return json_bool(false);
+    if (str_is(key, "type") && text.len)
+        return json_string(str_is(text, "local")    ? STR_LIT("stdio")
+                           : str_is(text, "remote") ? STR_LIT("http")
+                                                    : text);
+    if (value->type == JSON_STRING && value->len && str_contains_nocase(key, STR_LIT("tools")))
+        return json_array(value, 1);
+    return without_nulls(arena, value);
+}
+
+/* The entry in the keys and forms of the table above. opencode has the words of a command in one list, Zed
+ * had { path, args, env }. */
+static struct json usual_entry(struct arena *arena, const struct json *entry)
+{
+    struct json out = json_object(arena, NULL, 0);
+    for (uint32_t i = 0; i < entry->len; i++) {
+        struct str own = entry->members[i].key, key = usual_key(own);
+        const struct json *value = &entry->members[i].value;
+        bool is_cached_list = str_is(own, "tools") && !is_list_of_strings(value); /* definitions */
+        if (is_cached_list || value->type == JSON_NULL || json_get(&out, key))
+            key = own;
+        out = json_with(arena, &out, key, usual_value(arena, key, value));
+    }
+    const struct json *command = json_get_text(&out, "command"), *path = json_get_text(command, "path");
+    struct json words = command ? *command : out;
+    if (json_str(path).len) {
+        static const char *const parts[] = {"args", "env"};
+        for (size_t i = 0; i < 2; i++)
+            if (json_get_text(&words, parts[i]))
+                out = json_with(arena, &out, str_of(parts[i]), *json_get_text(&words, parts[i]));
+        return json_with(arena, &out, STR_LIT("command"), *json_get_text(&words, "path"));
+    }
+    if (!command || !is_list_of_strings(command) || !words.len)
+        return out;
+    out = json_with(arena, &out, STR_LIT("command"), words.items[0]);
+    return words.len == 1
+               ? out
+               : json_with(arena, &out, STR_LIT("args"), json_array(words.items + 1, words.len - 1));
+}
+
 static void warn(struct servers_reader *r, struct str text)
 {
     struct config *config = r->config;
@@ -224,6 +340,22 @@ static void leave_out(struct servers_reader *r, size_t errors)
     all->len = errors;
 }
 
+/* Clients write seconds or milliseconds. 0: none that can be used. */
+static uint32_t time_ms(struct servers_reader *r, struct str path, const struct json *entry, const char *key)
+{
+    const struct json *value = json_get_text(entry, key);
+    int64_t n = 0;
+    if (value && (!json_int(value, &n) || n < 0 || n > START_MAX_MS) && value->type != JSON_NULL) {
+        warn(r,
+             arena_printf(r->config->arena,
+                          "%s: " STR_FMT ".%s is ignored: expected seconds (below %u) or milliseconds as a "
+                          "whole number up to %u",
+                          r->reader.file, STR_ARG(path), key, SECONDS_BELOW, START_MAX_MS));
+        return 0;
+    }
+    return (uint32_t)(n < SECONDS_BELOW ? n * 1000 : n);
+}
+
 static void read_entry(struct servers_reader *r, struct str path, const struct json_member *member)
 {
     struct mcp_entry entry = {.enabled = true};
@@ -235,8 +367,9 @@ static void read_entry(struct servers_reader *r, struct str path, const struct j
         leave_out(r, errors);
         return;
     }
+    struct json usual = usual_entry(r->config->arena, &member->value);
     config_upstream_init(&entry.upstream);
-    read_keys(r, path, &member->value, &entry);
+    read_keys(r, path, &usual, &entry);
     if (entry.disabled || !entry.enabled) {
         log_event(LOG_DEBUG, "mcp_config_entry_disabled", LOG_TEXT("file", reader->file),
                   LOG_STR("entry", path));
@@ -249,20 +382,15 @@ static void read_entry(struct servers_reader *r, struct str path, const struct j
         reader->errors.len = errors;
         return;
     }
-    /* Clients write seconds or milliseconds. A `timeout` is that of a call; a start may take as long. */
-    int64_t n = 0;
-    bool own = json_int(json_get_text(&member->value, "startupTimeout"), &n);
-    bool has = own || json_int(json_get_text(&member->value, "timeout"), &n);
-    uint32_t *start_ms = &entry.upstream.spec.start_ms;
-    if (has && n > 0 && n <= START_MAX_MS) {
-        uint32_t ms = (uint32_t)(n < SECONDS_BELOW ? n * 1000 : n);
-        *start_ms = own || ms > *start_ms ? ms : *start_ms;
-        if (json_int(json_get_text(&member->value, "timeout"), &n) && n > 0 && n <= START_MAX_MS)
-            entry.upstream.spec.timeout_ms = (uint32_t)(n < SECONDS_BELOW ? n * 1000 : n);
-    }
+    /* A `timeout` is that of a call; a start may take as long. */
+    struct upstream_spec *spec = &entry.upstream.spec;
+    uint32_t start_ms = time_ms(r, path, &usual, "startupTimeout"),
+             call_ms = time_ms(r, path, &usual, "timeout");
+    spec->timeout_ms = call_ms ? call_ms : spec->timeout_ms;
+    spec->start_ms = start_ms ? start_ms : call_ms > spec->start_ms ? call_ms : spec->start_ms;
     check_type(r, path, &entry);
     if (reader->errors.len == errors) {
-        struct json given = without_other_keys(r, path, &member->value, &entry);
+        struct json given = without_other_keys(r, path, &usual, &entry);
         config_upstream_add(reader, path, name_of(r, member->key), &given, &entry.upstream, r->config);
     }
     if (reader->errors.len != errors)

@@ -16,7 +16,7 @@ describe("an entry of an mcpServers file", function()
       return next(names) ~= nil
     end)
     os.remove(path)
-    return names, client
+    return names, client, gate
   end
 
   it("without such keys serves all tools", function()
@@ -32,6 +32,40 @@ describe("an entry of an mcpServers file", function()
       assert.truthy(client:calls("about", {}).isError)
     end)
   end
+
+  -- The words of Codex, GitHub Copilot and others for the same; a list that is ignored would serve what it leaves out.
+  local excluding = { { disabled_tools = { "about" } }, { ExcludedTools = "about" }, { blockedTools = { "about", json.null } } }
+  for _, keys in ipairs(excluding) do
+    it("does not serve what it excludes in another spelling: " .. next(keys), function()
+      local names = serves(keys)
+      assert.truthy(names.echo)
+      assert.is_nil(names.about)
+    end)
+  end
+
+  for _, key in ipairs { "enabled_tools", "allowedTools", "tools" } do
+    it("serves what it includes in another spelling: " .. key, function()
+      assert.same({ echo = true }, serves { [key] = { "echo" } })
+    end)
+  end
+
+  it("says so if it excludes what its server does not offer", function()
+    local names, _, gate = serves { disabledTools = { "About" } }
+    assert.truthy(names.about)
+    gate:logs "'About' of upstream fake is to be left out, but it offers no tool of this name (did you mean 'about'?)"
+  end)
+
+  it("may be of another client's form: one list for the command, nulls, a type in capitals, a switch as a text", function()
+    assert.truthy(serves { command = { "python3", "-SE", daemon.root .. "/tests/support/fake_upstream.py" }, args = json.null,
+                           type = "Local", disabled = "false", environment = { A = json.null, B = 1 }, cwd = json.null }.echo)
+    assert.truthy(serves { command = { path = "python3", args = { "-SE", daemon.root .. "/tests/support/fake_upstream.py" } },
+                           args = json.null, isActive = 1 }.echo)
+  end)
+
+  it("says so if its timeout cannot be used", function()
+    local _, _, gate = serves { timeout = "1m" }
+    gate:logs "mcpServers.fake.timeout is ignored: expected seconds"
+  end)
 
   it("serves what it includes, without what either other key excludes", function()
     local names = serves { includeTools = { "echo", "about", "slow" }, disabledTools = { "about" }, excludeTools = { "slow" } }
