@@ -1,11 +1,11 @@
 -- The policies for the built-in tools of coding assistants (policies/assistant), which are part of the program: put into a
 -- folder of their own for one run, as policies are loaded from folders.
-local FILES = { "apply_patch", "bash", "edit", "multiedit", "notebook", "webfetch", "write", "lib/command_examples",
-                "lib/commands", "lib/protected", "lib/shell" }
+local FILES = { "apply_patch", "bash", "edit", "multiedit", "notebook", "run_shell_command", "webfetch", "write",
+                "lib/command_examples", "lib/commands", "lib/protected", "lib/shell" }
 
 -- The shells of other assistants, each with its argument, and what edits their files: those policies under these names.
-local SHELLS = { bash = "command", shell_command = "command", exec_command = "cmd", run_shell_command = "command",
-                 execute_command = "command", developer__shell = "command" }
+local SHELLS = { bash = "command", shell_command = "command", exec_command = "cmd", execute_command = "command",
+                 developer__shell = "command" }
 -- These of older Codex take a list of words, of which the last is the line that the shell runs.
 local SHELLS_OF_WORDS = { "shell", "local_shell" }
 local EDITORS = { "write", "edit", "write_file", "replace", "write_to_file", "replace_in_file", "developer__text_editor" }

@@ -1,4 +1,5 @@
 -- What the commands of a shell do: which destroy something, which write where, which operate the gateway.
+local protected = require "lib.protected"
 local shell = require "lib.shell"
 
 local M = {}
@@ -331,6 +332,23 @@ function M.operates_gateway(command)
     end
   end
   return false
+end
+
+-- The verdict about a line of the shell, or nil.
+function M.verdict(line)
+  local written, destroys = {}, nil
+  for _, command in ipairs(shell.commands(line)) do
+    if M.operates_gateway(command) then
+      return refuse("self_approval", "an agent does not operate the gateway that checks it",
+                    "Ask the user to run this command in a terminal of their own.")
+    end
+    for _, path in ipairs(M.writes(command)) do written[#written + 1] = path end
+    for _, path in ipairs(protected.paths_of_patch(M.patch(command) or "")) do written[#written + 1] = path end
+    destroys = destroys or M.destroys(command)
+  end
+  local verdict = protected.writes(written)
+  if verdict then return verdict end
+  if destroys then return ask("This command " .. destroys .. ". Run it?", { "Run it", "Do not run it" }) end
 end
 
 return M

@@ -18,13 +18,14 @@ local PLACES = {
   { "/%.codex/config%.toml$", "checks the assistant", asks = true },
   { "/%.codex/hooks", "checks the assistant", asks = true },
   { "/%.gemini/settings%.json$", "checks the assistant", asks = true },
+  { "/%.claude%.json$", "names the programs that the assistant runs", asks = true },
   { "/%.mcp%.json$", "names the programs that the assistant runs", asks = true },
 }
 
 local ETC = { "^/etc/", "belongs to the system" }
 
 local function place_of(path, of_the_system)
-  path = ("/" .. path:lower()):gsub("^/+", "/")
+  path = ("/" .. path:lower():gsub("\\", "/")):gsub("^/+", "/") -- an assistant on Windows sends C:\project\.env
   for _, place in ipairs(PLACES) do
     if path:find(place[1]) then return not place.open and place or nil end
   end

@@ -477,6 +477,15 @@ while True:
     assert.is_nil((hears(gemini("BeforeTool", call))), "the model has forgotten what it had read")
   end)
 
+  it("judges gemini-cli's shell and editors by the shipped policies", function()
+    gate = daemon.start { policies = daemon.root .. "/policies/assistant" }
+    for tool, input in pairs { run_shell_command = { command = "git push -f" }, write_file = { file_path = ".env", content = "" },
+                               replace = { file_path = "C:\\project\\.env", old_string = "a", new_string = "b" } } do
+      local answer = hears(gemini("BeforeTool", { tool_name = tool, tool_input = input }))
+      assert.equal("deny", answer and answer.decision, tool)
+    end
+  end)
+
   it("tells gemini-cli's model what a policy asks, and reports a failure as one", function()
     serves()
     local call = { tool_name = "Bash", tool_input = { command = "rm -rf x" } }
