@@ -390,11 +390,14 @@ static unsigned type_by_name(struct node_builder *b, struct str name)
     for (size_t i = 0; i < TYPE_NAMES; i++)
         if (str_is(name, type_names[i].name))
             return type_names[i].types;
-    for (size_t i = 0; i < sizeof(others) / sizeof(*others); i++)
-        if (str_is(name, others[i].name)) { /* common names from programming languages */
-            warn(b, "'%s' is no type of JSON Schema; it is read as what it looks like", others[i].name);
-            return others[i].types;
-        }
+    /* Gemini's capitals, and common names from programming languages. */
+    for (size_t i = 0; i < TYPE_NAMES + sizeof(others) / sizeof(*others); i++) {
+        const struct type_name *type = i < TYPE_NAMES ? &type_names[i] : &others[i - TYPE_NAMES];
+        if (name.len != strlen(type->name) || !str_starts_nocase(name, type->name))
+            continue;
+        warn(b, "'" STR_FMT "' is no type of JSON Schema; it is read as what it looks like", STR_ARG(name));
+        return type->types;
+    }
     warn(b,
          "expected string, number, integer, boolean, array, object or null, found '" STR_FMT
          "'; anything is accepted here",

@@ -82,7 +82,7 @@ static struct json rewrite_value(const struct rewriter *r, const struct json *v,
 {
     if (holds == HOLDS_NONE)
         return *v;
-    if (v->type != JSON_ARRAY)
+    if (v->type != JSON_ARRAY || map_get(r->faults, address_of(&v))) /* a list where one schema belongs */
         return rewrite(r, v, holds != HOLDS_MAP && holds != HOLDS_MAP_OR_NAMES, changed);
     struct json *items = ARENA_ARRAY(r->arena, struct json, v->len);
     for (uint32_t i = 0; i < v->len; i++)
