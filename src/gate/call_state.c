@@ -219,8 +219,11 @@ struct str call_id(struct call *c)
     if (c->id)
         return (struct str){c->id, LEDGER_CALL_ID_CHARS};
     char *id = arena_alloc(c->arena, LEDGER_CALL_ID_CHARS + 1);
-    ledger_call_id(c->gate->ledger, ledger_place_id(&c->place), c->admission, call_uid(&c->request),
-                   call_marks(c), id);
+    struct ledger_call_id written = {.session = ledger_place_id(&c->place),
+                                     .admission = c->admission,
+                                     .uid = call_uid(&c->request),
+                                     .marks = call_marks(c)};
+    ledger_call_id_write(c->gate->ledger, &written, id);
     c->id = id;
     return (struct str){id, LEDGER_CALL_ID_CHARS};
 }
@@ -239,8 +242,11 @@ enum err call_read_id(const struct gate *gate, struct arena *arena, struct str i
         return err_set(why, ERR_NOT_FOUND,
                        "expected the %u characters that toolgate/check gave, got %zu characters",
                        LEDGER_CALL_ID_CHARS, id.len);
-    enum err err = ledger_call_id_read(gate->ledger, id, call_uid(report), &report->session_id,
-                                       &report->admission, &report->marks);
+    struct ledger_call_id read = {.uid = call_uid(report)};
+    enum err err = ledger_call_id_read(gate->ledger, id, &read);
+    report->session_id = read.session;
+    report->admission = read.admission;
+    report->marks = read.marks;
     if (err == ERR_UNAVAILABLE)
         return err_set(why, err,
                        "this daemon has not reached Redis since it started, so it cannot tell whose call "

@@ -8,12 +8,252 @@
 #include "json/write.h"
 #include "ledger/ledger_internal.h"
 
+#define NAMES_MAX      256u /* names of tools; of others the journal shows none */
+#define GOAL_MAX_BYTES 8192u
+#define FACTS_MAX      32u /* of one result; the rest find no room */
+#define NAME_MAX_BYTES 64u /* of a tool, in the details */
+
 bool request_only_looks(enum request_kind kind)
 {
     return kind == REQUEST_LOOK || kind == REQUEST_VIEW || kind == REQUEST_LAPSED;
 }
 
+/* ---- the commit: the core as a whole, and of the other parts those that changed, as a whole for a store in
+ * memory and as the least that has to be sent to Redis ---- */
+
+#define COMMIT_KEEP_BYTES 4096u /* of details, for the next commit: a session that is idle holds no more */
+#define RENEWALS          32u   /* of the time to live, in its length: not with every commit */
+
+static bool has_id(const struct buf *ids, uint64_t id)
+{
+    for (size_t at = 0; at + SESSION_ID_BYTES <= ids->len; at += SESSION_ID_BYTES)
+        if (memcmp(ids->at + at, &id, sizeof(id)) == 0)
+            return true;
+    return false;
+}
+
+/* Adds those that were not seen yet. True: the oldest had to go, beyond LEDGER_SEEN_IDS_MAX. */
+static bool add_ids(struct session_parts *p, struct session *s, const struct hash128 *ids, size_t count)
+{
+    const size_t most = LEDGER_SEEN_IDS_MAX * SESSION_ID_BYTES, before = p->ids.len;
+    for (size_t i = 0; i < count; i++)
+        if (!has_id(&p->ids, ids[i].low))
+            buf_add(&p->ids, &ids[i].low, SESSION_ID_BYTES);
+    if (p->ids.len == before)
+        return false;
+    s->ids_changes++;
+    if (s->ids == IDS_NONE)
+        s->ids = IDS_COMPLETE;
+    if (p->ids.len <= most)
+        return false;
+    buf_drop(&p->ids, p->ids.len - most);
+    s->ids = IDS_FORGOTTEN;
+    return true;
+}
+
+/* To a ring of `max` notes: the newest stay, and are counted from 0 again. */
+static void resize_journal(struct session_parts *p, struct session *s, uint16_t max)
+{
+    struct buf ordered = {.at = NULL};
+    uint32_t kept = s->journal_count < s->journal_max ? s->journal_count : s->journal_max;
+    if (kept > max)
+        kept = max;
+    for (uint32_t i = s->journal_count - kept; i < s->journal_count; i++) {
+        size_t at = i % s->journal_max * sizeof(struct session_note);
+        if (at + sizeof(struct session_note) <= p->journal.len)
+            buf_add(&ordered, p->journal.at + at, sizeof(struct session_note));
+    }
+    buf_clear(&p->journal);
+    p->journal = ordered;
+    s->journal_max = max;
+    s->journal_count = (uint32_t)(ordered.len / sizeof(struct session_note));
+}
+
+/* `value` at NULL: the field goes. */
+static void detail_set(struct buf *details, struct str name, struct str value)
+{
+    struct str rest = buf_view(details);
+    struct detail detail;
+    while (detail_next(&rest, &detail)) {
+        if (!str_eq(detail.name, name))
+            continue;
+        if (value.at && value.len == detail.value.len) {
+            memcpy(details->at + (detail.value.at - details->at), value.at, value.len);
+            return;
+        }
+        char *at = details->at + (detail.name.at - DETAIL_HEAD_BYTES - details->at);
+        if (rest.len)
+            memmove(at, rest.at, rest.len);
+        details->len = (size_t)(at - details->at) + rest.len;
+        break;
+    }
+    if (value.at)
+        detail_add(details, name, value);
+}
+
+void commit_begin(struct ledger_entry *e)
+{
+    struct commit *c = &e->commit;
+    c->changed = c->grows = c->journal_resized = false;
+    c->ids_dropped = c->details_changed = false;
+    c->writes.len = c->bytes.len = c->gave_up.len = 0;
+    c->journal_from = e->begun ? e->session.journal_count : 0;
+    c->ids_from = e->begun ? e->parts.ids.len : 0;
+}
+
+void commit_end(struct ledger_entry *e)
+{
+    e->busy = false;
+    if (e->commit.bytes.cap > COMMIT_KEEP_BYTES)
+        buf_clear(&e->commit.bytes);
+}
+
+/* Takes over the ledger's `changes`, of the request applied last. */
+static void take_changes(struct ledger_entry *e)
+{
+    const struct session_changes *changes = &e->ledger->changes;
+    uint32_t first = e->session.journal_count - changes->note_count; /* the rules have counted them */
+    e->commit.changed = true;
+    buf_add(&e->commit.gave_up, changes->gave_up, changes->gave_up_count * sizeof(*changes->gave_up));
+    for (uint32_t i = 0; i < changes->note_count; i++)
+        session_parts_add_note(&e->parts, &e->session, first + i, &changes->notes[i]);
+}
+
+/* A field of the details; `value` at NULL: it goes. */
+static void set_field(struct ledger_entry *e, struct str name, struct str value)
+{
+    struct commit *c = &e->commit;
+    if (e->ledger->redis) { /* a store in memory takes the whole */
+        struct store_write write = {value.at ? WRITE_FIELD : WRITE_NO_FIELD,
+                                    PART_DETAILS,
+                                    (uint32_t)c->bytes.len,
+                                    {NULL, name.len},
+                                    {NULL, value.len}};
+        buf_str(&c->bytes, name);
+        if (value.at)
+            buf_str(&c->bytes, value);
+        buf_add(&c->writes, &write, sizeof(write));
+    }
+    c->changed = c->details_changed = true;
+    c->grows |= e->parts.details.len == 0;
+    detail_set(&e->parts.details, name, value);
+    e->session.details_changes +=
+        name.at[0] != 'a'; /* by this a build that caches parts one by one drops its copy */
+}
+
+static void commit_ids(struct ledger_entry *e, const struct hash128 *ids, size_t count)
+{
+    struct commit *c = &e->commit;
+    uint16_t before = e->session.ids_changes;
+    c->ids_dropped |= add_ids(&e->parts, &e->session, ids, count);
+    c->changed |= e->session.ids_changes != before;
+}
+
+void commit_resize_journal(struct ledger_entry *e, uint16_t max)
+{
+    struct commit *c = &e->commit;
+    resize_journal(&e->parts, &e->session, max);
+    c->journal_from = e->session.journal_count;
+    c->changed = c->journal_resized = true;
+}
+
+/* ---- writes ---- */
+
+static void add_write(struct commit *c, enum session_part part, size_t at, struct str value, bool whole)
+{
+    struct store_write write = {whole ? WRITE_SET : WRITE_AT, part, (uint32_t)at, STR_NONE, value};
+    buf_add(&c->writes, &write, sizeof(write));
+}
+
+/* The notes since the last commit. Redis gives a string that grows in place twice the memory it needs. When
+ * the ring is full it is written as a whole, once, and then takes no more than its length. */
+static void write_journal(struct ledger_entry *e)
+{
+    struct commit *c = &e->commit;
+    const struct session *s = &e->session;
+    struct str journal = buf_view(&e->parts.journal);
+    uint32_t most = s->journal_max, from = c->journal_from;
+    if (!c->journal_resized && (from == s->journal_count || !most))
+        return;
+    bool fills = from < most && s->journal_count >= most && journal.len == most * sizeof(struct session_note);
+    c->store.parts[PART_JOURNAL] = journal.at ? journal : STR_LIT("");
+    c->grows |= from == 0 || c->journal_resized;
+    if (c->journal_resized || fills) {
+        add_write(c, PART_JOURNAL, 0, c->store.parts[PART_JOURNAL], true);
+        return;
+    }
+    if (s->journal_count - from > most) /* the ones before are overwritten already */
+        from = s->journal_count - most;
+    for (; from != s->journal_count; from++) {
+        size_t at = from % most * sizeof(struct session_note);
+        add_write(c, PART_JOURNAL, at, (struct str){journal.at + at, sizeof(struct session_note)}, false);
+    }
+}
+
+static void write_ids(struct ledger_entry *e)
+{
+    struct commit *c = &e->commit;
+    struct str ids = buf_view(&e->parts.ids);
+    bool whole = c->ids_dropped || c->ids_from == 0;
+    if (!c->ids_dropped && ids.len == c->ids_from)
+        return;
+    c->store.parts[PART_IDS] = ids;
+    c->grows |= whole;
+    add_write(c, PART_IDS, whole ? 0 : c->ids_from, whole ? ids : str_from(ids, c->ids_from), whole);
+}
+
+void commit_finish(struct ledger_entry *e, uint32_t ttl_s, bool everything)
+{
+    struct commit *c = &e->commit;
+    struct session *s = &e->session;
+    struct store_request *store = &c->store;
+    uint32_t now_s = (uint32_t)(s->last_ms / 1000);
+    *store = (struct store_request){.id = e->node.id, .user = e->user};
+    if (everything) {
+        e->stored = false;
+        store->parts[PART_JOURNAL] = buf_view(&e->parts.journal);
+        store->parts[PART_IDS] = buf_view(&e->parts.ids);
+        store->parts[PART_DETAILS] = buf_view(&e->parts.details);
+    } else {
+        struct store_write *writes = (struct store_write *)(void *)c->writes.at;
+        for (size_t i = 0; i < c->writes.len / sizeof(*writes); i++) { /* `bytes` does not move any more */
+            writes[i].name.at = c->bytes.at + writes[i].at;
+            writes[i].value.at = writes[i].name.at + writes[i].name.len;
+        }
+        if (c->details_changed)
+            store->parts[PART_DETAILS] = buf_view(&e->parts.details);
+        write_journal(e);
+        write_ids(e);
+        store->writes = (const struct store_write *)(const void *)c->writes.at;
+        store->write_count = c->writes.len / sizeof(struct store_write);
+    }
+    store->with = session_parts_with(s);
+    for (enum session_part part = PART_JOURNAL; part < PART_COUNT; part++)
+        if (store->parts[part].at)
+            store->with |= PART_BIT(part);
+    codec_guard(e->format, s->version, c->guard);
+    store->guard = e->stored ? (struct str){c->guard, sizeof(c->guard)} : STR_NONE;
+    e->format = CODEC_FORMAT;
+    s->version++;
+    if (!e->stored || c->grows || now_s - s->renewed_s > ttl_s / RENEWALS) {
+        s->renewed_s = now_s;
+        store->renew_ttl_s = ttl_s;
+    }
+    codec_encode(s, &c->core);
+    store->parts[PART_CORE] = buf_view(&c->core);
+}
+
 /* ---- parts in answers ---- */
+
+/* Bit i: ids[i] was never seen; count is at most LEDGER_IDS_MAX. */
+static uint64_t unseen_of(const struct session_parts *p, const struct hash128 *ids, size_t count)
+{
+    uint64_t unseen = 0;
+    for (size_t i = 0; i < count && i < LEDGER_IDS_MAX; i++)
+        if (!has_id(&p->ids, ids[i].low))
+            unseen |= (uint64_t)1 << i;
+    return unseen;
+}
 
 static struct str field_of(const struct ledger_entry *e, struct str name)
 {
@@ -51,8 +291,8 @@ static void keep_name(struct ledger_entry *e, struct str tool)
     size_t names = 0;
     while (detail_next(&rest, &detail))
         names += str_starts(detail.name, "t");
-    if (names < SESSION_NAMES_MAX && !field_of(e, name).len)
-        commit_set_field(e, name, str_cut(tool, NAME_MAX_BYTES));
+    if (names < NAMES_MAX && !field_of(e, name).len)
+        set_field(e, name, str_cut(tool, NAME_MAX_BYTES));
 }
 
 /* A field that begins with a key; see detail_find_keyed. */
@@ -62,10 +302,12 @@ static void set_keyed(struct ledger_entry *e, struct str name, uint64_t key, str
     struct buf value = {.at = room, .cap = sizeof(room)};
     buf_add(&value, &key, sizeof(key));
     buf_str(&value, text);
-    commit_set_field(e, name, buf_view(&value));
+    set_field(e, name, buf_view(&value));
 }
 
 #define ERROR_FIELD STR_LIT("e") /* the text of the last failure, by its arguments */
+
+#define SESSION_UNSEEN_MAX 64u /* unseen ids of a turn that are remembered; the oldest goes */
 
 #define UNSEEN_FIELD     STR_LIT("u")
 #define UNSEEN_STEP_BITS 8u /* of a kept id: the step that named it; the others are of its hash */
@@ -121,7 +363,7 @@ static uint64_t insists(struct ledger_entry *e, const struct ledger_call *admit,
     struct buf value = {.at = room, .cap = sizeof(room)};
     buf_add(&value, &unseen.turn, sizeof(unseen.turn));
     buf_add(&value, unseen.ids, unseen.count * sizeof(unseen.ids[0]));
-    commit_set_field(e, UNSEEN_FIELD, buf_view(&value));
+    set_field(e, UNSEEN_FIELD, buf_view(&value));
     return insisted;
 }
 
@@ -157,7 +399,7 @@ static void apply_admit(struct ledger_entry *e, struct session_request *r, int64
             r->arena, detail_find_keyed(buf_view(&e->parts.details), ERROR_FIELD, failed->arguments));
     answer->ids_complete = ids_complete(e) && !(e->local && e->ledger->redis);
     if (admit->id_count)
-        answer->unseen = session_parts_unseen(&e->parts, admit->ids, admit->id_count);
+        answer->unseen = unseen_of(&e->parts, admit->ids, admit->id_count);
     if (answer->unseen && answer->says == LEDGER_RUN)
         answer->insisted = insists(e, admit, answer->unseen);
     r->past =
@@ -190,7 +432,7 @@ static void add_facts(struct ledger_entry *e, const struct ledger_call *settle, 
         buf_str(&field, facts->members[i].key);
         json_write(&text, &facts->members[i].value);
         if (fact_fits(e, buf_view(&field), buf_view(&text)))
-            commit_set_field(e, buf_view(&field), buf_view(&text));
+            set_field(e, buf_view(&field), buf_view(&text));
         else
             dropped++;
     }
@@ -209,7 +451,7 @@ static void drop_arguments(struct ledger_entry *e, uint64_t admission)
         return;
     struct str name = session_field_open(call->slot, field);
     if (detail_find_keyed(buf_view(&e->parts.details), name, admission).len)
-        commit_set_field(e, name, STR_NONE);
+        set_field(e, name, STR_NONE);
 }
 
 static void apply_settle(struct ledger_entry *e, struct session_request *r, int64_t now_ms)
@@ -233,7 +475,7 @@ static void apply_settle(struct ledger_entry *e, struct session_request *r, int6
     if (call && settle->error.len)
         set_keyed(e, ERROR_FIELD, call->arguments, str_cut(settle->error, LEDGER_ERROR_MAX_BYTES));
     if (settle->gives_id_count)
-        commit_add_ids(e, settle->gives_ids, settle->gives_id_count);
+        commit_ids(e, settle->gives_ids, settle->gives_id_count);
     if (settle->facts) {
         add_facts(e, settle, settle->facts);
     } else if (settle->facts_json.len) {
@@ -270,7 +512,7 @@ static void apply_turn(struct ledger_entry *e, struct session_request *r, int64_
     LEDGER_CLEAR(turned);
     bool takes_goal = session_turn(&e->session, turn, r->number, now_ms, turned, &e->ledger->changes);
     if (takes_goal)
-        commit_set_field(e, STR_LIT("g"), str_cut(turn->goal, SESSION_GOAL_MAX_BYTES));
+        set_field(e, STR_LIT("g"), str_cut(turn->goal, GOAL_MAX_BYTES));
 }
 
 /* As a call of the same place would find the session. */
@@ -280,14 +522,12 @@ static void apply_look(const struct ledger_entry *e, const struct session_reques
     struct ledger_peek *peek = r->answer;
     uint32_t turn = session_turn_of(&e->session, &look->place, now_ms);
     bool is_new = turn != e->session.turn;
-    *peek = (struct ledger_peek){
-        .turn = turn,
-        .step = e->session.step,
-        .no_progress = session_idle_calls(&e->session, look->place.agent),
-        .stuck = e->session.stuck && !is_new,
-        .goal = is_new ? STR_NONE : goal_of(e, r->arena),
-        .version = e->session.version,
-    };
+    *peek = (struct ledger_peek){.turn = turn,
+                                 .step = e->session.step,
+                                 .no_progress = session_idle_calls(&e->session, look->place.agent),
+                                 .stuck = e->session.stuck && !is_new,
+                                 .goal = is_new ? STR_NONE : goal_of(e, r->arena),
+                                 .version = e->session.version};
     fill_memory(e, r->arena, look->wants_history ? &peek->history : NULL,
                 look->wants_facts ? &peek->facts : NULL);
     const struct session_call *call = look->admission ? session_find(&e->session, look->admission) : NULL;
@@ -325,7 +565,7 @@ void apply_request(struct ledger_entry *e, struct session_request *r, int64_t no
         apply_turn(e, r, now_ms);
         break;
     case REQUEST_SEE:
-        commit_add_ids(e, r->of.see->ids, r->of.see->count);
+        commit_ids(e, r->of.see->ids, r->of.see->count);
         break;
     case REQUEST_RESET:
         session_reset(s, *r->of.tool, r->number, now_ms, changes);
@@ -339,18 +579,17 @@ void apply_request(struct ledger_entry *e, struct session_request *r, int64_t no
         apply_look(e, r, now_ms);
         break;
     case REQUEST_VIEW:
-        *(struct ledger_view *)r->answer = (struct ledger_view){
-            .error = OK,
-            .stand_in = e->local && e->ledger->redis,
-            .session = session_json(r->arena, *r->of.session, s, &e->parts),
-        };
+        *(struct ledger_view *)r->answer =
+            (struct ledger_view){.error = OK,
+                                 .stand_in = e->local && e->ledger->redis,
+                                 .session = session_json(r->arena, *r->of.session, s, &e->parts)};
         break;
     case REQUEST_LAPSED: /* it lives: another daemon has served it */
     case REQUEST_FORGET: /* transaction.c commits it by itself */
         break;
     }
     if (!request_only_looks(r->kind))
-        commit_take_changes(e);
+        take_changes(e);
     if (r->kind == REQUEST_ADMIT && r->answer) { /* with what it has put there itself */
         struct ledger_answer *answer = r->answer;
         fill_memory(e, r->arena, r->of.call->wants_history ? &answer->history : NULL,

@@ -200,8 +200,9 @@ bool approval_table_apply(struct approval_table *t, struct approval_request *r, 
 
 /* ---- bytes ---- */
 
-void approval_table_code(struct record_coder *c, struct approval_table *t)
+void approval_table_code(void *table, struct record_coder *c)
 {
+    struct approval_table *t = table;
     uint64_t count = t->count;
     RECORD_NUMBER(c, count, 2);
     c->bad |= count > APPROVALS_MAX;
@@ -239,19 +240,14 @@ void approval_table_code(struct record_coder *c, struct approval_table *t)
 /* ---- the fleet's table: requests wait in a queue, and a round of the record applies all of them ---- */
 
 struct approvals {
+    struct approval_table table; /* first */
     struct record record;
-    struct approval_table table;
     TAILQ_HEAD(, approval_request) requests;
 };
 
 int64_t approvals_now_ms(const struct approvals *a)
 {
     return record_now_ms(&a->record);
-}
-
-static void code_record(void *owner, struct record_coder *coder)
-{
-    approval_table_code(coder, &((struct approvals *)owner)->table);
 }
 
 static bool apply_all(void *owner)
@@ -267,18 +263,6 @@ static bool apply_all(void *owner)
     return changed;
 }
 
-/* The first that has ended: mostly the first of all. */
-static struct approval_request *take_ended(struct approvals *a)
-{
-    struct approval_request *r;
-    TAILQ_FOREACH (r, &a->requests, next)
-        if (r->is_ended) { /* NOLINT(clang-analyzer-unix.Malloc): the one before was removed */
-            TAILQ_REMOVE(&a->requests, r, next);
-            break;
-        }
-    return r;
-}
-
 /* Those that were applied end, or, if `why`, all. Each may begin others, and cancel those behind it. */
 static void on_ended(void *owner, const char *why)
 {
@@ -289,7 +273,9 @@ static void on_ended(void *owner, const char *why)
             r->unavailable = why == record_unreadable ? "the record of approvals cannot be read" : why;
             r->is_ended = true;
         }
-    while ((r = take_ended(a))) {
+    while ((r = TAILQ_FIRST(&a->requests)) &&
+           r->is_ended) { /* those that have come since stand behind them */
+        TAILQ_REMOVE(&a->requests, r, next);
         if (r->is_owned)
             free(r);
         else if (!r->is_inside)
@@ -309,7 +295,7 @@ struct approvals *approvals_new(struct ledger *ledger)
         .unreadable = "approvals_unreadable",
         .why =
             "the record of approvals in the ledger cannot be read; until it expires, nothing can be approved",
-        .code = code_record,
+        .code = approval_table_code,
         .apply = apply_all,
         .ended = on_ended};
     struct approvals *a = alloc_zeroed(sizeof(*a));

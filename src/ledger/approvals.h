@@ -104,8 +104,7 @@ struct approval_request {
 bool approval_table_apply(struct approval_table *table, struct approval_request *request, int64_t now_ms,
                           struct arena *arena);
 
-/* Its bytes behind those of record.h; empty if they are bad. */
-void approval_table_code(struct record_coder *coder, struct approval_table *table);
+void approval_table_code(void *table, struct record_coder *coder); /* record.h */
 
 /* ---- the fleet's table ---- */
 

@@ -48,7 +48,7 @@ static uint64_t mac(const struct call_id_key *key, const uint64_t words[CALL_ID_
     return siphash(key->bytes, (struct str){(const char *)message, sizeof(message)});
 }
 
-void call_id_write(const struct call_id_key *key, const struct call_id *id,
+void call_id_write(const struct call_id_key *key, const struct ledger_call_id *id,
                    char out[LEDGER_CALL_ID_CHARS + 1])
 {
     uint64_t words[CALL_ID_WORDS] = {id->session.high, id->session.low, id->admission, 0,
@@ -61,7 +61,7 @@ void call_id_write(const struct call_id_key *key, const struct call_id *id,
 }
 
 /* 256 bits in 43 characters of 6: the last one ends in the two bits of the marks. */
-bool call_id_read(const struct call_id_key *key, struct str text, struct call_id *id)
+bool call_id_read(const struct call_id_key *key, struct str text, struct ledger_call_id *id)
 {
     uint64_t words[CALL_ID_WORDS] = {0};
     uint8_t *to = (uint8_t *)words;

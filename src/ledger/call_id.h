@@ -7,13 +7,6 @@
 #include "base/hash.h"
 #include "ledger/ledger.h"
 
-struct call_id {
-    struct hash128 session; /* ledger_session_id */
-    uint64_t admission;
-    uint32_t uid;
-    uint8_t marks; /* 0 to 3: what its report is to know of the check */
-};
-
 struct call_id_key {
     uint8_t bytes[SIPHASH_KEY_BYTES];
 };
@@ -22,12 +15,12 @@ struct call_id_key {
 void base64url_write(const void *bytes, size_t len, char *out);
 
 /* With a NUL behind it. */
-void call_id_write(const struct call_id_key *key, const struct call_id *id,
+void call_id_write(const struct call_id_key *key, const struct ledger_call_id *id,
                    char out[LEDGER_CALL_ID_CHARS + 1]);
 
 /* Fills in all of `id` but the uid, which is given. False: malformed, of another key, or of another
  * user. */
-bool call_id_read(const struct call_id_key *key, struct str text, struct call_id *id);
+bool call_id_read(const struct call_id_key *key, struct str text, struct ledger_call_id *id);
 
 /* Reads the key of `len` bytes that `file` keeps and only its owner may read. If the file is missing, or
  * holds none (`replaced`), a random one is kept there. Unless OK, `key` is as it was, or random. */

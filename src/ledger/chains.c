@@ -8,6 +8,13 @@
 
 #define ATTEMPTS_MAX 254u
 
+#define SESSION_FREE_ATTEMPTS 4u  /* of a chain: attempts that make progress and cost nothing */
+#define SESSION_SIBLINGS_MAX  8u  /* chains of one tool; a further sibling continues the oldest */
+#define SESSION_LOST_RUNAWAY  50u /* attempts with lost arguments, the same */
+#define SESSION_RUNAWAY       20u /* refused attempts of a used-up chain: then its calls end the run */
+
+#define CHAIN_AGENT_SHIFT 16u
+
 /* 1 to 65535, or 0 for 0. */
 static uint32_t cut_hash(uint32_t hash)
 {

@@ -2,7 +2,7 @@
  * the parts of a session, and the names of what is stored as numbers. */
 #include "ledger/codec.h"
 
-#include "ledger/session_store.h"
+#include "ledger/store.h"
 
 #include <stddef.h>
 
@@ -126,8 +126,6 @@ enum codec_result codec_decode(struct str bytes, struct session *s)
 
 /* ---- parts ---- */
 
-#define FIELD_HEAD_BYTES 8u /* lengths of name and value */
-
 /* A call leaves the name of its tool. */
 unsigned session_parts_with(const struct session *s)
 {
@@ -150,71 +148,6 @@ void session_parts_add_note(struct session_parts *p, const struct session *s, ui
     memcpy(p->journal.at + at, note, sizeof(*note));
 }
 
-bool session_parts_note(const struct session_parts *p, const struct session *s, uint32_t number,
-                        struct session_note *note)
-{
-    size_t at = number % s->journal_max * sizeof(*note);
-    if (at + sizeof(*note) > p->journal.len)
-        return false;
-    memcpy(note, p->journal.at + at, sizeof(*note));
-    return note->code < CODE_COUNT;
-}
-
-void session_parts_resize_journal(struct session_parts *p, struct session *s, uint16_t max)
-{
-    struct buf ordered = {.at = NULL};
-    uint32_t kept = s->journal_count < s->journal_max ? s->journal_count : s->journal_max;
-    if (kept > max)
-        kept = max;
-    for (uint32_t i = s->journal_count - kept; i < s->journal_count; i++) {
-        size_t at = i % s->journal_max * sizeof(struct session_note);
-        if (at + sizeof(struct session_note) <= p->journal.len)
-            buf_add(&ordered, p->journal.at + at, sizeof(struct session_note));
-    }
-    buf_clear(&p->journal);
-    p->journal = ordered;
-    s->journal_max = max;
-    s->journal_count = (uint32_t)(ordered.len / sizeof(struct session_note));
-}
-
-/* ---- ids ---- */
-
-static bool has_id(const struct buf *ids, uint64_t id)
-{
-    for (size_t at = 0; at + SESSION_ID_BYTES <= ids->len; at += SESSION_ID_BYTES)
-        if (memcmp(ids->at + at, &id, sizeof(id)) == 0)
-            return true;
-    return false;
-}
-
-bool session_parts_add_ids(struct session_parts *p, struct session *s, const struct hash128 *ids,
-                           size_t count)
-{
-    const size_t most = LEDGER_SEEN_IDS_MAX * SESSION_ID_BYTES, before = p->ids.len;
-    for (size_t i = 0; i < count; i++)
-        if (!has_id(&p->ids, ids[i].low))
-            buf_add(&p->ids, &ids[i].low, SESSION_ID_BYTES);
-    if (p->ids.len == before)
-        return false;
-    s->ids_changes++;
-    if (s->ids == IDS_NONE)
-        s->ids = IDS_COMPLETE;
-    if (p->ids.len <= most)
-        return false;
-    buf_drop(&p->ids, p->ids.len - most);
-    s->ids = IDS_FORGOTTEN;
-    return true;
-}
-
-uint64_t session_parts_unseen(const struct session_parts *p, const struct hash128 *ids, size_t count)
-{
-    uint64_t unseen = 0;
-    for (size_t i = 0; i < count && i < LEDGER_IDS_MAX; i++)
-        if (!has_id(&p->ids, ids[i].low))
-            unseen |= (uint64_t)1 << i;
-    return unseen;
-}
-
 /* ---- details ---- */
 
 bool detail_next(struct str *rest, struct detail *detail)
@@ -223,8 +156,8 @@ bool detail_next(struct str *rest, struct detail *detail)
     if (rest->len < sizeof(lengths))
         return false;
     memcpy(lengths, rest->at, sizeof(lengths));
-    const char *name = rest->at + FIELD_HEAD_BYTES;
-    size_t bytes = FIELD_HEAD_BYTES + (size_t)lengths[0] + lengths[1];
+    const char *name = rest->at + DETAIL_HEAD_BYTES;
+    size_t bytes = DETAIL_HEAD_BYTES + (size_t)lengths[0] + lengths[1];
     if (rest->len < bytes)
         return false;
     *detail = (struct detail){{name, lengths[0]}, {name + lengths[0], lengths[1]}};
@@ -254,27 +187,6 @@ struct str detail_find_keyed(struct str details, struct str name, uint64_t key)
     struct str kept = detail_find(details, name);
     return kept.len > sizeof(key) && memcmp(kept.at, &key, sizeof(key)) == 0 ? str_from(kept, sizeof(key))
                                                                              : STR_NONE;
-}
-
-void detail_set(struct buf *details, struct str name, struct str value)
-{
-    struct str rest = buf_view(details);
-    struct detail detail;
-    while (detail_next(&rest, &detail)) {
-        if (!str_eq(detail.name, name))
-            continue;
-        if (value.at && value.len == detail.value.len) {
-            memcpy(details->at + (detail.value.at - details->at), value.at, value.len);
-            return;
-        }
-        char *at = details->at + (detail.name.at - FIELD_HEAD_BYTES - details->at);
-        if (rest.len)
-            memmove(at, rest.at, rest.len);
-        details->len = (size_t)(at - details->at) + rest.len;
-        break;
-    }
-    if (value.at)
-        detail_add(details, name, value);
 }
 
 struct str session_field_tool(uint32_t tool, char out[SESSION_FIELD_BYTES])

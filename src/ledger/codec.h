@@ -24,7 +24,7 @@
 #define TOOLGATE_LEDGER_CODEC_H
 
 #include "base/buf.h"
-#include "ledger/rules.h"
+#include "ledger/session.h"
 
 #define CODEC_FORMAT      7u /* the first byte */
 #define CODEC_VERSION_AT  1u /* eight bytes: session.version; they are compared before a commit */
@@ -46,11 +46,9 @@ void codec_encode(const struct session *session, struct buf *core); /* instead o
 /* The guard of a session stored in this format at this version: CODEC_GUARD_BYTES. */
 void codec_guard(uint8_t format, uint64_t version, char out[CODEC_GUARD_BYTES]);
 
-#define SESSION_NAMES_MAX      256u /* names of tools; of others the journal shows none */
-#define SESSION_ID_BYTES       8u
-#define SESSION_FIELDS_MAX     2048u /* details with more were not written by us */
-#define SESSION_FACTS_MAX      1024u /* so that no details have SESSION_FIELDS_MAX */
-#define SESSION_GOAL_MAX_BYTES 8192u
+#define SESSION_ID_BYTES   8u
+#define SESSION_FIELDS_MAX 2048u /* details with more were not written by us */
+#define SESSION_FACTS_MAX  1024u /* so that no details have SESSION_FIELDS_MAX */
 
 struct session_parts {
     struct buf journal, ids, details;
@@ -62,18 +60,8 @@ unsigned session_parts_with(const struct session *session);
 /* `number` of the note, counting all that were ever written from 0. */
 void session_parts_add_note(struct session_parts *parts, const struct session *session, uint32_t number,
                             const struct session_note *note);
-/* False: none exists, or it was not written by us. */
-bool session_parts_note(const struct session_parts *parts, const struct session *session, uint32_t number,
-                        struct session_note *note);
-/* To a ring of `max` notes: the newest stay, and are counted from 0 again. */
-void session_parts_resize_journal(struct session_parts *parts, struct session *session, uint16_t max);
 
-/* Adds those that were not seen yet. True: the oldest had to go, beyond LEDGER_SEEN_IDS_MAX. */
-bool session_parts_add_ids(struct session_parts *parts, struct session *session, const struct hash128 *ids,
-                           size_t count);
-/* Bit i: ids[i] was never seen; count is at most LEDGER_IDS_MAX. */
-uint64_t session_parts_unseen(const struct session_parts *parts, const struct hash128 *ids, size_t count);
-
+#define DETAIL_HEAD_BYTES 8u /* lengths of name and value */
 struct detail {
     struct str name, value;
 };
@@ -84,8 +72,6 @@ void detail_add(struct buf *details, struct str name, struct str value);
 struct str detail_find(struct str details, struct str name); /* empty: none exists */
 /* What follows `key` in a field that begins with it; empty: none exists, or of another key. */
 struct str detail_find_keyed(struct str details, struct str name, uint64_t key);
-/* `value` at NULL: the field goes. */
-void detail_set(struct buf *details, struct str name, struct str value);
 
 /* The names of fields. `out` holds SESSION_FIELD_BYTES. */
 #define SESSION_FIELD_BYTES 8u

@@ -1,12 +1,12 @@
-/*
- * The sessions that this daemon has in use or remembers, and the commit that is being made of each: the core
- * as a whole, and of the other parts those that changed, as a whole for a store in memory and as the least
- * that has to be sent to Redis.
- */
+/* The sessions that this daemon has in use or remembers, and copies of requests. */
 #include "base/alloc.h"
+#include "base/buf.h"
+#include "json/write.h"
 #include "ledger/ledger_internal.h"
 
 #include <stdlib.h>
+
+#define ENTRIES_MAX 1024u /* sessions remembered beside those with requests; about 8 KB each */
 
 #define LET_GO_AT_ONCE 4 /* where all are in use there are more than ENTRIES_MAX for a while */
 
@@ -18,6 +18,7 @@ static void take_out(struct lru *entries, struct ledger_entry *entry)
     buf_clear(&entry->parts.journal);
     buf_clear(&entry->parts.ids);
     buf_clear(&entry->parts.details);
+    buf_clear(&entry->commit.store.command.bytes);
     buf_clear(&entry->commit.core);
     buf_clear(&entry->commit.writes);
     buf_clear(&entry->commit.bytes);
@@ -87,162 +88,140 @@ void entry_forget(struct ledger_entry *entry)
     entry->session.batch = 0; /* what is stored may be of another daemon's step */
 }
 
-/* ---- the commit ---- */
+/* ---- copies of requests: one block holds the request, what it asks, and the strings and arrays behind that
+ * ---- */
 
-#define COMMIT_KEEP_BYTES 4096u /* of details, for the next commit: a session that is idle holds no more */
-#define RENEWALS          32u   /* of the time to live, in its length: not with every commit */
+/* Lays out a block twice: first to measure it (`at` NULL), then to fill it. */
+struct layout {
+    char *at;
+    size_t used;
+};
 
-void commit_begin(struct ledger_entry *e)
+static void *put(struct layout *block, const void *bytes, size_t len)
 {
-    struct commit *c = &e->commit;
-    c->loads = c->changed = c->grows = c->journal_resized = false;
-    c->ids_dropped = c->details_changed = false;
-    c->writes.len = c->bytes.len = c->gave_up.len = 0;
-    c->journal_from = e->begun ? e->session.journal_count : 0;
-    c->ids_from = e->begun ? e->parts.ids.len : 0;
+    size_t from = (block->used + 7) & ~(size_t)7;
+    block->used = from + len;
+    if (!block->at)
+        return NULL;
+    if (len)
+        memcpy(block->at + from, bytes, len);
+    return block->at + from;
 }
 
-void commit_end(struct ledger_entry *e)
+static struct str put_str(struct layout *block, struct str s)
 {
-    e->busy = false;
-    if (e->commit.bytes.cap > COMMIT_KEEP_BYTES)
-        buf_clear(&e->commit.bytes);
+    return (struct str){put(block, s.at, s.len), s.len};
 }
 
-void commit_take_changes(struct ledger_entry *e)
+static const struct ledger_problem *put_problems(struct layout *block, const struct ledger_problem *list,
+                                                 size_t count)
 {
-    const struct session_changes *changes = &e->ledger->changes;
-    uint32_t first = e->session.journal_count - changes->note_count; /* the rules have counted them */
-    e->commit.changed = true;
-    buf_add(&e->commit.gave_up, changes->gave_up, changes->gave_up_count * sizeof(*changes->gave_up));
-    for (uint32_t i = 0; i < changes->note_count; i++)
-        session_parts_add_note(&e->parts, &e->session, first + i, &changes->notes[i]);
-}
-
-void commit_set_field(struct ledger_entry *e, struct str name, struct str value)
-{
-    struct commit *c = &e->commit;
-    if (e->ledger->redis) { /* a store in memory takes the whole */
-        struct store_write write = {value.at ? WRITE_FIELD : WRITE_NO_FIELD,
-                                    PART_DETAILS,
-                                    (uint32_t)c->bytes.len,
-                                    {NULL, name.len},
-                                    {NULL, value.len}};
-        buf_str(&c->bytes, name);
-        if (value.at)
-            buf_str(&c->bytes, value);
-        buf_add(&c->writes, &write, sizeof(write));
+    struct ledger_problem *copy = put(block, list, count * sizeof(*list));
+    for (size_t i = 0; i < count; i++) {
+        struct str path = put_str(block, list[i].path), code = put_str(block, list[i].code),
+                   place = put_str(block, list[i].place);
+        if (copy)
+            copy[i] = (struct ledger_problem){path, code, place};
     }
-    c->changed = c->details_changed = true;
-    c->grows |= e->parts.details.len == 0;
-    detail_set(&e->parts.details, name, value);
-    e->session.details_changes +=
-        name.at[0] != 'a'; /* by this a build that caches parts one by one drops its copy */
+    return copy;
 }
 
-void commit_add_ids(struct ledger_entry *e, const struct hash128 *ids, size_t count)
+static void put_behind_call(struct layout *block, const struct ledger_call *from, struct ledger_call *to)
 {
-    struct commit *c = &e->commit;
-    uint16_t before = e->session.ids_changes;
-    c->ids_dropped |= session_parts_add_ids(&e->parts, &e->session, ids, count);
-    c->changed |= e->session.ids_changes != before;
-}
-
-void commit_resize_journal(struct ledger_entry *e, uint16_t max)
-{
-    struct commit *c = &e->commit;
-    session_parts_resize_journal(&e->parts, &e->session, max);
-    c->journal_from = e->session.journal_count;
-    c->changed = c->journal_resized = true;
-}
-
-/* ---- writes ---- */
-
-static void add_write(struct commit *c, enum session_part part, size_t at, struct str value, bool whole)
-{
-    struct store_write write = {whole ? WRITE_SET : WRITE_AT, part, (uint32_t)at, STR_NONE, value};
-    buf_add(&c->writes, &write, sizeof(write));
-}
-
-/* The notes since the last commit, in the order of the ring: a run of places that follow each other is one
- * write. Redis gives a string that grows in place twice the memory it needs. When the ring is full it is
- * written as a whole, once, and then takes no more than its length. */
-static void write_journal(struct ledger_entry *e)
-{
-    struct commit *c = &e->commit;
-    const struct session *s = &e->session;
-    struct str journal = buf_view(&e->parts.journal);
-    size_t count = s->journal_count - c->journal_from, most = s->journal_max;
-    if (!c->journal_resized && (!count || !most))
+    struct buf facts = {.at = NULL}; /* a tree cannot be copied as bytes: it goes as JSON */
+    if (from->facts)
+        json_write(&facts, from->facts);
+    struct str json = put_str(block, from->facts ? buf_view(&facts) : from->facts_json);
+    buf_clear(&facts);
+    const struct ledger_problem *problems = put_problems(block, from->problems, from->problem_count);
+    const struct ledger_limits *limits = put(block, from->limits, from->limits ? sizeof(*from->limits) : 0);
+    const struct hash128 *ids = put(block, from->ids, from->id_count * sizeof(*from->ids));
+    const struct hash128 *gives =
+        put(block, from->gives_ids, from->gives_id_count * sizeof(*from->gives_ids));
+    if (!to)
         return;
-    bool fills = c->journal_from < most && s->journal_count >= most;
-    c->store.parts[PART_JOURNAL] = journal.at ? journal : STR_LIT("");
-    c->grows |= c->journal_from == 0 || c->journal_resized;
-    if (c->journal_resized || (fills && journal.len == most * sizeof(struct session_note))) {
-        add_write(c, PART_JOURNAL, 0, c->store.parts[PART_JOURNAL], true);
-        return;
-    }
-    if (count > most) /* the ones before are overwritten already */
-        count = most;
-    while (count) {
-        size_t place = (s->journal_count - count) % most, run = count < most - place ? count : most - place;
-        add_write(
-            c, PART_JOURNAL, place * sizeof(struct session_note),
-            (struct str){journal.at + place * sizeof(struct session_note), run * sizeof(struct session_note)},
-            false);
-        count -= run;
-    }
+    to->problems = problems;
+    to->limits = from->limits ? limits : NULL;
+    to->ids = ids;
+    to->gives_ids = gives;
+    to->facts_json = json;
+    to->facts = NULL;
+    to->wants_history = to->wants_facts = false;
+    if (from->fingerprint)
+        to->arguments = from->fingerprint(from->of);
+    to->fingerprint = NULL;
 }
 
-static void write_ids(struct ledger_entry *e)
+#define TEXTS_MAX         10u
+#define TEXT(type, field) (offsetof(struct type, field) + 1)
+
+/* What a request asks: its struct, and where strings stand in it. The others ask nothing that is kept. */
+static const struct {
+    size_t size;
+    size_t texts[TEXTS_MAX]; /* offset + 1; 0 ends the list */
+} shapes[] = {
+    [REQUEST_ADMIT] = {sizeof(struct ledger_call),
+                       {TEXT(ledger_call, place.session), TEXT(ledger_call, place.step),
+                        TEXT(ledger_call, tool), TEXT(ledger_call, call), TEXT(ledger_call, ext),
+                        TEXT(ledger_call, refused_as), TEXT(ledger_call, peer),
+                        TEXT(ledger_call, open_arguments), TEXT(ledger_call, error),
+                        TEXT(ledger_call, label)}},
+    [REQUEST_TURN] = {sizeof(struct ledger_turn), {TEXT(ledger_turn, session), TEXT(ledger_turn, goal)}},
+    [REQUEST_SEE] = {sizeof(struct see_request), {0}},
+    [REQUEST_RESET] = {sizeof(struct str), {1}},
+    [REQUEST_LAPSED] = {sizeof(struct lapsed_request), {0}},
+};
+
+static const void *put_asked(struct layout *block, const struct session_request *from)
 {
-    struct commit *c = &e->commit;
-    struct str ids = buf_view(&e->parts.ids);
-    bool whole = c->ids_dropped || c->ids_from == 0;
-    if (!c->ids_dropped && ids.len == c->ids_from)
-        return;
-    c->store.parts[PART_IDS] = ids;
-    c->grows |= whole;
-    add_write(c, PART_IDS, whole ? 0 : c->ids_from, whole ? ids : str_from(ids, c->ids_from), whole);
+    bool is_call = from->kind <= REQUEST_RELEASE;
+    enum request_kind kind = is_call ? REQUEST_ADMIT : from->kind;
+    if (!shapes[kind].size)
+        return NULL;
+    char *to = put(block, from->of.any, shapes[kind].size);
+    for (unsigned i = 0; i < TEXTS_MAX && shapes[kind].texts[i]; i++) {
+        struct str text;
+        size_t at = shapes[kind].texts[i] - 1;
+        memcpy(&text, (const char *)from->of.any + at, sizeof(text));
+        text = put_str(block, text);
+        if (to)
+            memcpy(to + at, &text, sizeof(text));
+    }
+    if (is_call)
+        put_behind_call(block, from->of.call, (struct ledger_call *)(void *)to);
+    if (kind == REQUEST_SEE) {
+        const struct see_request *see = from->of.see;
+        const struct hash128 *ids = put(block, see->ids, see->count * sizeof(*see->ids));
+        if (to)
+            ((struct see_request *)(void *)to)->ids = ids;
+    }
+    return to;
 }
 
-void commit_finish(struct ledger_entry *e, uint32_t ttl_s, bool everything)
+struct session_request *request_copy(const struct session_request *from)
 {
-    struct commit *c = &e->commit;
-    struct session *s = &e->session;
-    struct store_request *store = &c->store;
-    uint32_t now_s = (uint32_t)(s->last_ms / 1000);
-    *store = (struct store_request){.id = e->node.id, .user = e->user};
-    if (everything) {
-        e->stored = false;
-        store->parts[PART_JOURNAL] = buf_view(&e->parts.journal);
-        store->parts[PART_IDS] = buf_view(&e->parts.ids);
-        store->parts[PART_DETAILS] = buf_view(&e->parts.details);
-    } else {
-        struct store_write *writes = (struct store_write *)(void *)c->writes.at;
-        for (size_t i = 0; i < c->writes.len / sizeof(*writes); i++) { /* `bytes` does not move any more */
-            writes[i].name.at = c->bytes.at + writes[i].at;
-            writes[i].value.at = writes[i].name.at + writes[i].name.len;
-        }
-        if (c->details_changed)
-            store->parts[PART_DETAILS] = buf_view(&e->parts.details);
-        write_journal(e);
-        write_ids(e);
-        store->writes = (const struct store_write *)(const void *)c->writes.at;
-        store->write_count = c->writes.len / sizeof(struct store_write);
-    }
-    store->with = session_parts_with(s);
-    for (enum session_part part = PART_JOURNAL; part < PART_COUNT; part++)
-        if (store->parts[part].at)
-            store->with |= PART_BIT(part);
-    codec_guard(e->format, s->version, c->guard);
-    store->guard = e->stored ? (struct str){c->guard, sizeof(c->guard)} : STR_NONE;
-    e->format = CODEC_FORMAT;
-    s->version++;
-    if (!e->stored || c->grows || now_s - s->renewed_s > ttl_s / RENEWALS) {
-        s->renewed_s = now_s;
-        store->renew_ttl_s = ttl_s;
-    }
-    codec_encode(s, &c->core);
-    store->parts[PART_CORE] = buf_view(&c->core);
+    struct layout block = {.at = NULL};
+    put(&block, from, sizeof(*from));
+    put_asked(&block, from);
+    size_t bytes = block.used;
+    block = (struct layout){.at = malloc(bytes)};
+    if (!block.at)
+        abort();
+    struct session_request *copy = put(&block, from, sizeof(*from));
+    copy->of.any = put_asked(&block, from);
+    copy->bytes = bytes;
+    copy->answer = NULL;
+    copy->why = NULL;
+    copy->arena = NULL;
+    copy->done = NULL;
+    copy->owner = NULL;
+    copy->is_owned = true;
+    return copy;
+}
+
+struct session_request *request_release(const struct session_request *admit)
+{
+    struct session_request release = {
+        .kind = REQUEST_RELEASE, .id = admit->id, .of.call = admit->of.call, .ledger = admit->ledger};
+    return request_copy(&release);
 }

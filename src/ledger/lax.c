@@ -3,13 +3,15 @@
  * through once, and the server's answer is remembered for the session: accepted or refused. The caller says
  * which problems may be insisted on (ledger_admit.lax); a tool that destroys never runs with one.
  */
-#include "ledger/lax.h"
-
 #include "base/arena.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "ledger/ledger_internal.h"
 #include "ledger/rules_internal.h"
+
+#define LAX_FRESH_MS   1000u /* the record is read again at the earliest after this time */
+#define LAX_NAME_BYTES 64u   /* of a tool */
+#define LAX_CODE_BYTES 16u
 
 /* ---- a session ---- */
 
@@ -215,8 +217,9 @@ bool lax_table_apply(struct lax_table *t, const struct lax_finding *f, uint32_t 
     return true;
 }
 
-void lax_table_code(struct record_coder *c, struct lax_table *t)
+void lax_table_code(void *table, struct record_coder *c)
 {
+    struct lax_table *t = table;
     RECORD_NUMBER(c, t->spare[0], 8);
     RECORD_NUMBER(c, t->spare[1], 8);
     RECORD_NUMBER(c, t->count, 2);
@@ -261,11 +264,6 @@ static bool apply_pending(void *owner)
     return changed;
 }
 
-static void code_record(void *owner, struct record_coder *coder)
-{
-    lax_table_code(coder, &((struct lax_fleet *)owner)->table);
-}
-
 /* Until Redis takes them, changes stay pending; if its record cannot be read, this daemon learns alone. */
 static void on_ended(void *owner, const char *why)
 {
@@ -294,7 +292,7 @@ void lax_fleet_init(struct lax_fleet *f, struct session_store *store)
         .bytes_max = LAX_RECORD_BYTES,
         .unreadable = "schema_lax_unreadable",
         .why = "what the fleet has learnt of schemas cannot be read, and is left as it is",
-        .code = code_record,
+        .code = lax_table_code,
         .apply = apply_pending,
         .ended = on_ended};
     record_init(&f->record, &kind, f, store);
@@ -360,15 +358,13 @@ void ledger_lax_found(struct ledger *l, const struct ledger_lax_finding *found)
             continue;
         struct lax_finding *pending = add_pending(f);
         if (pending)
-            *pending = (struct lax_finding){
-                .schema = found->schema,
-                .session = found->session.low ^ found->session.high,
-                .user = ((uint64_t)found->user << 1) | 1,
-                .alone = found->alone,
-                .tool = arena_dup(f->arena, str_cut(found->tool, LAX_NAME_BYTES)),
-                .path = arena_dup(f->arena, problem->place),
-                .code = arena_dup(f->arena, problem->code),
-            };
+            *pending = (struct lax_finding){.schema = found->schema,
+                                            .session = found->session.low ^ found->session.high,
+                                            .user = ((uint64_t)found->user << 1) | 1,
+                                            .alone = found->alone,
+                                            .tool = arena_dup(f->arena, str_cut(found->tool, LAX_NAME_BYTES)),
+                                            .path = arena_dup(f->arena, problem->place),
+                                            .code = arena_dup(f->arena, problem->code)};
     }
     record_run(&f->record);
 }
@@ -384,8 +380,7 @@ size_t ledger_lax_list(struct ledger *l, struct arena *arena, struct ledger_lax_
             (*out)[count++] = (struct ledger_lax_known){
                 .tool = arena_dup(arena, e->tool),
                 .problem = {.place = arena_dup(arena, e->path), .code = arena_dup(arena, e->code)},
-                .until_s = e->known_s + LAX_KNOWN_S,
-            };
+                .until_s = e->known_s + LAX_KNOWN_S};
     }
     return count;
 }

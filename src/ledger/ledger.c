@@ -7,16 +7,9 @@
 #include "base/arena.h"
 #include "base/clock.h"
 #include "base/log.h"
-#include "ledger/call_id.h"
-#include "ledger/codec.h"
 #include "ledger/ledger_internal.h"
-#include "ledger/redis_address.h"
-#include "ledger/redis.h"
-#include "ledger/store_memory.h"
-#include "ledger/store_redis.h"
 
 #include <stdlib.h>
-#include <unistd.h>
 
 const struct ledger_limits ledger_default_limits = {
     .repair = 2,
@@ -28,6 +21,9 @@ const struct ledger_limits ledger_default_limits = {
     .poll_max = 20,
     .same_failure = LEDGER_SAME_FAILURE_DEFAULT,
 };
+
+#define LAPSED_EVERY_MS                                                                                      \
+    60000u /* sessions with open chains are looked at so often, or as often as they may end */
 
 /* ---- repair chains in the log ---- */
 
@@ -117,26 +113,6 @@ static void watch_lapsed(struct ledger *l)
     timer_set(&l->lapsed, l->loop, every_ms, check_lapsed, l);
 }
 
-/* ---- Redis comes and goes ---- */
-
-static const char *const outages[] = {"local", "closed", "open"};
-
-static void on_up(void *owner)
-{
-    struct ledger *l = owner;
-    outage_log_back(&l->outage_log, l->kept.count);
-    record_run(&l->lax.record);
-    if (l->fleet.self.policies)
-        record_run(&l->fleet.record);
-    timer_set(&l->replay, l->loop, 0, outage_replay, l);
-}
-
-static void on_away(void *owner, const char *why)
-{
-    struct ledger *l = owner;
-    outage_log_away(&l->outage_log, l->shown, why, outages[l->on_outage]);
-}
-
 /* ---- new, free ---- */
 
 /* Without a file, ids given before are unknown after a start. */
@@ -161,12 +137,11 @@ static struct ledger *new_ledger(const struct ledger_options *given)
     static const struct ledger_options defaults;
     const struct ledger_options *options = given ? given : &defaults;
     struct ledger *l = alloc_zeroed(sizeof(*l));
-    struct store_memory_options memory = {
-        .memory_bytes = options->memory_bytes ? options->memory_bytes : LEDGER_MEMORY_BYTES,
-        .now_ms = options->now_ms,
-        .gone = on_session_gone,
-        .owner = l,
-    };
+    struct store_memory_options memory = {.memory_bytes = options->memory_bytes ? options->memory_bytes
+                                                                                : LEDGER_MEMORY_BYTES,
+                                          .now_ms = options->now_ms,
+                                          .gone = on_session_gone,
+                                          .owner = l};
     lru_init(&l->entries);
     lru_init(&l->kept);
     LIST_INIT(&l->waiting);
@@ -190,28 +165,15 @@ struct ledger *ledger_new_local(const struct ledger_options *options)
 enum err ledger_new_redis(const struct ledger_options *options, const struct ledger_redis *redis,
                           struct ledger **out, struct why *why)
 {
-    static const struct redis_hooks hooks = {on_up, on_away};
     struct ledger *l = new_ledger(options);
     *out = NULL;
-    l->arena = arena_new();
-    l->address = ARENA_NEW(l->arena, struct redis_address);
-    enum err err = redis_address_parse(l->arena, str_of(redis->address), l->address, why);
+    enum err err = store_redis_new(redis, l, &l->redis, why);
     if (err != OK) {
         ledger_free(l);
         return err;
     }
-    l->shown = redis_address_shown(l->arena, l->address);
-    struct redis_options o = {
-        .loop = redis->loop,
-        .address = l->address,
-        .name = arena_printf(l->arena, "toolgate-%d", (int)getpid()).at,
-        .timeout_ms = redis->timeout_ms ? redis->timeout_ms : LEDGER_TIMEOUT_MS,
-    };
-    if (redis->password_file)
-        o.password_file = arena_dup(l->arena, str_of(redis->password_file)).at;
     l->loop = redis->loop;
     l->kept_bytes_max = options && options->memory_bytes ? options->memory_bytes : LEDGER_MEMORY_BYTES;
-    l->redis = store_redis_new(&o, &hooks, l);
     lax_fleet_init(&l->lax, l->redis);
     fleet_init(&l->fleet, l->loop, l->redis);
     watch_lapsed(l);
@@ -238,7 +200,6 @@ void ledger_free(struct ledger *l)
     lax_fleet_clear(&l->lax);
     if (l->redis)
         fleet_clear(&l->fleet);
-    arena_free(l->arena);
     free(l);
 }
 
@@ -255,7 +216,7 @@ void ledger_tell_policies(struct ledger *l, uint64_t hash)
 
 struct str ledger_address(const struct ledger *l, struct arena *arena)
 {
-    return arena_dup(arena, l->shown);
+    return l->redis ? arena_dup(arena, store_redis_address(l->redis)) : STR_NONE;
 }
 
 /* ---- status ---- */
@@ -264,27 +225,19 @@ void ledger_status(const struct ledger *l, struct ledger_status *out)
 {
     struct store_memory_usage here;
     store_memory_usage(l->memory, &here);
-    *out = (struct ledger_status){.engine = l->redis ? "redis" : "local",
-                                  .why_away = "",
-                                  .sessions = here.sessions,
-                                  .bytes = here.bytes,
-                                  .forgotten = here.forgotten,
-                                  .loads = l->loads};
+    *out = l->status;
+    out->engine = l->redis ? "redis" : "local";
+    out->why_away = "";
+    out->sessions = here.sessions;
+    out->bytes = here.bytes;
+    out->forgotten = here.forgotten;
     if (!l->redis)
         return;
     store_redis_status(l->redis, out);
     if (l->fleet.warning[0] && out->warning_count < LEDGER_WARNINGS_MAX)
         out->warnings[out->warning_count++] = l->fleet.warning;
-    out->on_outage = outages[l->on_outage];
-    out->outages = l->outage_log.outages;
-    out->by_redis = l->by_redis;
-    out->by_stand_in = l->by_local;
-    out->uncounted = l->uncounted;
-    out->refused = l->refused;
+    out->on_outage = outage_names[l->on_outage];
     out->waiting = l->kept.count + l->replaying;
-    out->merged = l->replayed;
-    out->lost = l->lost;
-    out->conflicts = l->conflicts;
     out->clock_ahead_ms = l->redis->kind->now_ms(l->redis) - clock_wall_ms();
 }
 
@@ -302,18 +255,16 @@ size_t ledger_sessions(const struct ledger *l, struct ledger_session *sessions)
         if (!known || count == LEDGER_SESSIONS_MAX || now_s - s->renewed_s > (int64_t)l->ttl_s)
             continue;
         struct ledger_session *out = &sessions[count++];
-        *out = (struct ledger_session){
-            .name = {e->name, e->name_len},
-            .last_ms = (int64_t)s->last_ms,
-            .turn = s->turn,
-            .calls = s->calls_made,
-            .calls_in_turn = s->calls_in_turn,
-            .refusals = e->refusals,
-            .no_progress = s->idle[0].calls,
-            .waiting = session_waiting(s),
-            .cost = s->cost,
-            .cost_in_turn = s->cost_in_turn,
-        };
+        *out = (struct ledger_session){.name = {e->name, e->name_len},
+                                       .last_ms = (int64_t)s->last_ms,
+                                       .turn = s->turn,
+                                       .calls = s->calls_made,
+                                       .calls_in_turn = s->calls_in_turn,
+                                       .refusals = e->refusals,
+                                       .no_progress = s->idle[0].calls,
+                                       .waiting = session_waiting(s),
+                                       .cost = s->cost,
+                                       .cost_in_turn = s->cost_in_turn};
         struct str looped = {e->looped, e->looped_len};
         struct session_loop loop;
         if (!session_find_loop(s, &loop))
@@ -401,11 +352,6 @@ enum ledger_state ledger_settle(struct ledger *l, const struct ledger_call *requ
     return start(r, settled, &settled->why, unheard ? NULL : done, owner);
 }
 
-void ledger_give_rate_back(struct ledger *l, const struct ledger_call *admit, uint64_t held_us)
-{
-    transaction_ask_rates(l, admit, ledger_place_id(&admit->place), NULL, held_us + 1);
-}
-
 uint32_t ledger_turn_text(struct str text)
 {
     uint32_t hash = (uint32_t)hash_stable(text).low;
@@ -465,11 +411,6 @@ struct session_store *ledger_store(struct ledger *l)
     return l->redis ? l->redis : l->memory;
 }
 
-void ledger_cancel(struct ledger *l, void *owner)
-{
-    transaction_cancel(l, owner);
-}
-
 /* ---- call ids ---- */
 
 /* The key that the fleet shares, if Redis has given it; else this daemon's own. */
@@ -478,24 +419,18 @@ static const struct call_id_key *key_of(const struct ledger *l, struct call_id_k
     return l->redis && store_redis_key(l->redis, of_fleet->bytes) ? of_fleet : &l->own_key;
 }
 
-void ledger_call_id(const struct ledger *l, struct hash128 session, uint64_t admission, uint32_t uid,
-                    uint8_t marks, char out[LEDGER_CALL_ID_CHARS + 1])
+void ledger_call_id_write(const struct ledger *l, const struct ledger_call_id *id,
+                          char out[LEDGER_CALL_ID_CHARS + 1])
 {
-    struct call_id id = {.session = session, .admission = admission, .uid = uid, .marks = marks};
     struct call_id_key of_fleet;
-    call_id_write(key_of(l, &of_fleet), &id, out);
+    call_id_write(key_of(l, &of_fleet), id, out);
 }
 
-enum err ledger_call_id_read(const struct ledger *l, struct str text, uint32_t uid, struct hash128 *session,
-                             uint64_t *admission, uint8_t *marks)
+enum err ledger_call_id_read(const struct ledger *l, struct str text, struct ledger_call_id *id)
 {
-    struct call_id id = {.uid = uid};
     struct call_id_key of_fleet;
     /* An id given before Redis was first reached has this daemon's own key. */
-    if (!call_id_read(key_of(l, &of_fleet), text, &id) && !call_id_read(&l->own_key, text, &id))
-        return l->redis && !store_redis_key(l->redis, of_fleet.bytes) ? ERR_UNAVAILABLE : ERR_NOT_FOUND;
-    *session = id.session;
-    *admission = id.admission;
-    *marks = id.marks;
-    return OK;
+    if (call_id_read(key_of(l, &of_fleet), text, id) || call_id_read(&l->own_key, text, id))
+        return OK;
+    return l->redis && !store_redis_key(l->redis, of_fleet.bytes) ? ERR_UNAVAILABLE : ERR_NOT_FOUND;
 }

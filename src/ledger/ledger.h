@@ -504,12 +504,17 @@ size_t ledger_lax_list(struct ledger *ledger, struct arena *arena, struct ledger
  * both, the user and the marks (8), and two marks of the caller's. Its key is shared in Redis, else kept in
  * options.key_file. */
 #define LEDGER_CALL_ID_CHARS 43u
-void ledger_call_id(const struct ledger *ledger, struct hash128 session, uint64_t admission, uint32_t uid,
-                    uint8_t marks, char out[LEDGER_CALL_ID_CHARS + 1]);
-/* ERR_NOT_FOUND: no daemon of this fleet gave this id to this user. ERR_UNAVAILABLE: this daemon has not
- * reached Redis yet, so it does not know the fleet's key, and only its own ids. */
-enum err ledger_call_id_read(const struct ledger *ledger, struct str id, uint32_t uid,
-                             struct hash128 *session, uint64_t *admission, uint8_t *marks);
+struct ledger_call_id {
+    struct hash128 session; /* ledger_session_id */
+    uint64_t admission;
+    uint32_t uid;
+    uint8_t marks; /* 0 to 3: what its report is to know of the check */
+};
+void ledger_call_id_write(const struct ledger *ledger, const struct ledger_call_id *id,
+                          char out[LEDGER_CALL_ID_CHARS + 1]);
+/* Fills in all but the uid, which is given. ERR_NOT_FOUND: no daemon of this fleet gave this id to this user.
+ * ERR_UNAVAILABLE: this daemon has not reached Redis yet, so it knows only its own ids. */
+enum err ledger_call_id_read(const struct ledger *ledger, struct str text, struct ledger_call_id *id);
 
 /* A person ends a run: of one tool, or (tool empty) the whole session is forgotten. */
 enum ledger_state ledger_reset(struct ledger *ledger, struct str session, struct str tool,

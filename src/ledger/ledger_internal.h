@@ -15,11 +15,7 @@
 #include "io/timer.h"
 #include "ledger/call_id.h"
 #include "ledger/codec.h"
-#include "ledger/fleet.h"
-#include "ledger/lax.h"
-#include "ledger/ledger.h"
-#include "ledger/rules.h"
-#include "ledger/session_store.h"
+#include "ledger/record.h"
 
 #include <sys/queue.h>
 
@@ -98,16 +94,12 @@ struct session_request *request_release(const struct session_request *admit);
 /* ---- a session that this daemon has in use or remembers (the cache), and the commit that is being made of
  * it. The cache keeps the sessions used last; one that has requests waiting stays ---- */
 
-#define ENTRIES_MAX          1024u /* sessions remembered beside those with requests; about 8 KB each */
-#define ENTRY_NAME_MAX_BYTES 160u  /* of a session, for people; a longer one is cut */
-#define ENTRY_TOOL_MAX_BYTES 64u   /* the same of a tool */
-#define COMMIT_BATCH_MAX                                                                                     \
-    16u /* requests of one commit: fewer than the window holds, so that a commit sent again is recognised */
+#define ENTRY_NAME_MAX_BYTES 160u /* of a session, for people; a longer one is cut */
+#define ENTRY_TOOL_MAX_BYTES 64u  /* the same of a tool */
 
 /* The commit that is being made: what requests did since the last one, as a store takes it. */
 struct commit {
     struct store_request store;
-    bool loads; /* it is a load */
     bool changed;
     bool grows; /* a part is written for the first time: it needs a time to live */
     bool journal_resized, ids_dropped, details_changed;
@@ -163,11 +155,6 @@ void entry_forget(struct ledger_entry *entry);
 void commit_begin(struct ledger_entry *entry);
 /* The load or the commit is over: the entry is not busy any more. */
 void commit_end(struct ledger_entry *entry);
-/* Takes over the ledger's `changes`, of the request applied last. */
-void commit_take_changes(struct ledger_entry *entry);
-/* A field of the details; `value` at NULL: it goes. */
-void commit_set_field(struct ledger_entry *entry, struct str name, struct str value);
-void commit_add_ids(struct ledger_entry *entry, const struct hash128 *ids, size_t count);
 /* Another configuration wants another number of notes than the session was begun with. */
 void commit_resize_journal(struct ledger_entry *entry, uint16_t max);
 /* Completes `store`. The session gets its next version. `everything`: for a store that has nothing of it. */
@@ -176,14 +163,11 @@ void commit_finish(struct ledger_entry *entry, uint32_t ttl_s, bool everything);
 /* ---- the log: since when, how often, why. A Redis that comes and goes all the time gets a few lines, then
  * one in ten seconds that counts the others ---- */
 
-#define OUTAGE_LOG_LINES     5u     /* of `ledger_away`, one after the other */
-#define OUTAGE_LOG_LINE_MS   10000u /* until there may be one more */
 #define OUTAGE_LOG_WHY_BYTES 512u
 
 struct outage_log { /* embedded; all zero to begin with */
     bool is_away, is_said;
     int64_t since_ms;
-    uint64_t outages;
     uint64_t unsaid; /* outages since the last line */
     uint32_t lines_used;
     int64_t refilled_ms;
@@ -192,20 +176,7 @@ struct outage_log { /* embedded; all zero to begin with */
 
 /* ---- all of it ---- */
 
-#define CONFLICTS_MAX         16u /* of one commit; then its requests are unavailable */
-#define CONFLICTS_AT_ONCE     3u  /* further ones wait a little first, at random */
-#define CONFLICT_PAUSE_MS     2u  /* doubled with each, up to CONFLICT_PAUSE_MAX_MS */
-#define CONFLICT_PAUSE_MAX_MS 256u
-#define HOPPING_COMMITS       4u /* without a conflict, until a session counts as staying with this daemon */
-#define REFUSED_RETRY_MS      500u   /* a session that Redis refused is counted here this long */
-#define UNREADABLE_RETRY_MS   60000u /* and one whose value cannot be read */
-#define REPLAYING_MAX         64u    /* sessions whose kept requests are under way */
-#define REPLAY_RETRY_MS       500u
-#define LAPSED_EVERY_MS                                                                                      \
-    60000u                 /* sessions with open chains are looked at so often, or as often as they may end */
-#define EVENTS_PER_S   2u  /* of log lines that a session can cause */
-#define FACTS_MAX      32u /* of one result; the rest find no room */
-#define NAME_MAX_BYTES 64u /* of a tool, in the details */
+#define EVENTS_PER_S 2u /* of log lines that a session can cause */
 
 struct ledger {
     struct lru entries; /* of struct ledger_entry */
@@ -221,14 +192,12 @@ struct ledger {
     bool settles_unheard;
     bool evicts, has_evicted; /* a session was let go of for want of memory; that was logged */
     struct loop *loop;
-    struct arena *arena; /* of the address */
-    struct redis_address *address;
-    struct str shown; /* the address, for people */
     LIST_HEAD(, session_request) waiting;
     struct session_request *starting; /* inside transaction_start */
     struct timer replay, lapsed;
     struct rate_limit refusals, unreadables, conflict_lines;
-    uint64_t loads, by_redis, by_local, uncounted, refused, replayed, replayed_logged, lost, conflicts;
+    struct ledger_status status; /* what it counts itself */
+    uint64_t replayed_logged;
     uint32_t replaying; /* sessions */
     bool has_lost;      /* logged */
     union {
@@ -266,10 +235,6 @@ enum ledger_state transaction_start(struct ledger *ledger, struct session_reques
 void transaction_add(struct ledger *ledger, struct session_request *request);
 /* Goes on with what waits in the session. */
 void transaction_run(struct ledger_entry *entry);
-void transaction_cancel(struct ledger *ledger, void *owner);
-/* `r` NULL: the call did not run, and is given back after `held_us`. */
-void transaction_ask_rates(struct ledger *ledger, const struct ledger_call *admit, struct hash128 session,
-                           struct session_request *r, uint64_t held_us);
 void transaction_drop(struct ledger_entry *entry);    /* the ledger is freed: its requests, unanswered */
 uint32_t transaction_sequence(struct ledger *ledger); /* of the next request */
 void transaction_finish(struct ledger *ledger, struct session_request *request);
@@ -279,11 +244,11 @@ void transaction_back_to_queue(struct ledger_entry *entry);
 
 /* ---- outage.c ---- */
 
+extern const char *const outage_names[]; /* of on_outage */
+
 /* After each failure, also where it has been away; logged where an outage begins or its reason is another. */
-void outage_log_away(struct outage_log *outage_log, struct str address, const char *why,
-                     const char *on_outage);
-/* `sessions` are to be told. */
-void outage_log_back(struct outage_log *outage_log, uint64_t sessions);
+void outage_redis_down(struct ledger *ledger, const char *why);
+void outage_redis_up(struct ledger *ledger);
 
 /* Whether the entry's requests can be served: by Redis, or by this daemon's memory while it stands in. Moves
  * what was kept for Redis ahead of them. */

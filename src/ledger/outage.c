@@ -7,10 +7,15 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "ledger/ledger_internal.h"
-#include "ledger/store_redis.h"
 
 #include <stdio.h>
 #include <stdlib.h>
+
+#define OUTAGE_LOG_LINES   5u     /* of `ledger_away`, one after the other */
+#define OUTAGE_LOG_LINE_MS 10000u /* until there may be one more */
+#define REFUSED_RETRY_MS   500u   /* a session that Redis refused is counted here this long */
+#define REPLAYING_MAX      64u    /* sessions whose kept requests are under way */
+#define REPLAY_RETRY_MS    500u
 
 /* ---- the queue ---- */
 
@@ -29,21 +34,6 @@ static struct kept_session *kept_for(struct ledger *l, struct hash128 id)
     STAILQ_INIT(&kept->requests);
     lru_add(&l->kept, &kept->node);
     return kept;
-}
-
-/* Puts requests back ahead of those that are kept; `queue` is empty then. */
-static void put_back(struct ledger *l, struct hash128 id, struct request_queue *queue)
-{
-    const struct session_request *r;
-    if (STAILQ_EMPTY(queue))
-        return;
-    struct kept_session *kept = kept_for(l, id);
-    STAILQ_FOREACH (r, queue, next) {
-        l->kept_requests++;
-        l->kept_bytes += r->bytes;
-    }
-    STAILQ_CONCAT(queue, &kept->requests);
-    STAILQ_CONCAT(&kept->requests, queue);
 }
 
 static bool has_kept(struct ledger *l, struct hash128 id)
@@ -83,13 +73,17 @@ void outage_drop(struct ledger *l)
 
 /* ---- the log ---- */
 
+const char *const outage_names[] = {"local", "closed", "open"};
+
 /* What is not said as an error is said in the debug log. */
-void outage_log_away(struct outage_log *p, struct str address, const char *why, const char *on_outage)
+void outage_redis_down(struct ledger *l, const char *why)
 {
+    struct outage_log *p = &l->outage_log;
+    struct str address = store_redis_address(l->redis);
     char unsaid[24] = "";
     if (!p->is_away) {
         p->since_ms = clock_wall_ms();
-        p->outages++;
+        l->status.outages++;
         p->unsaid++;
         p->is_said = false;
     }
@@ -107,19 +101,25 @@ void outage_log_away(struct outage_log *p, struct str address, const char *why, 
     if (p->unsaid > 1)
         snprintf(unsaid, sizeof(unsaid), "%llu", (unsigned long long)p->unsaid);
     log_event(LOG_ERROR, "redis_down", LOG_STR("address", address), LOG_TEXT("why", why),
-              LOG_TEXT("on_outage", on_outage), LOG_TEXT("outages_since_told", unsaid));
+              LOG_TEXT("on_outage", outage_names[l->on_outage]), LOG_TEXT("outages_since_told", unsaid));
     snprintf(p->why, sizeof(p->why), "%s", why);
     p->is_said = true;
     p->unsaid = 0;
     p->lines_used++;
 }
 
-void outage_log_back(struct outage_log *p, uint64_t sessions)
+void outage_redis_up(struct ledger *l)
 {
+    struct outage_log *p = &l->outage_log;
     if (p->is_away)
         log_event(p->is_said ? LOG_INFO : LOG_DEBUG, "redis_up",
-                  LOG_NUM("away_ms", clock_wall_ms() - p->since_ms), LOG_NUM("sessions_to_tell", sessions));
+                  LOG_NUM("away_ms", clock_wall_ms() - p->since_ms),
+                  LOG_NUM("sessions_to_tell", (int64_t)l->kept.count));
     p->is_away = false;
+    record_run(&l->lax.record);
+    if (l->fleet.self.policies)
+        record_run(&l->fleet.record);
+    timer_set(&l->replay, l->loop, 0, outage_replay, l);
 }
 
 /* ---- kept requests ---- */
@@ -142,7 +142,7 @@ static void keep(struct ledger *l, struct session_request *copy)
         l->kept_requests++;
         l->kept_bytes += copy->bytes;
     } else {
-        l->lost++;
+        l->status.lost++;
         if (!l->has_lost)
             log_event(LOG_ERROR, "ledger_requests_dropped", LOG_NUM("sessions", (int64_t)l->kept.count),
                       LOG_NUM("requests", (int64_t)l->kept_requests),
@@ -190,7 +190,7 @@ static void refuse(struct ledger *l, const struct session_request *r)
 {
     struct ledger_status status;
     ledger_status(l, &status);
-    l->refused++;
+    l->status.refused++;
     request_fail(r, ERR_UNAVAILABLE, status.why_away[0] ? status.why_away : "Redis did not answer");
 }
 
@@ -205,7 +205,7 @@ static void serve_uncounted(struct ledger *l, const struct session_request *r, b
             refuse(l, r);
             break;
         }
-        l->uncounted++;
+        l->status.uncounted++;
         log_event(LOG_WARN, "ledger_uncounted", LOG_STR("tool", admit->tool), LOG_STR("ext", admit->ext),
                   LOG_STR("session", str_cut(admit->place.session, 128)));
         if (r->answer)
@@ -268,10 +268,18 @@ static void put_kept_back(struct ledger_entry *e, bool refused)
                   LOG_NUM("not_logged", held));
     while (refused && (r = STAILQ_FIRST(&kept))) {
         STAILQ_REMOVE_HEAD(&kept, next);
-        e->ledger->lost++;
+        e->ledger->status.lost++;
         free(r);
     }
-    put_back(e->ledger, e->node.id, &kept);
+    if (!STAILQ_EMPTY(&kept)) { /* ahead of those that are kept */
+        struct kept_session *to = kept_for(e->ledger, e->node.id);
+        STAILQ_FOREACH (r, &kept, next) {
+            e->ledger->kept_requests++;
+            e->ledger->kept_bytes += r->bytes;
+        }
+        STAILQ_CONCAT(&kept, &to->requests);
+        STAILQ_CONCAT(&to->requests, &kept);
+    }
     e->replays = 0;
     e->ledger->replaying--;
     entry_forget(e);
@@ -372,11 +380,11 @@ void outage_replayed(struct ledger_entry *e, const struct session_request *r)
         return;
     forget_here(l, e->node.id);
     l->replaying--;
-    l->replayed++;
-    if (!l->kept.count && !l->replaying && l->replayed != l->replayed_logged) {
-        log_event(LOG_INFO, "ledger_merged", LOG_NUM("sessions", (int64_t)l->replayed),
-                  LOG_NUM("lost", (int64_t)l->lost));
-        l->replayed_logged = l->replayed;
+    l->status.merged++;
+    if (!l->kept.count && !l->replaying && l->status.merged != l->replayed_logged) {
+        log_event(LOG_INFO, "ledger_merged", LOG_NUM("sessions", (int64_t)l->status.merged),
+                  LOG_NUM("lost", (int64_t)l->status.lost));
+        l->replayed_logged = l->status.merged;
         l->has_lost = false;
     }
     if (l->kept.count && !timer_is_set(&l->replay))

@@ -6,10 +6,9 @@
 #ifndef TOOLGATE_LEDGER_RECORD_H
 #define TOOLGATE_LEDGER_RECORD_H
 
+#include "io/timer.h"
 #include "ledger/codec.h"
-#include "ledger/session_store.h"
-
-#define RECORD_CONFLICTS_MAX 16u /* of one round; then it ends without its commit */
+#include "ledger/store.h"
 
 struct record_coder;
 
@@ -19,8 +18,8 @@ struct record_kind {
     uint8_t format;   /* the first byte, where sessions have their format */
     uint32_t bytes_max;
     const char *unreadable, *why; /* the event of a record that cannot be read, and its text */
-    /* Reads or writes the table behind format and version. An empty record reads as bad: then the table is
-     * to be empty. */
+    /* Reads or writes the table behind format and version. An empty record reads as bad, and leaves the table
+     * empty. */
     void (*code)(void *owner, struct record_coder *coder);
     /* Makes all pending changes; false: the table is as it was. Called again after a conflict. */
     bool (*apply)(void *owner);
@@ -64,5 +63,93 @@ uint64_t record_number(struct record_coder *coder, uint64_t n, unsigned bytes);
     ((field) = (__typeof__(field))record_number(coder, (uint64_t)(field), bytes))
 /* The length in this many bytes, then the text. */
 void record_text(struct record_coder *coder, struct str *text, unsigned length_bytes, size_t max);
+
+/* ---- which daemons share a Redis, and by which policies they judge. Each writes itself into one record when
+ * its policies change and every FLEET_BEAT_MS; one that has not done so for FLEET_GONE_S is gone. Daemons
+ * with different policies give one session different verdicts: each of them warns, until they are alike
+ * again. ---- */
+
+#define FLEET_GONE_S        65u
+#define FLEET_DAEMONS_MAX   128u /* the one heard of longest ago goes */
+#define FLEET_NAME_BYTES    80u  /* "host/1234" */
+#define FLEET_WARNING_BYTES 512u
+
+struct fleet_daemon {
+    uint64_t id, policies; /* random; a hash */
+    uint32_t seen_s;
+    struct str name;
+};
+
+struct fleet { /* embedded in the ledger */
+    struct record record;
+    struct loop *loop;
+    struct timer beat;
+    struct fleet_daemon self; /* policies 0: not told yet */
+    struct fleet_daemon list[FLEET_DAEMONS_MAX];
+    unsigned count;
+    uint64_t written; /* of `self`, by the last round */
+    char name[FLEET_NAME_BYTES];
+    char warning[FLEET_WARNING_BYTES]; /* empty: all are alike */
+    uint64_t warned_of;                /* the hashes that differ, as one: logged once each */
+};
+
+/* Borrows both; the store is that of Redis. Nothing is written before fleet_tell. */
+void fleet_init(struct fleet *fleet, struct loop *loop, struct session_store *store);
+/* This daemon's policies are now these. */
+void fleet_tell(struct fleet *fleet, uint64_t policies);
+void fleet_clear(struct fleet *fleet); /* after the store: it ends no request any more */
+void fleet_code(void *fleet, struct record_coder *coder);
+
+/* ---- lax.c: what is known of schemas that their servers do not keep. A session remembers the problems that
+ * it was asked about, and what the server has said to them. The fleet shares one record: three sessions of
+ * two users make a problem known for 30 days, three of one user where the daemon serves no other. It is read
+ * only for calls with such problems; all changes are idempotent, so they are applied again after a conflict
+ * or an outage. ---- */
+
+#define LAX_ENTRIES_MAX  128u     /* the one touched longest ago goes */
+#define LAX_PENDING_MAX  64u      /* changes that Redis does not have yet */
+#define LAX_SESSIONS     3u       /* that make a problem known */
+#define LAX_KNOWN_S      2592000u /* 30 days */
+#define LAX_PATH_BYTES   120u     /* of a problem; a longer one is never known */
+#define LAX_RECORD_BYTES 65536u
+
+/* What a session has found out about one problem. */
+struct lax_finding {
+    uint64_t schema; /* digest */
+    uint64_t session, user;
+    struct str tool, path, code; /* the path is a place in the schema */
+    bool alone;                  /* the daemon serves one user only: three sessions are enough */
+    bool forgets; /* an operator's word about the tool, and the path if there is one: nothing else is told */
+};
+
+struct lax_table {
+    uint64_t spare[2]; /* of older versions */
+    unsigned count;
+    struct lax_entry {
+        uint64_t schema;
+        uint32_t touched_s, known_s; /* known_s 0: not yet */
+        uint8_t session_count;
+        uint64_t sessions[LAX_SESSIONS], users[LAX_SESSIONS];
+        struct str tool, path, code;
+    } list[LAX_ENTRIES_MAX]; /* the one touched last at the end */
+};
+
+void lax_table_code(void *table, struct record_coder *coder);
+/* True: it changed. New texts are copied into the arena. */
+bool lax_table_apply(struct lax_table *table, const struct lax_finding *finding, uint32_t now_s,
+                     struct arena *arena);
+
+struct lax_fleet {          /* embedded in the ledger */
+    struct lax_table table; /* first: as stored, with what is pending */
+    struct record record;
+    int64_t read_us; /* when it was read; 0: never */
+    bool has_dropped;
+    struct lax_finding pending[LAX_PENDING_MAX];
+    unsigned pending_count, applied; /* the first ones are in the table that is committed */
+    struct arena *arena;             /* of their texts */
+};
+/* Borrows the store: that of Redis, or else of this process. */
+void lax_fleet_init(struct lax_fleet *fleet, struct session_store *store);
+void lax_fleet_clear(struct lax_fleet *fleet); /* after the store: it ends no request any more */
 
 #endif

@@ -12,40 +12,15 @@
 #include "base/rate_limit.h"
 #include "io/timer.h"
 #include "ledger/redis_address.h"
-#include "ledger/store_redis.h"
-
-#include <sys/queue.h>
+#include "ledger/store.h"
 
 struct redis_scripts;
 struct redisContext;
-struct redisReply;
 
-/* ---- redis_command.c: a plain command, or a call of one of the scripts below. Whether that is FCALL or
- * EVALSHA is known only when it is sent, so its head is left open. ---- */
+/* ---- commands (redis_cluster.c): a plain command, or a call of one of the scripts below. Whether that is
+ * FCALL or EVALSHA is known only when it is sent, so its head is left open. ---- */
 
-enum redis_ended {
-    REDIS_ANSWERED, /* `reply` is the reply */
-    REDIS_REFUSED,  /* a permanent error: `why` has the server's words */
-    REDIS_UNDONE,   /* nothing happened: not sent, or rejected by a server that can't serve now */
-    REDIS_LOST      /* it may have been executed, or not */
-};
-
-#define REDIS_PLAIN_COMMAND     255u /* as `script` */
-#define REDIS_SCRIPT_NAME_BYTES 40u  /* of a function; a SHA1 has as many */
-
-/* Embedded in its sender's own struct. `reply` is NULL unless REDIS_ANSWERED, and valid during the call. */
-struct redis_command {
-    void (*ended)(struct redis_command *command, enum redis_ended how, const struct redisReply *reply,
-                  const char *why);
-    struct buf bytes; /* must live until `ended` */
-    STAILQ_ENTRY(redis_command) next;
-    int64_t began_us;
-    uint32_t key_at, key_len; /* of the key that decides about the slot; len 0: any node will do */
-    uint16_t words;
-    uint8_t script, hops;
-    uint8_t skips;        /* replies that come before its own */
-    bool asking, reloads; /* it is sent behind ASKING, or behind the scripts */
-};
+#define REDIS_SCRIPT_NAME_BYTES 40u /* of a function; a SHA1 has as many */
 
 /* A plain command of `words` words; all of them have to follow. */
 void redis_command_begin(struct redis_command *command, size_t words);
@@ -56,10 +31,6 @@ void redis_command_word(struct redis_command *command, struct str word);
 void redis_command_number(struct redis_command *command, uint64_t number);
 /* As redis_command_word; the first one decides about the slot. */
 void redis_command_key(struct redis_command *command, struct str key);
-
-/* The hash slot of a cluster that the command belongs to. */
-#define REDIS_SLOTS 16384u
-uint16_t redis_command_slot(const struct redis_command *command);
 
 /* The bytes to send to a server that calls scripts by function or by SHA1. The command may be sent again,
  * elsewhere. */
@@ -110,6 +81,14 @@ struct redis_scripts {
 };
 
 /* ---- redis_connection.c ---- */
+
+struct redis_options {
+    struct loop *loop;
+    struct redis_address address;
+    const char *password_file; /* read at every connect; NULL: the address's */
+    char name[32];             /* CLIENT SETNAME: letters, digits, dashes */
+    uint32_t timeout_ms;       /* until an answer */
+};
 
 #define REDIS_NUMERIC_BYTES   64u /* of an address in digits */
 #define REDIS_STEPS_MAX       16u
@@ -213,14 +192,12 @@ uint8_t redis_handshake_load_scripts(struct redis_connection *connection);
 struct redis_cluster {
     const struct redis_options *options;
     struct redis_scripts *scripts;
-    const struct redis_hooks *hooks; /* fire from the loop's turn, never inside a redis_cluster_ function */
-    void *owner;
+    struct store_redis *store;
     struct redis_connection *nodes[REDIS_NODES_MAX], *first;
     uint32_t node_count, named_count; /* the named ones stand first */
     uint32_t failed;                  /* attempts in a row, of any first node */
     uint8_t *slots;                   /* a node for each; NULL: no cluster, as far as is known */
-    struct arena *arena;
-    struct str shown; /* the address, for people */
+    struct str shown;                 /* the address, for people */
     bool is_up;
     bool is_settled;              /* the first attempt to connect has ended, one way or the other */
     struct rate_limit lost_nodes; /* in the log */
@@ -235,14 +212,12 @@ struct redis_cluster {
 
 /* Begins to connect; borrows all. */
 void redis_cluster_init(struct redis_cluster *cluster, const struct redis_options *options,
-                        struct redis_scripts *scripts, const struct redis_hooks *hooks, void *owner);
-/* No hook and no command's `ended` fires any more. */
+                        struct redis_scripts *scripts, struct store_redis *store, struct str shown);
+/* No command's `ended` fires any more. */
 void redis_cluster_clear(struct redis_cluster *cluster);
 /* To the node of the command's slot, or to any if it has no key. `ended` fires once, never inside this call.
  * False: not sent, and `ended` does not fire. */
 bool redis_cluster_send(struct redis_cluster *cluster, struct redis_command *command);
-/* Fills in what it knows of Redis and of the connection. Borrowed until the loop's next turn. */
-void redis_cluster_status(const struct redis_cluster *cluster, struct ledger_status *out);
 
 /* For a connection: */
 
@@ -252,5 +227,11 @@ void redis_cluster_on_error(struct redis_connection *from, struct redis_command 
 /* The cluster has named a node; an empty host is `from`'s. NULL: there are too many. */
 struct redis_connection *redis_cluster_node(struct redis_connection *from, struct str host,
                                             unsigned long port);
+
+/* ---- store_redis.c, which hears of both from the loop's turn, never inside a redis_cluster_ function ----
+ */
+
+void store_redis_on_up(struct store_redis *store);
+void store_redis_on_away(struct store_redis *store, const char *why);
 
 #endif

@@ -6,6 +6,10 @@
 
 #include <sys/un.h>
 
+#define PORT_REDIS    6379u
+#define PORT_SENTINEL 26379u
+#define DB_MAX        65535u
+
 static const char forms[] =
     "unix:/path[?db=N] or unix://[user:password@]/path[?db=N], redis://[user:password@]host[:port][/db], "
     "cluster://[user:password@]host[:port],… or "
@@ -123,7 +127,7 @@ static enum err read_hosts(struct arena *arena, struct str list, int64_t port, s
 static enum err read_db(struct str digits, struct redis_address *a, struct why *why)
 {
     int64_t db = 0;
-    if (digits.len && !redis_number(digits, REDIS_ADDRESS_DB_MAX, &db))
+    if (digits.len && !redis_number(digits, DB_MAX, &db))
         return wrong(why, "the database is no number");
     a->db = (uint32_t)db;
     return OK;
@@ -165,7 +169,7 @@ static enum err read_tcp(struct arena *arena, struct str rest, struct redis_addr
         return wrong(why, "several nodes of a cluster are named as cluster://host,host");
     if (is_cluster && db.at)
         return wrong(why, "a cluster has database 0 only: leave out the /");
-    enum err err = read_hosts(arena, hosts, REDIS_ADDRESS_PORT_REDIS, a, why);
+    enum err err = read_hosts(arena, hosts, PORT_REDIS, a, why);
     return err ? err : read_db(db, a, why);
 }
 
@@ -194,7 +198,7 @@ static enum err read_sentinel(struct arena *arena, struct str rest, struct redis
     if (memchr(master.at, '?', master.len))
         return wrong(why, "behind the master's name stands a ? that is not ?sentinels=");
     a->master = arena_dup(arena, master);
-    enum err err = read_hosts(arena, hosts, REDIS_ADDRESS_PORT_SENTINEL, a, why);
+    enum err err = read_hosts(arena, hosts, PORT_SENTINEL, a, why);
     return err ? err : read_db(db, a, why);
 }
 

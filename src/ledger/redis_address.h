@@ -21,9 +21,6 @@ struct arena;
 
 #define REDIS_ADDRESS_HOSTS_MAX      16u /* of one address */
 #define REDIS_ADDRESS_HOST_MAX_BYTES 255u
-#define REDIS_ADDRESS_PORT_REDIS     6379u
-#define REDIS_ADDRESS_PORT_SENTINEL  26379u
-#define REDIS_ADDRESS_DB_MAX         65535u
 
 enum redis_address_kind {
     REDIS_ADDRESS_UNIX,

@@ -8,17 +8,122 @@
 #include "ledger/redis.h"
 
 #include "base/alloc.h"
-#include "base/arena.h"
 #include "base/log.h"
 #include "ledger/ledger.h"
 
+#include <hiredis/hiredis.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-#define HOPS_MAX  5u        /* redirections of one command */
-#define SLOW_PART 4u        /* a write that takes this part of timeout_ms is slow */
-#define UNKNOWN   UINT8_MAX /* the node of a slot */
+#define REDIS_SLOTS 16384u
+#define HOPS_MAX    5u        /* redirections of one command */
+#define SLOW_PART   4u        /* a write that takes this part of timeout_ms is slow */
+#define UNKNOWN     UINT8_MAX /* the node of a slot */
+
+/* ---- commands. Words are written by hand rather than by printf: each commit writes a dozen ---- */
+
+#define REDIS_PLAIN_COMMAND 255u /* as `script` */
+
+#define HEAD_BYTES 32u /* "*65535\r\n$7\r\nEVALSHA\r\n$40\r\n" and some */
+
+static void put_digits(struct buf *out, uint64_t n)
+{
+    char digits[DIGITS_MAX_BYTES];
+    buf_add(out, digits, (size_t)(digits_put(digits, n) - digits));
+}
+
+static void begin(struct redis_command *c, unsigned script, size_t words)
+{
+    c->bytes.len = 0;
+    c->key_at = c->key_len = 0;
+    c->words = (uint16_t)words;
+    c->script = (uint8_t)script;
+}
+
+void redis_command_begin(struct redis_command *c, size_t words)
+{
+    begin(c, REDIS_PLAIN_COMMAND, words);
+    buf_byte(&c->bytes, '*');
+    put_digits(&c->bytes, words);
+    buf_add(&c->bytes, "\r\n", 2);
+}
+
+void redis_command_begin_script(struct redis_command *c, unsigned script, size_t key_count, size_t arg_count)
+{
+    begin(c, script, 3 + key_count + arg_count);
+    buf_reserve(&c->bytes, HEAD_BYTES + REDIS_SCRIPT_NAME_BYTES);
+    c->bytes.len = HEAD_BYTES + REDIS_SCRIPT_NAME_BYTES;
+    buf_add(&c->bytes, "\r\n", 2);
+    redis_command_number(c, key_count);
+}
+
+void redis_command_word(struct redis_command *c, struct str word)
+{
+    buf_byte(&c->bytes, '$');
+    put_digits(&c->bytes, word.len);
+    buf_add(&c->bytes, "\r\n", 2);
+    buf_str(&c->bytes, word);
+    buf_add(&c->bytes, "\r\n", 2);
+}
+
+void redis_command_number(struct redis_command *c, uint64_t number)
+{
+    char digits[DIGITS_MAX_BYTES];
+    redis_command_word(c, (struct str){digits, (size_t)(digits_put(digits, number) - digits)});
+}
+
+void redis_command_key(struct redis_command *c, struct str key)
+{
+    redis_command_word(c, key);
+    if (c->key_len)
+        return;
+    c->key_at = (uint32_t)(c->bytes.len - 2 - key.len);
+    c->key_len = (uint32_t)key.len;
+}
+
+/* CRC16 (XMODEM) of the hash tag, or of the whole key if it has none. */
+static uint16_t slot_of(const struct redis_command *c)
+{
+    const char *key = c->bytes.at + c->key_at, *end = key + c->key_len;
+    const char *open = memchr(key, '{', c->key_len);
+    const char *close = open ? memchr(open + 1, '}', (size_t)(end - open - 1)) : NULL;
+    bool tagged = close && close > open + 1;
+    uint16_t crc = 0;
+    for (const char *at = tagged ? open + 1 : key; at < (tagged ? close : end); at++) {
+        crc ^= (uint16_t)((unsigned char)*at << 8);
+        for (int bit = 0; bit < 8; bit++)
+            crc = (uint16_t)(crc & 0x8000 ? crc << 1 ^ 0x1021 : crc << 1);
+    }
+    return crc % REDIS_SLOTS;
+}
+
+struct str redis_command_finish(struct redis_command *c, const struct redis_scripts *scripts,
+                                bool by_function)
+{
+    *buf_reserve(&c->bytes, 1) = '\0'; /* hiredis looks at the byte behind the first word */
+    if (c->script == REDIS_PLAIN_COMMAND)
+        return buf_view(&c->bytes);
+    struct str verb =
+        by_function ? STR_LIT("\r\n$5\r\nFCALL\r\n$40\r\n") : STR_LIT("\r\n$7\r\nEVALSHA\r\n$40\r\n");
+    char *at = c->bytes.at + HEAD_BYTES;
+    memcpy(at, by_function ? scripts->functions[c->script] : scripts->shas[c->script],
+           REDIS_SCRIPT_NAME_BYTES);
+    at -= verb.len;
+    memcpy(at, verb.at, verb.len);
+    unsigned words = c->words;
+    do
+        *--at = (char)('0' + words % 10);
+    while (words /= 10);
+    *--at = '*';
+    return (struct str){at, (size_t)(c->bytes.at + c->bytes.len - at)};
+}
+
+struct str redis_reply_text(const struct redisReply *reply)
+{
+    bool is_text = reply->type == REDIS_REPLY_STRING || reply->type == REDIS_REPLY_STATUS;
+    return is_text ? (struct str){reply->str, (size_t)reply->len} : (struct str){NULL, 0};
+}
 
 /* ---- warnings about a Redis that works: checked at each connect, logged when new ---- */
 
@@ -97,7 +202,7 @@ void redis_cluster_on_lost(struct redis_connection *node, const char *why)
         r->is_settled = true;
         if (!r->away_since_ms)
             r->away_since_ms = clock_wall_ms();
-        r->hooks->away(r->owner, why);
+        store_redis_on_away(r->store, why);
     }
     redis_connection_wake(r->first);
 }
@@ -129,7 +234,7 @@ void redis_cluster_on_up(struct redis_connection *node)
                                   "anew; an append-only file would have kept them"));
     r->known = *facts;
     check(r, facts);
-    r->hooks->up(r->owner);
+    store_redis_on_up(r->store);
 }
 
 struct redis_connection *redis_cluster_node(struct redis_connection *from, struct str host,
@@ -145,7 +250,7 @@ struct redis_connection *redis_cluster_node(struct redis_connection *from, struc
         struct redis_connection *n = r->nodes[i];
         bool is_it = (n->hosts[n->host].port == port && str_eq(n->hosts[n->host].name, host)) ||
                      (n->port == port && str_is(host, n->address));
-        if (is_it && r->options->address->kind != REDIS_ADDRESS_SENTINEL)
+        if (is_it && r->options->address.kind != REDIS_ADDRESS_SENTINEL)
             return n;
         if (i >= r->named_count && n->state == REDIS_OFF && n->failures && n != r->first)
             node = n; /* perhaps one that the cluster no longer has */
@@ -226,7 +331,7 @@ void redis_cluster_on_error(struct redis_connection *from, struct redis_command 
     if (action == ACTION_MOVED && to) {
         if (!r->slots)
             r->slots = memset(alloc_zeroed(REDIS_SLOTS), UNKNOWN, REDIS_SLOTS);
-        r->slots[redis_command_slot(command)] = number_of(r, to);
+        r->slots[slot_of(command)] = number_of(r, to);
     }
     command->reloads = action == ACTION_RELOAD;
     command->asking = action == ACTION_ASK;
@@ -241,16 +346,14 @@ void redis_cluster_on_error(struct redis_connection *from, struct redis_command 
 /* ---- from outside ---- */
 
 void redis_cluster_init(struct redis_cluster *r, const struct redis_options *options,
-                        struct redis_scripts *scripts, const struct redis_hooks *hooks, void *owner)
+                        struct redis_scripts *scripts, struct store_redis *store, struct str shown)
 {
-    const struct redis_address *a = options->address;
+    const struct redis_address *a = &options->address;
     bool is_cluster = a->kind == REDIS_ADDRESS_CLUSTER;
     r->options = options;
     r->scripts = scripts;
-    r->hooks = hooks;
-    r->owner = owner;
-    r->arena = arena_new();
-    r->shown = redis_address_shown(r->arena, a);
+    r->store = store;
+    r->shown = shown;
     r->named_count = is_cluster ? (uint32_t)a->host_count : 1;
     for (; r->node_count < r->named_count; r->node_count++)
         r->nodes[r->node_count] =
@@ -263,47 +366,15 @@ void redis_cluster_clear(struct redis_cluster *r)
 {
     for (uint32_t i = 0; i < r->node_count; i++)
         redis_connection_free(r->nodes[i]);
-    arena_free(r->arena);
     free(r->slots);
 }
 
 bool redis_cluster_send(struct redis_cluster *r, struct redis_command *command)
 {
-    uint8_t at = r->slots && command->key_len ? r->slots[redis_command_slot(command)] : UNKNOWN;
+    uint8_t at = r->slots && command->key_len ? r->slots[slot_of(command)] : UNKNOWN;
     bool is_there = at != UNKNOWN && r->nodes[at]->state == REDIS_UP;
     command->began_us = clock_mono_us();
     command->hops = 0;
     command->asking = command->reloads = false;
     return redis_connection_send(is_there ? r->nodes[at] : r->first, command, false);
-}
-
-static int by_size(const void *a, const void *b)
-{
-    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
-    return (x > y) - (x < y);
-}
-
-void redis_cluster_status(const struct redis_cluster *r, struct ledger_status *out)
-{
-    uint32_t sorted[REDIS_MEDIAN_OF];
-    size_t count = r->answers < REDIS_MEDIAN_OF ? (size_t)r->answers : REDIS_MEDIAN_OF;
-    memcpy(sorted, r->took_us, count * sizeof(*sorted));
-    qsort(sorted, count, sizeof(*sorted), by_size);
-    out->server = str_of(r->known.server);
-    out->connects = r->connects;
-    out->median_us = count ? sorted[count / 2] : 0;
-    out->keys = r->connects ? r->known.keys : -1;
-    out->worst_us = r->worst_us;
-    out->redis_times = &r->times;
-    out->why_away = r->why_away;
-    out->away_since_ms = r->away_since_ms;
-    for (unsigned i = 0; i < LEDGER_WARNINGS_MAX; i++)
-        if (r->warnings[i][0])
-            out->warnings[out->warning_count++] = r->warnings[i];
-    if (r->options->address->kind == REDIS_ADDRESS_SENTINEL && r->first->address_since_ms) {
-        out->master_name = r->options->address->master;
-        out->master = r->first->address;
-        out->master_port = r->first->port;
-        out->master_since_ms = r->first->address_since_ms;
-    }
 }

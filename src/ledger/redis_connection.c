@@ -389,7 +389,7 @@ static bool read_password(struct redis_connection *n)
     const char *file = n->options->password_file;
     char why[REDIS_WHY_BYTES];
     memset(n->secret, 0, sizeof(n->secret));
-    n->password = n->options->address->password; /* a cluster has one for all nodes */
+    n->password = n->options->address.password; /* a cluster has one for all nodes */
     if (!file)
         return true;
     int fd = open(file, O_RDONLY | O_CLOEXEC);
@@ -442,7 +442,7 @@ static void sentinel_silent(void *owner)
 static void have_host(struct redis_connection *n, const char *address)
 {
     uint16_t port = n->hosts[n->host].port;
-    if (n->options->address->kind != REDIS_ADDRESS_SENTINEL) {
+    if (n->options->address.kind != REDIS_ADDRESS_SENTINEL) {
         redis_connection_connect(n, address, port);
         return;
     }
@@ -486,7 +486,7 @@ static void try_host(void *owner)
     struct redis_connection *n = owner;
     unsigned char binary[sizeof(struct in6_addr)];
     if (!n->host_count) {
-        redis_connection_connect(n, n->options->address->path.at, 0);
+        redis_connection_connect(n, n->options->address.path.at, 0);
         return;
     }
     struct str name = n->hosts[n->host].name;

@@ -140,24 +140,22 @@ static void begin_trials(struct redis_connection *n)
     }
 }
 
-static void load_texts(struct redis_connection *n)
-{
-    const struct redis_scripts *scripts = n->cluster->scripts;
-    n->loaded = 0;
-    for (size_t i = 0; i < REDIS_SCRIPTS; i++)
-        ask(n, STEP_SCRIPT, "SCRIPT LOAD %b", scripts->texts[i].at, scripts->texts[i].len);
-}
-
 uint8_t redis_handshake_load_scripts(struct redis_connection *n)
 {
     const struct redis_scripts *scripts = n->cluster->scripts;
-    if (n->has_functions) {
+    if (n->has_functions)
         redisAppendCommand(n->context, "FUNCTION LOAD %b", scripts->library.at, scripts->library.len);
-        return 1;
-    }
-    for (size_t i = 0; i < REDIS_SCRIPTS; i++)
+    for (size_t i = 0; !n->has_functions && i < REDIS_SCRIPTS; i++)
         redisAppendCommand(n->context, "SCRIPT LOAD %b", scripts->texts[i].at, scripts->texts[i].len);
-    return REDIS_SCRIPTS;
+    return n->has_functions ? 1 : REDIS_SCRIPTS;
+}
+
+static void begin_to_load(struct redis_connection *n, bool as_functions)
+{
+    n->has_functions = as_functions;
+    n->loaded = 0;
+    for (uint8_t left = redis_handshake_load_scripts(n); left > 0; left--)
+        expect(n, as_functions ? STEP_LIBRARY : STEP_SCRIPT);
 }
 
 /* Why a server is of no use, before a write is tried; NULL: it may be. Without the right to INFO, the write
@@ -165,12 +163,12 @@ uint8_t redis_handshake_load_scripts(struct redis_connection *n)
 static const char *read_facts(struct redis_connection *n, const redisReply *reply)
 {
     const struct redis_facts *facts = &n->facts;
-    enum redis_address_kind kind = n->options->address->kind;
+    enum redis_address_kind kind = n->options->address.kind;
     if (reply->type == REDIS_REPLY_ERROR)
         return strncmp(reply->str, "NOPERM", 6) == 0 ? NULL : reply->str;
     if (reply->type != REDIS_REPLY_STRING)
         return "what answers there is no Redis: it tells nothing of itself";
-    read_info(reply->str, n->options->address->db, &n->facts);
+    read_info(reply->str, n->options->address.db, &n->facts);
     if (facts->version && facts->version < OLDEST_VERSION)
         return "it is older than Redis 6, which the ledger's scripts need";
     if (facts->loading)
@@ -186,18 +184,13 @@ static const char *read_facts(struct redis_connection *n, const redisReply *repl
 static void begin_second(struct redis_connection *n)
 {
     const struct redis_facts *facts = &n->facts, *old = &n->before;
-    struct str library = n->cluster->scripts->library;
-    n->has_functions = false;
     n->time_asked_us = redis_clock_local_us();
     ask(n, STEP_TIME, "TIME");
     if (facts->cluster)
         ask(n, STEP_NODES, "CLUSTER SLOTS");
     if (old->client_id && old->run_id[0] && strcmp(old->run_id, facts->run_id) == 0)
         ask(n, STEP_COURTESY, "CLIENT KILL ID %lld", old->client_id);
-    if (facts->version >= REDIS_FUNCTIONS_SINCE)
-        ask(n, STEP_LIBRARY, "FUNCTION LOAD %b", library.at, library.len);
-    else
-        load_texts(n);
+    begin_to_load(n, facts->version >= REDIS_FUNCTIONS_SINCE);
 }
 
 /* CLUSTER SLOTS: [first slot, last slot, [host, port, …] of the master, those of its replicas …], … */
@@ -242,7 +235,7 @@ static void read_trial(struct redis_connection *n, const redisReply *reply)
 
 static void read_master(struct redis_connection *n, const redisReply *reply)
 {
-    const struct redis_address *a = n->options->address;
+    const struct redis_address *a = &n->options->address;
     char how[REDIS_WHY_BYTES];
     bool names = reply->type == REDIS_REPLY_ARRAY && reply->elements == 2 &&
                  reply->element[0]->type == REDIS_REPLY_STRING &&
@@ -277,7 +270,7 @@ void redis_handshake_on_reply(struct redis_connection *n, uint8_t step, const re
     switch ((enum step)step) {
     case STEP_SENTINEL_AUTH:
         if (is_error)
-            redact(reply->str, n->options->address->sentinel_password, n->problem, sizeof(n->problem));
+            redact(reply->str, n->options->address.sentinel_password, n->problem, sizeof(n->problem));
         break;
     case STEP_MASTER:
         read_master(n, reply);
@@ -285,12 +278,9 @@ void redis_handshake_on_reply(struct redis_connection *n, uint8_t step, const re
     case STEP_COURTESY:
         break;
     case STEP_AUTH:
-        if (is_error)
-            fail(n, "AUTH", reply->str);
-        break;
     case STEP_SELECT:
         if (is_error)
-            fail(n, "SELECT", reply->str);
+            fail(n, step == STEP_AUTH ? "AUTH" : "SELECT", reply->str);
         break;
     case STEP_ID:
         n->facts.client_id = reply->type == REDIS_REPLY_INTEGER ? reply->integer : 0;
@@ -310,11 +300,10 @@ void redis_handshake_on_reply(struct redis_connection *n, uint8_t step, const re
         read_nodes(n, reply);
         break;
     case STEP_LIBRARY: /* another daemon may have loaded it; without the right to load one, scripts do */
-        n->has_functions = !is_error || strstr(reply->str, "already exists");
-        if (n->has_functions)
-            begin_trials(n);
+        if (is_error && !strstr(reply->str, "already exists"))
+            begin_to_load(n, false);
         else
-            load_texts(n);
+            begin_trials(n);
         break;
     case STEP_SCRIPT:
         if (is_error || reply->len != REDIS_SCRIPT_NAME_BYTES) {
@@ -333,7 +322,7 @@ void redis_handshake_on_reply(struct redis_connection *n, uint8_t step, const re
 
 void redis_handshake_ask_sentinel(struct redis_connection *n)
 {
-    const struct redis_address *a = n->options->address;
+    const struct redis_address *a = &n->options->address;
     n->problem[0] = '\0';
     ask_auth(n, STEP_SENTINEL_AUTH, a->sentinel_user, a->sentinel_password);
     ask(n, STEP_MASTER, "SENTINEL get-master-addr-by-name %s", a->master.at);
@@ -342,9 +331,9 @@ void redis_handshake_ask_sentinel(struct redis_connection *n)
 void redis_handshake_begin(struct redis_connection *n)
 {
     n->facts = (struct redis_facts){.server = "", .keys = -1};
-    ask_auth(n, STEP_AUTH, n->options->address->user, n->password);
-    if (n->options->address->db)
-        ask(n, STEP_SELECT, "SELECT %u", n->options->address->db);
+    ask_auth(n, STEP_AUTH, n->options->address.user, n->password);
+    if (n->options->address.db)
+        ask(n, STEP_SELECT, "SELECT %u", n->options->address.db);
     ask(n, STEP_COURTESY, "CLIENT SETNAME %s", n->options->name);
     ask(n, STEP_ID, "CLIENT ID");
     ask(n, STEP_INFO, "INFO");

@@ -3,8 +3,6 @@
  * admit is in admit.c, settle in settle.c. What the window says of a call is in window.c, repair chains are
  * in chains.c, sums and pace in limits.c.
  */
-#include "ledger/rules.h"
-
 #include "ledger/rules_internal.h"
 
 #define LOW_48_BITS (((uint64_t)1 << 48) - 1)
@@ -50,34 +48,26 @@ struct session_call rules_new_call(const struct rules_ctx *ctx, struct str tool,
                                    const struct ledger_place *place)
 {
     const struct ledger_limits *limits = ctx->limits;
-    return (struct session_call){
-        .tool = session_tool(tool),
-        .second = ctx->now_s,
-        .admission = cut_admission(admission),
-        .agent = cut_agent(place->agent),
-        .effects = limits->effects,
-        .hard = limits->same_call_hard,
-        .hinted = limits->hinted,
-        .edits_files = limits->edits_files,
-        .turn = (uint8_t)ctx->session->turn,
-        .step = ctx->session->step,
-    };
+    return (struct session_call){.tool = session_tool(tool),
+                                 .second = ctx->now_s,
+                                 .admission = cut_admission(admission),
+                                 .agent = cut_agent(place->agent),
+                                 .effects = limits->effects,
+                                 .hard = limits->same_call_hard,
+                                 .hinted = limits->hinted,
+                                 .edits_files = limits->edits_files,
+                                 .turn = (uint8_t)ctx->session->turn,
+                                 .step = ctx->session->step};
 }
 
 const struct session_call *session_find(const struct session *session, uint64_t admission)
 {
     uint64_t cut = cut_admission(admission);
-    const struct session_call *calls = session->calls;
-    unsigned count = session->call_count;
-    const struct session_call *newest =
-        &calls[(session->oldest + count + SESSION_CALLS_MAX - 1) % SESSION_CALLS_MAX];
-    if (count && newest->admission == cut && newest->class != CALL_BOUNDARY)
-        return newest; /* mostly: it was admitted just now */
-#pragma GCC unroll 32
-    for (unsigned i = 0; i < SESSION_CALLS_MAX; i++)
-        if (calls[i].admission_low == (uint32_t)cut && calls[i].admission == cut && i < count &&
-            calls[i].class != CALL_BOUNDARY)
-            return &calls[i];
+    for (unsigned i = session->call_count; i-- > 0;) { /* mostly the newest */
+        const struct session_call *call = session_call_at((struct session *)session, i);
+        if (call->admission == cut && call->class != CALL_BOUNDARY)
+            return call;
+    }
     return NULL;
 }
 
@@ -204,24 +194,13 @@ void rules_progress(struct session *session, uint16_t agent, bool made)
     idle[0] = now;
 }
 
-static bool is_overdue(const struct session_call *call, uint64_t now_ms)
-{
-    return call->class == CALL_PENDING && now_ms > call->deadline_ms;
-}
-
-/* What was let run and not settled in its time: it may have run, with an unknown result. The first
- * look is at all of the array, in any order, as there is mostly none. */
+/* What was let run and not settled in its time: it may have run, with an unknown result. */
 void rules_expire(struct rules_ctx *ctx)
 {
     struct session *session = ctx->session;
-    uint64_t now_ms = (uint64_t)ctx->now_ms;
-    bool any = false;
-#pragma GCC unroll 32
-    for (unsigned i = 0; i < SESSION_CALLS_MAX; i++)
-        any |= is_overdue(&session->calls[i], now_ms);
-    for (unsigned i = 0; any && i < session->call_count; i++) {
+    for (unsigned i = 0; i < session->call_count; i++) {
         struct session_call *call = session_call_at(session, i);
-        if (!is_overdue(call, now_ms))
+        if (call->class != CALL_PENDING || (uint64_t)ctx->now_ms <= call->deadline_ms)
             continue;
         call->class = CALL_UNKNOWN;
         call->may_settle = true;
@@ -405,10 +384,7 @@ void session_reset(struct session *session, struct str tool, uint32_t id, int64_
 void session_boundary(struct session *session)
 {
     struct session_call boundary = {
-        .class = CALL_BOUNDARY,
-        .turn = (uint8_t)session->turn,
-        .step = (uint8_t)(session->step + 128),
-    };
+        .class = CALL_BOUNDARY, .turn = (uint8_t)session->turn, .step = (uint8_t)(session->step + 128)};
     if (session->call_count == 0 ||
         session_call_at(session, session->call_count - 1u)->class == CALL_BOUNDARY)
         return;

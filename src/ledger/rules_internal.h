@@ -1,11 +1,11 @@
 /*
  * What the files of the rules share: rules.c applies requests, window.c reads the window of calls, chains.c
- * keeps repair chains, limits.c keeps sums and the pace of polls.
+ * keeps repair chains, admit.c keeps sums and the pace of polls.
  */
 #ifndef TOOLGATE_LEDGER_RULES_INTERNAL_H
 #define TOOLGATE_LEDGER_RULES_INTERNAL_H
 
-#include "ledger/rules.h"
+#include "ledger/session.h"
 
 /* One request and what it is applied to. */
 struct rules_ctx {
@@ -173,7 +173,6 @@ void window_forget_turn(struct session *session, uint8_t turn);
 struct chain_key {
     uint32_t tool, call;
 };
-#define CHAIN_AGENT_SHIFT 16u
 
 struct chain_key chain_key_of(uint32_t tool, struct str call, uint16_t agent);
 
@@ -226,19 +225,10 @@ void lax_remember(struct rules_ctx *ctx, const struct ledger_call *request, uint
 bool lax_settle(struct session *session, const struct session_call *call, const struct ledger_call *request);
 void lax_drop_tool(struct session *session, uint32_t tool);
 
-/* ---- limits.c ---- */
+/* ---- admit.c ---- */
 
-struct limit_use {
-    enum session_code code; /* CODE_NONE: there is room */
-    bool of_session;
-    uint64_t used;
-};
-struct limit_use limits_check(const struct rules_ctx *ctx, uint32_t tool);
 /* Adds to the sums, or takes back; `this_turn`: to those of the turn, too. */
 void limits_add(struct rules_ctx *ctx, uint32_t tool, int calls, int64_t cost, bool this_turn);
-
-/* How long a polled call must wait still. */
-uint32_t limits_wait_ms(const struct rules_ctx *ctx, uint32_t tool, uint64_t arguments);
 /* It is let run now; `runs` false: it was not after all. */
 void limits_pace(struct rules_ctx *ctx, uint32_t tool, uint64_t arguments, bool runs);
 

@@ -1,6 +1,6 @@
 /*
- * What the fleet remembers of one conversation: the struct that the rules (rules.h) work on, and whose fields
- * are what stores (session_store.h) keep (codec.h). Every limit of what a session remembers is here. Journal,
+ * What the fleet remembers of one conversation: the struct that the rules work on, and whose fields
+ * are what stores (store.h) keep (codec.h). Every limit of what a session remembers is here. Journal,
  * seen ids, facts and the goal are parts of their own (codec.h): most calls need none of them.
  */
 #ifndef TOOLGATE_LEDGER_SESSION_H
@@ -8,25 +8,19 @@
 
 #include "ledger/ledger.h"
 
-#define SESSION_CALLS_MAX     LEDGER_WINDOW /* calls in the window; which one leaves: find_leaving */
-#define SESSION_AGENTS_MAX    3u   /* agents that called last: of each, the window keeps some calls */
-#define SESSION_AGENT_CALLS   8u   /* that it keeps */
-#define SESSION_SPENT_MAX     256u /* counts of a turn that outlast the window; plain writes go first */
-#define SESSION_CHAINS_MAX    16u  /* repair chains of a turn; the oldest counts as given up beyond */
-#define SESSION_PROBLEMS_MAX  16u  /* of a chain's last attempt; with more, the next is no progress */
-#define SESSION_FREE_ATTEMPTS 4u   /* of a chain: attempts that make progress and cost nothing */
-#define SESSION_SIBLINGS_MAX  8u   /* chains of one tool; a further sibling continues the oldest */
-#define SESSION_LOST_RUNAWAY  50u  /* attempts with lost arguments, the same */
-#define SESSION_RUNAWAY       20u  /* refused attempts of a used-up chain: then its calls end the run */
-#define SESSION_COUNTERS_MAX  32u  /* tools with limits; those beyond share one count */
-#define SESSION_PACED_MAX     32u  /* calls with loop.poll.every whose last time is kept */
-#define SESSION_UNSEEN_MAX    64u  /* unseen ids of a turn that are remembered; the oldest goes */
-#define SESSION_REQUESTS_MAX  4u   /* ids of turns and resets that were applied */
-#define SESSION_MARKS_MAX     4u   /* daemons whose last request is known */
-#define SESSION_TURNS_MAX     16u  /* texts that named turns; the one heard first goes */
-#define SESSION_LAX_MAX       16u  /* problems that were asked about; the one touched longest ago goes */
-#define SESSION_NAME_BYTES    64u  /* of a chain's tool and ext in the log; longer ones are cut */
-#define SESSION_COUNT_MAX     255u /* counts in a row stop here */
+#define SESSION_CALLS_MAX    LEDGER_WINDOW /* calls in the window; which one leaves: find_leaving */
+#define SESSION_AGENTS_MAX   3u            /* agents that called last: of each, the window keeps some calls */
+#define SESSION_SPENT_MAX    256u /* counts of a turn that outlast the window; plain writes go first */
+#define SESSION_CHAINS_MAX   16u  /* repair chains of a turn; the oldest counts as given up beyond */
+#define SESSION_PROBLEMS_MAX 16u  /* of a chain's last attempt; with more, the next is no progress */
+#define SESSION_COUNTERS_MAX 32u  /* tools with limits; those beyond share one count */
+#define SESSION_PACED_MAX    32u  /* calls with loop.poll.every whose last time is kept */
+#define SESSION_REQUESTS_MAX 4u   /* ids of turns and resets that were applied */
+#define SESSION_MARKS_MAX    4u   /* daemons whose last request is known */
+#define SESSION_TURNS_MAX    16u  /* texts that named turns; the one heard first goes */
+#define SESSION_LAX_MAX      16u  /* problems that were asked about; the one touched longest ago goes */
+#define SESSION_NAME_BYTES   64u  /* of a chain's tool and ext in the log; longer ones are cut */
+#define SESSION_COUNT_MAX    255u /* counts in a row stop here */
 
 /* How a call ended, in the order that the rules compare: up to CALL_TRANSIENT it was let run, up to
  * CALL_TOOL_ERROR it ran or runs. */
@@ -95,13 +89,8 @@ _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "sessions are stored a
 
 /* One call of the window. */
 struct SESSION_STORED session_call {
-    uint32_t tool; /* hash of its name */
-    union SESSION_STORED {
-        struct SESSION_STORED {
-            uint64_t arguments : 48; /* hash of the canonical arguments */
-        };
-        uint32_t arguments_low; /* compared first: quicker than 48 bits */
-    };
+    uint32_t tool;           /* hash of its name */
+    uint64_t arguments : 48; /* hash of the canonical arguments */
     union SESSION_STORED {
         struct SESSION_STORED {   /* of a call that ran */
             uint64_t result : 39; /* hash of its result; 0: nothing is known of it */
@@ -125,17 +114,12 @@ struct SESSION_STORED session_call {
     bool may_settle : 1; /* CALL_UNKNOWN whose reservation ended: its result may still come */
     bool hard : 1;       /* same_call_hard */
     bool hinted : 1, edits_files : 1;
-    uint16_t slot : 5;  /* no other call of the window has it: for details of its own */
-    uint8_t turn, step; /* their low bytes */
-    union SESSION_STORED {
-        struct SESSION_STORED {
-            uint64_t admission : 40; /* cut_admission */
-        };
-        uint32_t admission_low; /* the same */
-    };
-    uint32_t second;      /* when it was recorded */
-    uint64_t masked : 40; /* of a call that ran: hash of its result without what is masked; 0: not known */
-    uint16_t agent;       /* who called it; 0: the session's main agent */
+    uint16_t slot : 5;       /* no other call of the window has it: for details of its own */
+    uint8_t turn, step;      /* their low bytes */
+    uint64_t admission : 40; /* cut_admission */
+    uint32_t second;         /* when it was recorded */
+    uint64_t masked : 40;    /* of a call that ran: hash of its result without what is masked; 0: not known */
+    uint16_t agent;          /* who called it; 0: the session's main agent */
 };
 _Static_assert(sizeof(struct session_call) == 36 && SESSION_CALLS_MAX == 1 << 5, "a slot has 5 bits");
 
@@ -287,5 +271,83 @@ static inline struct session_call *session_call_at(struct session *s, unsigned i
 {
     return &s->calls[(s->oldest + i) % SESSION_CALLS_MAX];
 }
+
+/* ---- the rules of budgets, loops, repair chains and limits, as pure functions over a session: no I/O, no
+ * clock, no allocation, no globals. Each applies one request and says what it changed. All are idempotent: a
+ * request that the session has already seen changes nothing and is answered as before. ---- */
+
+#define SESSION_NOTES_MAX                                                                                    \
+    (SESSION_CALLS_MAX + SESSION_CHAINS_MAX + 2u) /* of one request: all that expire, all given up */
+
+/* What one request did beside the session. */
+struct session_changes {
+    bool new_tool; /* the tool of an admitted request was not in the window: its name must be kept */
+    uint32_t note_count;
+    struct session_note notes[SESSION_NOTES_MAX];
+    uint32_t gave_up_count;
+    struct session_chain gave_up[SESSION_CHAINS_MAX]; /* chains that were open when their turn ended */
+};
+
+/* A call that was made during an outage, and what was decided then. It counts, and refuses nothing. */
+struct session_past {
+    enum ledger_says says;
+    enum session_code code;
+};
+
+/* A new session. `version` is its first: random, so that no two sessions of one name are mistaken for each
+ * other. */
+void session_begin(struct session *session, uint64_t version, int64_t now_ms);
+
+/* `past` NULL: judge it now. `rate_wait_ms` > 0: a rate has no room for it for this long. Fills in all of
+ * `answer` but engine, unseen, ids_complete, goal, history and facts, which need the session's parts. */
+void session_admit(struct session *session, const struct ledger_call *request,
+                   const struct session_past *past, uint32_t rate_wait_ms, int64_t now_ms,
+                   struct ledger_answer *answer, struct session_changes *changes);
+
+/* Returns true if the request was counted now, false if it was already: then its ids and facts are known,
+ * too. */
+bool session_settle(struct session *session, const struct ledger_call *request, int64_t now_ms,
+                    struct ledger_settled *settled, struct session_changes *changes);
+
+/* The turn that a call of this place would be of, without beginning it: a turn that is past is the current
+ * one. */
+uint32_t session_turn_of(const struct session *session, const struct ledger_place *place, int64_t now_ms);
+
+/* `id` of the request, never 0: a turn begun without a number is not begun twice. Returns true if the goal is
+ * the current turn's and has to be kept. */
+bool session_turn(struct session *session, const struct ledger_turn *request, uint32_t id, int64_t now_ms,
+                  struct ledger_turned *turned, struct session_changes *changes);
+
+/* A person ends a tool's run: its calls of the window count no more, its budgets and chain start again. */
+void session_reset(struct session *session, struct str tool, uint32_t id, int64_t now_ms,
+                   struct session_changes *changes);
+
+/* After an outage: calls before are in no run with those after. */
+void session_boundary(struct session *session);
+
+/* The session's last call, if it is one of this turn that is in a loop: refused as one, or made
+ * SESSION_LOOP_CALLS times in a row without anything new coming of it. */
+#define SESSION_LOOP_CALLS 3u
+struct session_loop {
+    uint32_t tool;
+    unsigned times;         /* that call in a row; of CODE_CYCLE: rounds of the cycle */
+    enum session_code code; /* that it was refused for; CODE_NONE: it was let run */
+    bool halted;
+};
+bool session_find_loop(const struct session *session, struct session_loop *loop);
+
+/* What is asked without changing anything. */
+uint8_t session_idle_calls(const struct session *session, uint32_t agent);
+const struct session_call *session_find(const struct session *session,
+                                        uint64_t admission); /* NULL: not in the window */
+/* The newest call of the same tool that failed; NULL: none did. */
+const struct session_call *session_last_failure(const struct session *session, const struct session_call *of);
+uint32_t session_tool(struct str name); /* the hash that calls, chains and counters have of a tool */
+
+/* ---- names on the wire and in the journal (codec.c) ---- */
+struct str ledger_code_name(enum session_code code);
+struct str ledger_outcome_name(enum session_outcome outcome);
+struct str ledger_label_name(uint8_t label);
+uint8_t ledger_label_number(struct str label); /* 0: "unknown" */
 
 #endif

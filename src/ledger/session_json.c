@@ -79,6 +79,17 @@ struct json session_json_facts(struct arena *arena, const struct session_parts *
 
 /* ---- history --------------------------------------------------------------------- */
 
+/* False: none exists, or it was not written by us. */
+static bool read_note(const struct session_parts *p, const struct session *s, uint32_t number,
+                      struct session_note *note)
+{
+    size_t at = number % s->journal_max * sizeof(*note);
+    if (at + sizeof(*note) > p->journal.len)
+        return false;
+    memcpy(note, p->journal.at + at, sizeof(*note));
+    return note->code < CODE_COUNT;
+}
+
 static void put_history(struct json_out *out, const struct session *session,
                         const struct session_parts *parts)
 {
@@ -87,7 +98,7 @@ static void put_history(struct json_out *out, const struct session *session,
     json_open(out, '[');
     for (uint32_t i = written - kept; i < written; i++) {
         struct session_note note;
-        if (!session_parts_note(parts, session, i, &note))
+        if (!read_note(parts, session, i, &note))
             continue;
         json_open(out, '{');
         put_name(out, "tool", tool_name(parts, note.tool, NOTE_TOOL_BYTES));

@@ -3,7 +3,7 @@
  * long. A bucket of rates is kept in the same way, in a pool of its own: its only part is a struct
  * rate_bucket.
  */
-#include "ledger/store_memory.h"
+#include "ledger/store.h"
 
 #include "base/alloc.h"
 #include "base/clock.h"
@@ -15,14 +15,12 @@
 #include <stdlib.h>
 #include <sys/queue.h>
 
-#define SHARES_MAX       256u /* users; those beyond take one share together */
-#define FETCH_BYTES_MAX  1024u
-#define CACHE_LINE_BYTES 64u
-#define EXPIRE_AT_ONCE   8u /* sessions or buckets whose time is over, looked for at each request */
-#define RATES_SHARE      8u /* of the memory: one part in this many */
-#define NEVER            INT64_MAX
-#define US_PER_S         1000000
-#define US_PER_MS        1000
+#define SHARES_MAX     256u /* users; those beyond take one share together */
+#define EXPIRE_AT_ONCE 8u   /* sessions or buckets whose time is over, looked for at each request */
+#define RATES_SHARE    8u   /* of the memory: one part in this many */
+#define NEVER          INT64_MAX
+#define US_PER_S       1000000
+#define US_PER_MS      1000
 
 /* What malloc takes of its pool for this many bytes (glibc, 64 bits). */
 #define CHUNK_HEAD_BYTES 8u
@@ -221,10 +219,6 @@ static bool memory_load(struct session_store *store, struct store_request *reque
     struct store_memory *m = (struct store_memory *)store;
     int64_t now_ms = m->options.now_ms();
     answer(request, STORE_DONE, find(m, &m->sessions, request->id, now_ms));
-    /* The core is decoded in a moment as a whole, and with many sessions it is in no cache. */
-    struct str core = request->stored[PART_CORE];
-    for (size_t at = 0; at < core.len && at < FETCH_BYTES_MAX; at += CACHE_LINE_BYTES)
-        __builtin_prefetch(core.at + at);
     return true;
 }
 
@@ -424,11 +418,9 @@ void store_memory_usage(const struct session_store *store, struct store_memory_u
     const struct share *largest = largest_share(&m->sessions);
     size_t tables =
         (m->sessions.table.bucket_count + m->buckets.table.bucket_count) * sizeof(*m->sessions.table.buckets);
-    *out = (struct store_memory_usage){
-        .sessions = m->sessions.table.count,
-        .bytes = m->sessions.bytes + m->buckets.bytes + tables,
-        .forgotten = m->forgotten,
-        .largest_user = largest->user,
-        .largest_bytes = largest->bytes,
-    };
+    *out = (struct store_memory_usage){.sessions = m->sessions.table.count,
+                                       .bytes = m->sessions.bytes + m->buckets.bytes + tables,
+                                       .forgotten = m->forgotten,
+                                       .largest_user = largest->user,
+                                       .largest_bytes = largest->bytes};
 }

@@ -1,44 +1,30 @@
-/*
- * One redis_command per request: a request's memory belongs to the caller, the bytes sent belong to us. The
- * clock is read along with requests, so that an idle daemon sends nothing.
- */
-#include "ledger/store_redis.h"
-
+/* The clock is read along with requests, so that an idle daemon sends nothing. */
 #include "base/alloc.h"
+#include "base/arena.h"
 #include "base/embedded.h"
 #include "base/hash.h"
 #include "base/log.h"
-#include "ledger/call_id.h"
-#include "ledger/codec.h"
+#include "ledger/ledger_internal.h"
 #include "ledger/redis.h"
 
 #include <endian.h>
 #include <hiredis/hiredis.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #define CLOCK_EVERY_US      1000000
 #define CALLID_KEY          "tg2:callid_key"
 #define CALLID_KEY_AGAIN_MS 200u
-
-/* One request under way. */
-struct pending {
-    struct redis_command command; /* first: it is what the cluster hands back */
-    struct store_redis *store;
-    void *request;
-    bool loads;
-    LIST_ENTRY(pending) next;
-};
 
 struct store_redis {
     struct session_store store; /* first: it is what callers have */
     struct redis_options options;
     struct redis_scripts scripts;
     struct buf library; /* their text */
-    const struct redis_hooks *hooks;
-    void *owner;
+    struct ledger *ledger;
+    struct arena *arena; /* of the address */
     struct redis_cluster cluster;
-    LIST_HEAD(, pending) under_way;
     struct redis_command time; /* the TIME under way, or the last one */
     bool asks_time;
     int64_t time_asked_us; /* by redis_clock_local_us */
@@ -74,26 +60,10 @@ void store_redis_stem(struct hash128 id, char out[STORE_REDIS_STEM_BYTES])
 
 /* ---- sending ---- */
 
-static struct pending *pending_new(struct store_redis *s, void *request)
-{
-    struct pending *p = alloc_zeroed(sizeof(*p));
-    p->store = s;
-    p->request = request;
-    LIST_INSERT_HEAD(&s->under_way, p, next);
-    return p;
-}
-
-static void pending_free(struct pending *p)
-{
-    LIST_REMOVE(p, next);
-    buf_clear(&p->command.bytes);
-    free(p);
-}
-
 static void on_time(struct redis_command *command, enum redis_ended how, const redisReply *reply,
                     const char *why)
 {
-    struct store_redis *s = (struct store_redis *)((char *)command - offsetof(struct store_redis, time));
+    struct store_redis *s = command->store;
     struct redis_clock clock;
     (void)why;
     s->asks_time = false;
@@ -106,27 +76,22 @@ static int64_t now_ms(struct session_store *store)
     return redis_clock_now_ms(&((struct store_redis *)store)->clock);
 }
 
-/* False: Redis is away; the request has not begun. */
-static bool send(struct store_redis *s, struct pending *p)
+/* NULL: it is on its way; else why it is not. */
+static const char *send(struct store_redis *s, struct redis_command *command)
 {
-    if (!redis_cluster_send(&s->cluster, &p->command)) {
-        pending_free(p);
-        return false;
+    command->store = s;
+    if (!redis_cluster_send(&s->cluster, command)) {
+        buf_clear(&command->bytes);
+        return s->cluster.why_away[0] ? s->cluster.why_away : "it takes no more now";
     }
-    if (p->command.began_us - s->time_sent_us >= CLOCK_EVERY_US && !s->asks_time) {
-        s->time.ended = on_time;
-        s->time_sent_us = p->command.began_us;
+    if (command->began_us - s->time_sent_us >= CLOCK_EVERY_US && !s->asks_time) {
+        s->time_sent_us = command->began_us;
         s->time_asked_us = redis_clock_local_us();
         redis_command_begin(&s->time, 1);
         redis_command_word(&s->time, STR_LIT("TIME"));
         s->asks_time = redis_cluster_send(&s->cluster, &s->time);
     }
-    return true;
-}
-
-static const char *why_not_sent(const struct store_redis *s)
-{
-    return s->cluster.why_away[0] ? s->cluster.why_away : "it takes no more now";
+    return NULL;
 }
 
 /* ---- replies ---- */
@@ -139,10 +104,9 @@ static enum store_result result_of(enum redis_ended how)
 }
 
 /* What was found at each key; the core alone was read by GET. */
-static bool read_stored(struct store_redis *s, const redisReply *reply, struct store_request *request,
-                        bool loads)
+static bool read_stored(struct store_redis *s, const redisReply *reply, struct store_request *request)
 {
-    bool by_get = loads && !request->with;
+    bool by_get = store_request_loads(request) && !request->with;
     size_t at = 0;
     if (!by_get && (reply->type != REDIS_REPLY_ARRAY ||
                     reply->elements != 1 + (size_t)__builtin_popcount(request->with)))
@@ -175,41 +139,33 @@ static bool read_stored(struct store_redis *s, const redisReply *reply, struct s
 static void on_ended(struct redis_command *command, enum redis_ended how, const redisReply *reply,
                      const char *why)
 {
-    struct pending *p = (struct pending *)command;
-    struct store_request *request = p->request;
-    bool loads = p->loads;
+    struct store_request *request = (struct store_request *)command;
+    bool loads = store_request_loads(request);
     memset(request->stored, 0, sizeof(request->stored));
     request->result =
         loads && how == REDIS_LOST ? STORE_UNDONE : result_of(how); /* reading changes nothing */
     request->why = why;
     if (how == REDIS_ANSWERED && !loads && reply->type == REDIS_REPLY_INTEGER) {
         request->result = STORE_DONE;
-    } else if (how == REDIS_ANSWERED && read_stored(p->store, reply, request, loads)) {
+    } else if (how == REDIS_ANSWERED && read_stored(command->store, reply, request)) {
         request->result = loads ? STORE_DONE : STORE_CONFLICT;
     } else if (how == REDIS_ANSWERED) {
         request->result = STORE_REFUSED;
         request->why = no_such_answer;
     }
-    pending_free(p);
+    buf_clear(&command->bytes);
     request->ended(request);
 }
 
 static void on_rated(struct redis_command *command, enum redis_ended how, const redisReply *reply,
                      const char *why)
 {
-    struct pending *p = (struct pending *)command;
-    struct store_rate_request *request = p->request;
-    request->result = result_of(how);
-    request->why = why;
-    request->wait_ms = 0;
-    if (how == REDIS_ANSWERED && reply->type == REDIS_REPLY_INTEGER) {
-        request->result = STORE_DONE;
-        request->wait_ms = reply->integer < UINT32_MAX ? (uint32_t)reply->integer : UINT32_MAX;
-    } else if (how == REDIS_ANSWERED) {
-        request->result = STORE_REFUSED;
-        request->why = no_such_answer;
-    }
-    pending_free(p);
+    struct store_rate_request *request = (struct store_rate_request *)command;
+    bool answers = how == REDIS_ANSWERED && reply->type == REDIS_REPLY_INTEGER;
+    request->result = answers ? STORE_DONE : how == REDIS_ANSWERED ? STORE_REFUSED : result_of(how);
+    request->why = how == REDIS_ANSWERED ? no_such_answer : why;
+    request->wait_ms = answers ? (uint32_t)(reply->integer < UINT32_MAX ? reply->integer : UINT32_MAX) : 0;
+    buf_clear(&command->bytes);
     request->ended(request);
 }
 
@@ -226,33 +182,28 @@ static void write_keys(struct redis_command *command, struct hash128 id, unsigne
         }
 }
 
-/* True: it has ended already, since it could not be sent. */
-static bool begin(struct store_redis *s, struct pending *p, struct store_request *request, bool loads)
+static bool begin(struct session_store *store, struct store_request *request)
 {
-    p->command.ended = on_ended;
-    p->loads = loads;
-    if (send(s, p))
-        return false;
+    request->command.ended = on_ended;
+    request->why = send((struct store_redis *)store, &request->command);
     request->result = STORE_UNDONE;
-    request->why = why_not_sent(s);
-    return true;
+    return request->why;
 }
 
 static bool load(struct session_store *store, struct store_request *request)
 {
-    struct store_redis *s = (struct store_redis *)store;
-    struct pending *p = pending_new(s, request);
+    struct redis_command *command = &request->command;
     if (request->with) {
-        redis_command_begin_script(&p->command, REDIS_SCRIPT_COMMIT,
+        redis_command_begin_script(command, REDIS_SCRIPT_COMMIT,
                                    1 + (size_t)__builtin_popcount(request->with), 1);
-        write_keys(&p->command, request->id, request->with);
-        redis_command_word(&p->command, STR_LIT("-"));
+        write_keys(command, request->id, request->with);
+        redis_command_word(command, STR_LIT("-"));
     } else {
-        redis_command_begin(&p->command, 2);
-        redis_command_word(&p->command, STR_LIT("GET"));
-        write_keys(&p->command, request->id, 0);
+        redis_command_begin(command, 2);
+        redis_command_word(command, STR_LIT("GET"));
+        write_keys(command, request->id, 0);
     }
-    return begin(s, p, request, true);
+    return begin(store, request);
 }
 
 /* A command, the number of its key and two arguments. HDEL deletes the same field twice: all calls have the
@@ -291,53 +242,38 @@ static void write_commit(struct redis_command *command, const struct store_reque
         put_write(command, request->with, &request->writes[i]);
 }
 
-/* All that is stored there, also what is no session. */
-static void write_forget(struct redis_command *command, struct hash128 id)
-{
-    redis_command_begin(command, 1 + PART_COUNT);
-    redis_command_word(command, STR_LIT("DEL"));
-    write_keys(command, id, ~0u);
-}
-
 static bool commit(struct session_store *store, struct store_request *request)
 {
-    struct store_redis *s = (struct store_redis *)store;
-    struct pending *p = pending_new(s, request);
-    if (request->forget)
-        write_forget(&p->command, request->id);
-    else
-        write_commit(&p->command, request);
-    return begin(s, p, request, false);
+    struct redis_command *command = &request->command;
+    if (request->forget) { /* all that is stored there, also what is no session */
+        redis_command_begin(command, 1 + PART_COUNT);
+        redis_command_word(command, STR_LIT("DEL"));
+        write_keys(command, request->id, ~0u);
+    } else {
+        write_commit(command, request);
+    }
+    return begin(store, request);
 }
 
-static void write_rate(struct redis_command *command, const struct store_rate_request *request)
+static bool rate(struct session_store *store, struct store_rate_request *request)
 {
-    char key[KEY_BYTES], admission[8];
+    struct redis_command *command = &request->command;
+    uint64_t admission = htole64(request->admission);
+    char key[KEY_BYTES];
     write_key(key, request->bucket, 'r');
-    for (int i = 0; i < 8; i++)
-        admission[i] = (char)(request->admission >> (8 * i));
     redis_command_begin_script(command, REDIS_SCRIPT_RATE, 1, 3 + 2 * request->rate_count);
     redis_command_key(command, (struct str){key, KEY_BYTES});
-    redis_command_word(command, (struct str){admission, sizeof(admission)});
+    redis_command_word(command, (struct str){(const char *)&admission, sizeof(admission)});
     redis_command_number(command, STORE_RATE_ADMISSIONS);
     redis_command_number(command, request->held_us);
     for (uint32_t i = 0; i < request->rate_count; i++) {
         redis_command_number(command, request->rates[i].count);
         redis_command_number(command, request->rates[i].window_s);
     }
-}
-
-static bool rate(struct session_store *store, struct store_rate_request *request)
-{
-    struct store_redis *s = (struct store_redis *)store;
-    struct pending *p = pending_new(s, request);
-    p->command.ended = on_rated;
-    write_rate(&p->command, request);
-    if (send(s, p))
-        return false;
+    command->ended = on_rated;
+    request->why = send((struct store_redis *)store, command);
     request->result = STORE_UNDONE;
-    request->why = why_not_sent(s);
-    return true;
+    return request->why;
 }
 
 /* ---- the key for call ids ---- */
@@ -349,14 +285,13 @@ static void set_up(struct store_redis *s)
     if (s->is_up || s->cluster.first->state != REDIS_UP)
         return;
     s->is_up = true;
-    s->hooks->up(s->owner);
+    outage_redis_up(s->ledger);
 }
 
 static void on_key(struct redis_command *command, enum redis_ended how, const redisReply *reply,
                    const char *why)
 {
-    struct store_redis *s =
-        (struct store_redis *)((char *)command - offsetof(struct store_redis, key_command));
+    struct store_redis *s = command->store;
     struct str text = STR_NONE;
     s->asks_key = false;
     if (how == REDIS_ANSWERED && reply->type == REDIS_REPLY_INTEGER)
@@ -388,7 +323,6 @@ static void ask_key(void *owner)
     if (s->asks_key)
         return;
     memcpy(s->offered, s->has_key ? (const void *)s->key : made, sizeof(s->offered));
-    s->key_command.ended = on_key;
     redis_command_begin_script(&s->key_command, REDIS_SCRIPT_COMMIT, 1, 6);
     redis_command_key(&s->key_command, STR_LIT(CALLID_KEY));
     redis_command_word(&s->key_command, STR_NONE);
@@ -401,9 +335,8 @@ static void ask_key(void *owner)
 
 /* ---- Redis comes and goes ---- */
 
-static void on_up(void *owner)
+void store_redis_on_up(struct store_redis *s)
 {
-    struct store_redis *s = owner;
     s->clock = s->cluster.known.clock;
     s->time_sent_us = 0;
     timer_clear(&s->key_again);
@@ -412,14 +345,11 @@ static void on_up(void *owner)
         set_up(s);
 }
 
-static void on_away(void *owner, const char *why)
+void store_redis_on_away(struct store_redis *s, const char *why)
 {
-    struct store_redis *s = owner;
     s->is_up = false;
-    s->hooks->away(s->owner, why);
+    outage_redis_down(s->ledger, why);
 }
-
-static const struct redis_hooks cluster_hooks = {on_up, on_away};
 
 /* ---- scripts ---- */
 
@@ -494,9 +424,6 @@ static void store_free(struct session_store *store)
     struct store_redis *s = (struct store_redis *)store;
     redis_cluster_clear(&s->cluster);
     timer_clear(&s->key_again);
-    struct pending *p;
-    while ((p = LIST_FIRST(&s->under_way)))
-        pending_free(p); /* NOLINT(clang-analyzer-unix.Malloc): it moves the head */
     for (size_t i = 0; i < REDIS_TRIALS; i++)
         buf_clear(&s->scripts.trials[i].bytes);
     buf_clear(&s->time.bytes);
@@ -505,23 +432,44 @@ static void store_free(struct session_store *store)
     explicit_bzero(s->offered, sizeof(s->offered));
     buf_clear(&s->details);
     buf_clear(&s->library);
+    arena_free(s->arena);
     free(s);
 }
 
 static const struct session_store_kind redis_kind = {
     .name = "redis", .load = load, .commit = commit, .rate = rate, .now_ms = now_ms, .free = store_free};
 
-struct session_store *store_redis_new(const struct redis_options *options, const struct redis_hooks *hooks,
-                                      void *owner)
+enum err store_redis_new(const struct ledger_redis *options, struct ledger *ledger,
+                         struct session_store **out, struct why *why)
 {
     struct store_redis *s = alloc_zeroed(sizeof(*s));
+    struct redis_options *o = &s->options;
     s->store.kind = &redis_kind;
-    s->hooks = hooks;
-    s->owner = owner;
-    s->options = *options;
+    s->ledger = ledger;
+    s->arena = arena_new();
+    enum err err = redis_address_parse(s->arena, str_of(options->address), &o->address, why);
+    if (err != OK) {
+        arena_free(s->arena);
+        free(s);
+        return err;
+    }
+    if (options->password_file)
+        o->password_file = arena_dup(s->arena, str_of(options->password_file)).at;
+    o->loop = options->loop;
+    o->timeout_ms = options->timeout_ms ? options->timeout_ms : LEDGER_TIMEOUT_MS;
+    snprintf(o->name, sizeof(o->name), "toolgate-%d", (int)getpid());
+    s->time.ended = on_time;
+    s->key_command.ended = on_key;
+    s->time.store = s->key_command.store = s;
     init_scripts(s);
-    redis_cluster_init(&s->cluster, &s->options, &s->scripts, &cluster_hooks, s);
-    return &s->store;
+    redis_cluster_init(&s->cluster, o, &s->scripts, s, redis_address_shown(s->arena, &o->address));
+    *out = &s->store;
+    return OK;
+}
+
+struct str store_redis_address(const struct session_store *store)
+{
+    return ((const struct store_redis *)store)->cluster.shown;
 }
 
 bool store_redis_is_settled(const struct session_store *store)
@@ -543,8 +491,35 @@ bool store_redis_key(const struct session_store *store, unsigned char out[STORE_
     return s->has_key;
 }
 
+static int by_size(const void *a, const void *b)
+{
+    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+    return (x > y) - (x < y);
+}
+
 void store_redis_status(const struct session_store *store, struct ledger_status *out)
 {
-    redis_cluster_status(&((const struct store_redis *)store)->cluster, out);
+    const struct redis_cluster *r = &((const struct store_redis *)store)->cluster;
+    uint32_t sorted[REDIS_MEDIAN_OF];
+    size_t count = r->answers < REDIS_MEDIAN_OF ? (size_t)r->answers : REDIS_MEDIAN_OF;
+    memcpy(sorted, r->took_us, count * sizeof(*sorted));
+    qsort(sorted, count, sizeof(*sorted), by_size);
     out->connected = store_redis_is_up(store);
+    out->server = str_of(r->known.server);
+    out->connects = r->connects;
+    out->median_us = count ? sorted[count / 2] : 0;
+    out->keys = r->connects ? r->known.keys : -1;
+    out->worst_us = r->worst_us;
+    out->redis_times = &r->times;
+    out->why_away = r->why_away;
+    out->away_since_ms = r->away_since_ms;
+    for (unsigned i = 0; i < LEDGER_WARNINGS_MAX; i++)
+        if (r->warnings[i][0])
+            out->warnings[out->warning_count++] = r->warnings[i];
+    if (r->options->address.kind == REDIS_ADDRESS_SENTINEL && r->first->address_since_ms) {
+        out->master_name = r->options->address.master;
+        out->master = r->first->address;
+        out->master_port = r->first->port;
+        out->master_since_ms = r->first->address_since_ms;
+    }
 }

@@ -14,11 +14,18 @@
 #include "base/clock.h"
 #include "base/hash.h"
 #include "base/log.h"
-#include "ledger/codec.h"
 #include "ledger/ledger_internal.h"
-#include "ledger/store_redis.h"
 
 #include <stdlib.h>
+
+#define COMMIT_BATCH_MAX                                                                                     \
+    16u /* requests of one commit: fewer than the window holds, so that a commit sent again is recognised */
+#define CONFLICTS_MAX         16u /* of one commit; then its requests are unavailable */
+#define CONFLICTS_AT_ONCE     3u  /* further ones wait a little first, at random */
+#define CONFLICT_PAUSE_MS     2u  /* doubled with each, up to CONFLICT_PAUSE_MAX_MS */
+#define CONFLICT_PAUSE_MAX_MS 256u
+#define HOPPING_COMMITS       4u /* without a conflict, until a session counts as staying with this daemon */
+#define UNREADABLE_RETRY_MS   60000u /* and one whose value cannot be read */
 
 static void on_ended(struct store_request *store);
 
@@ -62,7 +69,7 @@ void transaction_land(struct ledger_entry *e)
                       (class == LEDGER_CLASS_REFUSED && !str_is(r->of.call->label, "need_user_input"));
         }
         if (l->redis && !r->is_past && !looks)
-            *(e->local ? &l->by_local : &l->by_redis) += 1;
+            *(e->local ? &l->status.by_stand_in : &l->status.by_redis) += 1;
         e->refusals += !r->is_past && refused && !r->of.call->not_enforced;
         if (e->local && l->redis && !looks && !e->unreadable)
             outage_remember(l, r);
@@ -294,7 +301,7 @@ static void on_pause_over(void *owner)
 static void take_conflict(struct ledger_entry *e)
 {
     const char *event = NULL;
-    e->ledger->conflicts++;
+    e->ledger->status.conflicts++;
     e->conflicts++;
     e->hopping = HOPPING_COMMITS;
     if (!take_stored(e, &event)) {
@@ -317,28 +324,20 @@ static void take_conflict(struct ledger_entry *e)
 
 static void take_commit(struct ledger_entry *e)
 {
-    switch (e->commit.store.result) {
-    case STORE_DONE:
+    enum store_result result = e->commit.store.result;
+    if (result == STORE_DONE)
         take_committed(e);
-        break;
-    case STORE_CONFLICT:
+    else if (result == STORE_CONFLICT)
         take_conflict(e);
-        break;
-    case STORE_REFUSED:
-    case STORE_UNDONE:
-        outage_serve(e, true, true, false);
-        break;
-    case STORE_LOST:
-        outage_serve(e, true, true, true);
-        break;
-    }
+    else
+        outage_serve(e, true, true, result == STORE_LOST);
 }
 
 static void on_ended(struct store_request *store)
 {
     struct ledger_entry *e =
         (struct ledger_entry *)(void *)((char *)store - offsetof(struct ledger_entry, commit.store));
-    if (e->commit.loads)
+    if (store_request_loads(store))
         take_load(e);
     else
         take_commit(e);
@@ -353,8 +352,7 @@ static bool run_once(struct ledger_entry *e, int64_t now_ms)
 {
     struct store_request *store = &e->commit.store;
     if (!e->loaded) {
-        e->ledger->loads++;
-        e->commit.loads = true;
+        e->ledger->status.loads++;
         *store = (struct store_request){.id = e->node.id, .with = e->with, .ended = on_ended};
         if (!store_of(e)->kind->load(store_of(e), store))
             return false;
@@ -483,10 +481,11 @@ static void on_rate(struct store_rate_request *store)
         transaction_add(l, r);
 }
 
-void transaction_ask_rates(struct ledger *l, const struct ledger_call *admit, struct hash128 session,
-                           struct session_request *r, uint64_t held_us)
+/* `r` NULL: the call did not run, and is given back after `held_us`. */
+static void ask_rates(struct ledger *l, const struct ledger_call *admit, struct hash128 session,
+                      struct session_request *r, uint64_t held_us)
 {
-    struct session_store *store = l->redis ? l->redis : l->memory;
+    struct session_store *store = ledger_store(l);
     struct rate_wait *wait = alloc_zeroed(sizeof(*wait));
     wait->ledger = l;
     wait->request = r;
@@ -501,6 +500,11 @@ void transaction_ask_rates(struct ledger *l, const struct ledger_call *admit, st
         r->rate_wait = wait;
     if (store->kind->rate(store, &wait->store))
         on_rate(&wait->store);
+}
+
+void ledger_give_rate_back(struct ledger *l, const struct ledger_call *admit, uint64_t held_us)
+{
+    ask_rates(l, admit, ledger_place_id(&admit->place), NULL, held_us + 1);
 }
 
 /* ---- start, cancel ---- */
@@ -551,7 +555,7 @@ enum ledger_state transaction_start(struct ledger *l, struct session_request *r)
     l->starting = r;
     const struct ledger_limits *limits = r->kind == REQUEST_ADMIT ? r->of.call->limits : NULL;
     if (limits && limits->rate_count && r->of.call->so_far == LEDGER_SO_FAR_VALID)
-        transaction_ask_rates(l, r->of.call, r->id, r, 0);
+        ask_rates(l, r->of.call, r->id, r, 0);
     else
         transaction_add(l, r);
     bool over = l->starting != r;
@@ -566,7 +570,7 @@ enum ledger_state transaction_start(struct ledger *l, struct session_request *r)
     return LEDGER_PENDING;
 }
 
-void transaction_cancel(struct ledger *l, void *owner)
+void ledger_cancel(struct ledger *l, void *owner)
 {
     struct session_request *r = LIST_FIRST(&l->waiting);
     while (r) {

@@ -6,6 +6,8 @@
 
 #include <limits.h>
 
+#define SESSION_AGENT_CALLS 8u /* that it keeps */
+
 #define PERIOD_MAX 5u                            /* calls of a cycle */
 #define CYCLE_MAX  (PERIOD_MAX * PERIOD_MAX + 1) /* calls to look at for one */
 
@@ -166,16 +168,14 @@ static void spend(struct session *session, unsigned place)
     }
     if (!spent && !(spent = new_spent(session, call)))
         return;
-    *spent = (struct session_spent){
-        .arguments = call->arguments,
-        .tool = call->tool,
-        .count = (uint8_t)(before < SESSION_COUNT_MAX ? before + 1 : before),
-        .effects = call->effects & 3,
-        .hard = call->hard,
-        .hinted = call->hinted,
-        .edits_files = call->edits_files,
-        .failed = call->class == CALL_TOOL_ERROR,
-    };
+    *spent = (struct session_spent){.arguments = call->arguments,
+                                    .tool = call->tool,
+                                    .count = (uint8_t)(before < SESSION_COUNT_MAX ? before + 1 : before),
+                                    .effects = call->effects & 3,
+                                    .hard = call->hard,
+                                    .hinted = call->hinted,
+                                    .edits_files = call->edits_files,
+                                    .failed = call->class == CALL_TOOL_ERROR};
     for (unsigned i = place + 1; i < session->call_count; i++)
         if (spent_re_armed(spent, session_call_at(session, i))) {
             drop_spent(session, spent);
@@ -211,21 +211,6 @@ struct row {
     int other_step;                    /* of another call that was let run since; STEP_NONE */
     int refused_step;                  /* of another call that was not; STEP_NONE, STEP_MIXED: several */
 };
-
-/* Whether any other call is alike, wherever it stands: mostly none is. */
-static bool has_alike(const struct session *session, const struct window_query *query)
-{
-    const struct session_call *calls = session->calls, *self = query->self;
-    uint64_t arguments = query->call->arguments;
-    uint32_t tool = query->call->tool;
-    unsigned count = session->call_count;
-#pragma GCC unroll 32
-    for (unsigned i = 0; i < SESSION_CALLS_MAX; i++)
-        if (calls[i].arguments_low == (uint32_t)arguments && calls[i].arguments == arguments &&
-            calls[i].tool == tool && i < count && &calls[i] != self)
-            return true;
-    return false;
-}
 
 bool window_has_tool(const struct session *session, uint32_t tool)
 {
@@ -436,34 +421,30 @@ void window_look(const struct session *session, const struct window_query *query
     const struct session_spent *before =
         find_spent((struct session *)session, query->call->tool, query->call->arguments);
     *past = (struct window_past){.spent = before ? before->count : 0};
-    if (!has_alike(session, query))
-        return;
     bool failed = false; /* the last time that it ran, with a tool_error */
     unsigned oldest = find_alike(session, query, past, &failed);
-    struct row row = {
-        .query = query,
-        .past = past,
-        .call = {.tool = query->call->tool,
-                 .effects = query->effects,
-                 .hinted = query->hinted,
-                 .edits_files = query->edits_files,
-                 .failed = failed},
-        .goes_on = true,
-        .armed = true,
-        .same = true,
-        .failing = true,
-        .alike = true,
-        .outcome = outcome_of(query->call),
-        .masked = nearly_of(query->call),
-        .failure = query->call->class == CALL_TOOL_ERROR ? query->call->masked : 0,
-        .step = query->call->step,
-        .newer_s = query->now_s,
-        .lately = true,
-        .own_step = query->call->step,
-        .spent_step = query->call->step,
-        .other_step = STEP_NONE,
-        .refused_step = STEP_NONE,
-    };
+    struct row row = {.query = query,
+                      .past = past,
+                      .call = {.tool = query->call->tool,
+                               .effects = query->effects,
+                               .hinted = query->hinted,
+                               .edits_files = query->edits_files,
+                               .failed = failed},
+                      .goes_on = true,
+                      .armed = true,
+                      .same = true,
+                      .failing = true,
+                      .alike = true,
+                      .outcome = outcome_of(query->call),
+                      .masked = nearly_of(query->call),
+                      .failure = query->call->class == CALL_TOOL_ERROR ? query->call->masked : 0,
+                      .step = query->call->step,
+                      .newer_s = query->now_s,
+                      .lately = true,
+                      .own_step = query->call->step,
+                      .spent_step = query->call->step,
+                      .other_step = STEP_NONE,
+                      .refused_step = STEP_NONE};
     for (unsigned i = query->older; i-- > oldest;) {
         const struct session_call *call = call_at(session, i);
         bool this_turn = call->turn == query->call->turn;
@@ -615,17 +596,13 @@ const struct session_call *session_last_failure(const struct session *session, c
 
 /* ---- changing it ----------------------------------------------------------------- */
 
-/* Bits of the calls that are among the last ones of the agents that called last; 0 where one agent called. */
+/* Bits of the calls that are among the last ones of the agents that called last. */
 static uint32_t find_last_calls(const struct session *session)
 {
-    uint16_t agents[SESSION_AGENTS_MAX], first = session->calls[0].agent;
+    uint16_t agents[SESSION_AGENTS_MAX];
     unsigned calls[SESSION_AGENTS_MAX] = {0}, known = 0;
     uint32_t last = 0;
-    bool several = false;
-#pragma GCC unroll 32
-    for (unsigned i = 1; i < SESSION_CALLS_MAX; i++)
-        several |= session->calls[i].agent != first;
-    for (unsigned i = several ? session->call_count : 0; i-- > 0;) {
+    for (unsigned i = session->call_count; i-- > 0;) {
         uint16_t agent = call_at(session, i)->agent;
         unsigned at = 0;
         while (at < known && agents[at] != agent)

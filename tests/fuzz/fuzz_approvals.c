@@ -55,7 +55,7 @@ static size_t decode(struct str bytes, struct approval_table *table, struct aren
 {
     struct record_coder c = {.rest = bytes, .arena = arena};
     table->count = 0;
-    approval_table_code(&c, table);
+    approval_table_code(table, &c);
     return c.bad ? 0 : bytes.len - c.rest.len;
 }
 
@@ -63,7 +63,7 @@ static void encode(struct approval_table *table, struct buf *out)
 {
     struct record_coder c = {.out = out};
     out->len = 0;
-    approval_table_code(&c, table);
+    approval_table_code(table, &c);
     REQUIRE(!c.bad && out->len <= APPROVAL_RECORD_BYTES);
 }
 

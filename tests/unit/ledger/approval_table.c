@@ -141,7 +141,7 @@ STORY(an_answer_is_pushed_out_by_nobody)
 static bool decodes(struct str bytes, struct approval_table *table, struct arena *in)
 {
     struct record_coder c = {.rest = bytes, .arena = in};
-    approval_table_code(&c, table);
+    approval_table_code(table, &c);
     return !c.bad && !c.rest.len;
 }
 
@@ -154,9 +154,9 @@ STORY(its_bytes_are_read_back_and_cut_ones_are_none)
     ask(f, 1, 7, 1, 5);
     ask(f, 2, 8, 2, 6);
     decide(f, 2, true, 5, 7);
-    approval_table_code(&to, &f->table);
+    approval_table_code(&f->table, &to);
     assert_true(decodes(buf_view(&first), other, f->arena));
-    approval_table_code(&back, other);
+    approval_table_code(other, &back);
     assert_true(str_eq(buf_view(&first), buf_view(&second)));
     for (size_t len = 0; len < first.len; len++)
         assert_false(decodes((struct str){first.at, len}, other, f->arena));

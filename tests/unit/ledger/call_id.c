@@ -7,19 +7,19 @@
 #include <unistd.h>
 
 static const struct call_id_key key = {"0123456789abcdef"}, other_key = {"0123456789abcdeF"};
-static const struct call_id id = {
+static const struct ledger_call_id id = {
     .session = {0x0123456789abcdefu, 0xfedcba9876543210u}, .admission = 0x1122334455667788u, .uid = 1000};
 
 static bool reads(const struct call_id_key *with, const char *text, uint32_t uid)
 {
-    struct call_id out = {.uid = uid};
+    struct ledger_call_id out = {.uid = uid};
     return call_id_read(with, str_of(text), &out);
 }
 
 TEST(an_id_names_its_session_and_admission)
 {
     char text[LEDGER_CALL_ID_CHARS + 1];
-    struct call_id out = {.uid = 1000};
+    struct ledger_call_id out = {.uid = 1000};
     call_id_write(&key, &id, text);
     assert_int_equal(strlen(text), LEDGER_CALL_ID_CHARS);
     assert_int_equal(strspn(text, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"),
@@ -28,7 +28,7 @@ TEST(an_id_names_its_session_and_admission)
     assert_true(out.session.high == id.session.high && out.session.low == id.session.low);
     assert_true(out.admission == id.admission);
     for (uint8_t marks = 0; marks < 4; marks++) {
-        struct call_id marked = id;
+        struct ledger_call_id marked = id;
         marked.marks = marks;
         call_id_write(&key, &marked, text);
         assert_true(call_id_read(&key, str_of(text), &out) && out.marks == marks);
@@ -46,7 +46,7 @@ TEST(another_key_and_another_user_are_refused)
 TEST(every_changed_character_is_refused)
 {
     char text[LEDGER_CALL_ID_CHARS + 1];
-    struct call_id marked = id;
+    struct ledger_call_id marked = id;
     marked.marks = 2;
     call_id_write(&key, &marked, text);
     for (size_t i = 0; i < LEDGER_CALL_ID_CHARS; i++) {

@@ -3,8 +3,7 @@
 #include "ledger_case.h"
 
 #include "io/conn.h"
-#include "ledger/fleet.h"
-#include "ledger/store_memory.h"
+#include "ledger/record.h"
 
 enum { FLEETS = 3 };
 static struct fleet fleets[FLEETS];

@@ -3,7 +3,7 @@
 #include "json/json_support.h"
 
 #include "base/embedded.h"
-#include "ledger/store_memory.h"
+#include "ledger/store.h"
 
 #include <lauxlib.h>
 #include <lualib.h>

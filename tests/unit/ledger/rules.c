@@ -4,7 +4,7 @@
  */
 
 #include "unit.h"
-#include "ledger/rules.h"
+#include "ledger/session.h"
 
 #define BEGAN_MS 1700000000000
 

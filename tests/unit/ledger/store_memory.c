@@ -4,7 +4,7 @@
 #include "base/buf.h"
 #include "ledger/codec.h"
 #include "ledger/ledger.h"
-#include "ledger/store_memory.h"
+#include "ledger/store.h"
 
 #include <malloc.h>
 
