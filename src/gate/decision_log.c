@@ -13,7 +13,7 @@
 #include "io/record_sink.h"
 #include "json/build.h"
 #include "json/write.h"
-#include "ledger/call_id.h"
+#include "ledger/ledger.h"
 #include "result/redact.h"
 
 #include <stdlib.h>

@@ -200,9 +200,8 @@ struct admission {
     enum ledger_so_far so_far; /* the request's; LEDGER_SO_FAR_VALID of one that may run with its problems */
     enum lax_kind lax;
     unsigned patience; /* invalid arguments that have shrunk are a halt this many calls later */
-};
 
-struct verdict {
+    /* The verdict. */
     enum ledger_says says;
     enum session_code code, would;
     bool loops; /* the code is of a loop, which is looked for in calls of any kind */
@@ -212,56 +211,56 @@ struct verdict {
 };
 
 /* Of this many polls in a row. Those that leave time between them may go on for long. */
-static bool over_polls(const struct admission *a, unsigned polls, struct verdict *verdict)
+static bool over_polls(struct admission *a, unsigned polls)
 {
     uint32_t most = a->ctx.limits->poll_max;
     bool over = a->past.asked_ever >= LEDGER_POLLS_MAX || (!a->past.paced && polls >= limit_count(most));
     if (over && most != LEDGER_UNLIMITED)
-        verdict->used = a->past.asked_ever;
+        a->used = a->past.asked_ever;
     return over && most != LEDGER_UNLIMITED;
 }
 
 /* Runs and cycles; the longer one gives the code. Returns how often the call would have been made. */
-static unsigned judge_loop(const struct admission *a, struct verdict *verdict)
+static unsigned judge_loop(struct admission *a)
 {
     const struct ledger_limits *limits = a->ctx.limits;
     unsigned times = window_times(&a->past.run), repeats = limit_count(limits->repeats);
     if (limits->polls || a->past.under_way) { /* it is meant to be asked again, with any results, and what it
                                                  asks for goes on, so that it never ends the run */
-        if (over_polls(a, a->past.asked, verdict))
-            verdict->code = CODE_POLL_BUDGET;
+        if (over_polls(a, a->past.asked))
+            a->code = CODE_POLL_BUDGET;
         return times;
     }
     if (times >= repeats || window_times(&a->past.across) >= limit_count(limits->across_turns))
-        verdict->code = CODE_LOOP;
+        a->code = CODE_LOOP;
     if (a->past.held >= 2) {
         unsigned rounds = window_rounds(a->ctx.session, &a->query);
         if (rounds >= repeats && rounds > times) {
-            verdict->code = CODE_CYCLE;
+            a->code = CODE_CYCLE;
             times = rounds;
         }
     }
-    if (verdict->code && times >= limit_count(limits->halt) + a->patience)
-        verdict->says = LEDGER_HALT;
+    if (a->code && times >= limit_count(limits->halt) + a->patience)
+        a->says = LEDGER_HALT;
     return times;
 }
 
 /* What re-arms a failed call may be a shell that changed nothing: in the long run only a write helps. */
-static bool fails_alike(const struct admission *a, struct verdict *verdict)
+static bool fails_alike(struct admission *a)
 {
     uint32_t most = a->ctx.limits->same_failure;
     if (a->past.failed_alike >= LEDGER_FAILED_ALIKE_MAX && !a->ctx.limits->polls) {
-        verdict->used = a->past.failed_alike;
+        a->used = a->past.failed_alike;
         return true;
     }
     unsigned failures = window_same_failure(a->ctx.session, &a->query, 0);
     if (most == LEDGER_UNLIMITED || failures + 1 < most)
         return false;
-    verdict->used = failures;
+    a->used = failures;
     return true;
 }
 
-static enum session_code over_same_call(const struct admission *a, struct verdict *verdict)
+static enum session_code over_same_call(struct admission *a)
 {
     const struct ledger_limits *limits = a->ctx.limits;
     if (limits->same_call == LEDGER_UNLIMITED || limits->polls ||
@@ -274,12 +273,12 @@ static enum session_code over_same_call(const struct admission *a, struct verdic
                         a->request->place.turn_idle_s > 0 && a->past.at_once < limit_count(limits->same_call);
     if (!only_advises)
         return CODE_SAME_CALL;
-    verdict->would = CODE_SAME_CALL;
+    a->would = CODE_SAME_CALL;
     return CODE_NONE;
 }
 
 /* With more different writes in a turn than are remembered, a call that destroys may be a repeated one. */
-static enum session_code over_writes(const struct admission *a, struct verdict *verdict)
+static enum session_code over_writes(struct admission *a)
 {
     const struct ledger_limits *limits = a->ctx.limits;
     if (!a->ctx.session->spent_full || a->past.spent || a->past.held)
@@ -287,37 +286,37 @@ static enum session_code over_writes(const struct admission *a, struct verdict *
     if (limits->effects == LEDGER_EFFECTS_DESTRUCTIVE && !limits->hinted)
         return CODE_WRITES_PER_TURN;
     if (effects_change(limits->effects) || limits->same_call_hard)
-        verdict->would = CODE_WRITES_PER_TURN;
+        a->would = CODE_WRITES_PER_TURN;
     return CODE_NONE;
 }
 
 /* What speaks against a valid call that is in no loop, in order of precedence. */
-static enum session_code find_refusal(const struct admission *a, struct verdict *verdict)
+static enum session_code find_refusal(struct admission *a)
 {
     const struct ledger_limits *limits = a->ctx.limits;
     const struct window_past *past = &a->past;
     if (past->broken)
         return CODE_ALREADY_BROKEN;
-    if ((verdict->used = limits_wait_ms(&a->ctx, a->call.tool, a->call.arguments)) > 0)
+    if ((a->used = limits_wait_ms(&a->ctx, a->call.tool, a->call.arguments)) > 0)
         return CODE_TOO_SOON;
-    if (fails_alike(a, verdict))
+    if (fails_alike(a))
         return CODE_SAME_FAILURE;
     if (past->twin && effects_change(limits->effects))
         return CODE_DUPLICATE_IN_STEP;
-    if (over_same_call(a, verdict))
+    if (over_same_call(a))
         return CODE_SAME_CALL;
-    if (over_writes(a, verdict))
+    if (over_writes(a))
         return CODE_WRITES_PER_TURN;
     if (limits->transient != LEDGER_UNLIMITED && past->transients >= limit_count(limits->transient))
         return CODE_TRANSIENT_BUDGET;
-    if (!limits->polls && !past->under_way && over_polls(a, past->polls, verdict))
+    if (!limits->polls && !past->under_way && over_polls(a, past->polls))
         return CODE_POLL_BUDGET;
     struct limit_use use = limits_check(&a->ctx, a->call.tool);
-    verdict->of_session = use.of_session;
-    verdict->used = use.used;
+    a->of_session = use.of_session;
+    a->used = use.used;
     if (use.code || !a->rate_wait_ms)
         return use.code;
-    verdict->used = a->rate_wait_ms;
+    a->used = a->rate_wait_ms;
     return CODE_RATE_LIMIT;
 }
 
@@ -329,7 +328,7 @@ static struct chain_key key_of(const struct admission *a)
 }
 
 /* Asking again what was invalid just now is one more attempt, also if a loop is what speaks against it. */
-static void judge_attempt(struct admission *a, struct verdict *verdict)
+static void judge_attempt(struct admission *a)
 {
     const struct ledger_call *request = a->request;
     bool is_valid = a->so_far == LEDGER_SO_FAR_VALID;
@@ -338,41 +337,41 @@ static void judge_attempt(struct admission *a, struct verdict *verdict)
                                     .step = a->call.step,
                                     .no_problems = is_valid,
                                     .again = is_valid || a->past.invalid_before};
-    verdict->chain = chain_extend(&a->ctx, &attempt);
-    if (verdict->chain.runs_away && (!verdict->loops || request->arguments_lost))
-        verdict->says = LEDGER_HALT;
-    if (verdict->chain.exhausted && !verdict->loops && !is_valid)
-        verdict->code = CODE_RETRY_BUDGET;
+    a->chain = chain_extend(&a->ctx, &attempt);
+    if (a->chain.runs_away && (!a->loops || request->arguments_lost))
+        a->says = LEDGER_HALT;
+    if (a->chain.exhausted && !a->loops && !is_valid)
+        a->code = CODE_RETRY_BUDGET;
 }
 
-static void judge_chain(struct admission *a, struct verdict *verdict)
+static void judge_chain(struct admission *a)
 {
     bool is_valid = a->so_far == LEDGER_SO_FAR_VALID;
     struct chain_key key = key_of(a);
-    if (a->so_far == LEDGER_SO_FAR_INVALID || (is_valid && verdict->loops && a->past.invalid_last))
-        judge_attempt(a, verdict);
+    if (a->so_far == LEDGER_SO_FAR_INVALID || (is_valid && a->loops && a->past.invalid_last))
+        judge_attempt(a);
     else if (a->so_far == LEDGER_SO_FAR_FABRICATED)
-        verdict->chain = chain_fabricated(&a->ctx, key, a->call.step);
+        a->chain = chain_fabricated(&a->ctx, key, a->call.step);
     else
-        verdict->chain = chain_look(&a->ctx, key, a->call.step, false);
+        a->chain = chain_look(&a->ctx, key, a->call.step, false);
 }
 
 /* ---- the verdict ---------------------------------------------------------- */
 
 /* Without a session everything advises, but for one call that is repeated again and again. */
-static void advise_only(const struct admission *a, unsigned times, struct verdict *verdict)
+static void advise_only(struct admission *a, unsigned times)
 {
     const struct ledger_place *place = &a->request->place;
     uint32_t most = place->anonymous_repeats;
-    if (verdict->code == CODE_LOOP && most && times >= limit_count(most)) {
-        verdict->says = LEDGER_REFUSE;
+    if (a->code == CODE_LOOP && most && times >= limit_count(most)) {
+        a->says = LEDGER_REFUSE;
         return;
     }
-    verdict->would = verdict->code;
-    verdict->code = CODE_NONE;
+    a->would = a->code;
+    a->code = CODE_NONE;
 }
 
-static void judge(struct admission *a, struct verdict *verdict)
+static void judge(struct admission *a)
 {
     if (a->so_far == LEDGER_SO_FAR_INVALID && a->request->lax)
         a->lax = lax_judge(&a->ctx, a->request, a->call.step);
@@ -383,54 +382,54 @@ static void judge(struct admission *a, struct verdict *verdict)
         a->patience = a->request->arguments_lost
                           ? SESSION_COUNT_MAX
                           : chain_free_attempts(a->ctx.session, key_of(a), a->call.step);
-    verdict->says = LEDGER_REFUSE;
-    unsigned times = judge_loop(a, verdict);
-    verdict->loops = verdict->code != CODE_NONE;
-    if (!verdict->loops && so_far == LEDGER_SO_FAR_VALID) {
-        verdict->code = find_refusal(a, verdict);
-        if (verdict->code)
-            verdict->would = CODE_NONE;
+    a->says = LEDGER_REFUSE;
+    unsigned times = judge_loop(a);
+    a->loops = a->code != CODE_NONE;
+    if (!a->loops && so_far == LEDGER_SO_FAR_VALID) {
+        a->code = find_refusal(a);
+        if (a->code)
+            a->would = CODE_NONE;
     }
-    judge_chain(a, verdict);
-    if (verdict->code && a->request->place.anonymous)
-        advise_only(a, times, verdict);
-    if (!verdict->code)
-        verdict->says = so_far == LEDGER_SO_FAR_VALID     ? LEDGER_RUN
-                        : so_far == LEDGER_SO_FAR_INVALID ? LEDGER_REPAIR
-                                                          : LEDGER_REFUSE;
-    if (a->lax == LAX_INSISTS && verdict->says == LEDGER_RUN)
-        verdict->chain = chain_spend(&a->ctx, key_of(a), a->call.step);
+    judge_chain(a);
+    if (a->code && a->request->place.anonymous)
+        advise_only(a, times);
+    if (!a->code)
+        a->says = so_far == LEDGER_SO_FAR_VALID     ? LEDGER_RUN
+                  : so_far == LEDGER_SO_FAR_INVALID ? LEDGER_REPAIR
+                                                    : LEDGER_REFUSE;
+    if (a->lax == LAX_INSISTS && a->says == LEDGER_RUN)
+        a->chain = chain_spend(&a->ctx, key_of(a), a->call.step);
 }
 
 /* What was decided during an outage stands. */
-static void judge_past(struct admission *a, const struct session_past *past, struct verdict *verdict)
+static void judge_past(struct admission *a, const struct session_past *past)
 {
-    verdict->loops = past->code != CODE_NONE && past->code != CODE_RETRY_BUDGET;
+    a->loops = past->code != CODE_NONE && past->code != CODE_RETRY_BUDGET;
     if (past->says == LEDGER_RUN && a->so_far == LEDGER_SO_FAR_INVALID) {
         bool at_once = lax_judge(&a->ctx, a->request, a->call.step) == LAX_AT_ONCE;
         a->lax = at_once ? LAX_AT_ONCE : LAX_INSISTS;
         a->so_far = LEDGER_SO_FAR_VALID;
     }
     if (a->lax == LAX_INSISTS)
-        verdict->chain = chain_spend(&a->ctx, key_of(a), a->call.step);
+        a->chain = chain_spend(&a->ctx, key_of(a), a->call.step);
     else if (a->so_far == LEDGER_SO_FAR_VALID)
-        verdict->chain = chain_look(&a->ctx, key_of(a), a->call.step, false);
+        a->chain = chain_look(&a->ctx, key_of(a), a->call.step, false);
     else
-        judge_chain(a, verdict);
-    verdict->says = past->says;
-    verdict->code = past->code;
+        judge_chain(a);
+    a->says = past->says;
+    a->code = past->code;
 }
 
 /* ---- the record ----------------------------------------------------------- */
 
-static enum session_call_class class_of(const struct admission *a, const struct verdict *verdict)
+static enum session_call_class class_of(const struct admission *a)
 {
     enum ledger_so_far so_far = a->so_far;
-    if (verdict->code && (verdict->loops || so_far == LEDGER_SO_FAR_VALID))
+    if (a->code && (a->loops || so_far == LEDGER_SO_FAR_VALID))
         return CALL_DENIED;
     return so_far == LEDGER_SO_FAR_INVALID      ? CALL_INVALID
            : so_far == LEDGER_SO_FAR_FABRICATED ? CALL_FABRICATED
-           : verdict->says == LEDGER_RUN        ? CALL_PENDING
+           : a->says == LEDGER_RUN              ? CALL_PENDING
                                                 : CALL_REFUSED;
 }
 
@@ -464,28 +463,27 @@ static void add_call(struct session *session, const struct session_call *call)
     window_add(session, call);
 }
 
-static void record_refusal(struct admission *a, const struct session_call *call,
-                           const struct verdict *verdict)
+static void record_refusal(struct admission *a, const struct session_call *call)
 {
     struct session *session = a->ctx.session;
-    if (verdict->chain.made_progress && call->class == CALL_INVALID)
+    if (a->chain.made_progress && call->class == CALL_INVALID)
         rules_progress(session, call->agent, true);
-    else if (verdict->code != CODE_TOO_SOON && verdict->code != CODE_RATE_LIMIT)
+    else if (a->code != CODE_TOO_SOON && a->code != CODE_RATE_LIMIT)
         rules_progress(session, call->agent, false);
     session->spoken = true;
-    if (verdict->says != LEDGER_REPAIR)
-        rules_note_call(&a->ctx, call, label_of(a, call), verdict->code, verdict->chain.retries);
+    if (a->says != LEDGER_REPAIR)
+        rules_note_call(&a->ctx, call, label_of(a, call), a->code, a->chain.retries);
 }
 
-static void record(struct admission *a, const struct verdict *verdict)
+static void record(struct admission *a)
 {
     const struct ledger_call *request = a->request;
     struct session_call *call = &a->call;
-    call->class = class_of(a, verdict);
+    call->class = class_of(a);
     if (call->class == CALL_DENIED) {
-        call->says = verdict->says;
-        call->code = verdict->code;
-        if (verdict->code != CODE_TOO_SOON) /* which counts nowhere */
+        call->says = a->says;
+        call->code = a->code;
+        if (a->code != CODE_TOO_SOON) /* which counts nowhere */
             call->denied_asked = (uint8_t)(a->past.asked_ever < SESSION_COUNT_MAX ? a->past.asked_ever + 1
                                                                                   : SESSION_COUNT_MAX);
     }
@@ -497,8 +495,8 @@ static void record(struct admission *a, const struct verdict *verdict)
         limits_pace(&a->ctx, call->tool, call->arguments, true);
     } else {
         a->ctx.not_enforced = request->not_enforced;
-        a->ctx.halted = verdict->says == LEDGER_HALT;
-        record_refusal(a, call, verdict);
+        a->ctx.halted = a->says == LEDGER_HALT;
+        record_refusal(a, call);
     }
     if (request->lax && (call->class == CALL_INVALID || (a->lax && call->class == CALL_PENDING)))
         lax_remember(&a->ctx, request, call->step, a->lax ? call->admission : 0);
@@ -507,30 +505,29 @@ static void record(struct admission *a, const struct verdict *verdict)
 
 /* ---- admit ----------------------------------------------------------------------- */
 
-static void fill_answer(const struct admission *a, const struct verdict *verdict,
-                        struct ledger_answer *answer)
+static void fill_answer(const struct admission *a, struct ledger_answer *answer)
 {
     const struct session *session = a->ctx.session;
     answer->error = OK;
-    answer->says = verdict->says;
-    answer->code = ledger_code_name(verdict->code);
-    answer->would = ledger_code_name(verdict->would);
-    answer->of_session = verdict->of_session;
-    answer->used = verdict->used;
+    answer->says = a->says;
+    answer->code = ledger_code_name(a->code);
+    answer->would = ledger_code_name(a->would);
+    answer->of_session = a->of_session;
+    answer->used = a->used;
     answer->turn = session->turn;
-    answer->lax = a->lax && verdict->says == LEDGER_RUN;
+    answer->lax = a->lax && a->says == LEDGER_RUN;
     answer->insists = answer->lax && a->lax == LAX_INSISTS;
     answer->may_insist = a->request->lax && !a->lax && lax_may_insist(&a->ctx, a->request);
-    answer->attempt = verdict->chain.attempt;
-    answer->attempts_left = verdict->chain.left;
+    answer->attempt = a->chain.attempt;
+    answer->attempts_left = a->chain.left;
     answer->repeats = a->past.run.steps;
     answer->at_once = a->past.at_once;
     answer->came_of = a->past.came_of;
     answer->no_progress = session_idle_calls(session, a->request->place.agent);
     answer->spent = a->past.spent + a->past.at_once + 1;
     answer->transient_count = a->past.transients;
-    answer->chain = ledger_outcome_name(verdict->chain.outcome);
-    answer->chain_retries = verdict->chain.retries;
+    answer->chain = ledger_outcome_name(a->chain.outcome);
+    answer->chain_retries = a->chain.retries;
 }
 
 static void look_back(struct admission *a, const struct session_call *before)
@@ -556,23 +553,23 @@ static void look_back(struct admission *a, const struct session_call *before)
 static void answer_again(struct admission *a, const struct session_call *before, struct ledger_answer *answer)
 {
     bool is_invalid = before->class == CALL_INVALID;
-    struct verdict verdict = {.says = LEDGER_REFUSE};
+    a->says = LEDGER_REFUSE;
     look_back(a, before);
     bool let_run = before->class <= CALL_RELEASED;
     a->lax = let_run && a->so_far == LEDGER_SO_FAR_INVALID ? LAX_INSISTS : LAX_NONE;
-    verdict.chain = chain_look(&a->ctx, key_of(a), a->call.step, is_invalid);
+    a->chain = chain_look(&a->ctx, key_of(a), a->call.step, is_invalid);
     if (before->class == CALL_DENIED) {
-        verdict.says = before->says;
-        verdict.code = before->code;
+        a->says = before->says;
+        a->code = before->code;
     } else if (let_run) {
-        verdict.says = LEDGER_RUN;
-    } else if (is_invalid && verdict.chain.exhausted) {
-        verdict.says = verdict.chain.runs_away ? LEDGER_HALT : LEDGER_REFUSE;
-        verdict.code = CODE_RETRY_BUDGET;
+        a->says = LEDGER_RUN;
+    } else if (is_invalid && a->chain.exhausted) {
+        a->says = a->chain.runs_away ? LEDGER_HALT : LEDGER_REFUSE;
+        a->code = CODE_RETRY_BUDGET;
     } else if (is_invalid) {
-        verdict.says = LEDGER_REPAIR;
+        a->says = LEDGER_REPAIR;
     }
-    fill_answer(a, &verdict, answer);
+    fill_answer(a, answer);
     answer->gave_up = 0;
 }
 
@@ -581,7 +578,6 @@ void session_admit(struct session *session, const struct ledger_call *request,
                    struct ledger_answer *answer, struct session_changes *changes)
 {
     struct admission a = {.request = request, .rate_wait_ms = rate_wait_ms, .so_far = request->so_far};
-    struct verdict verdict = {0};
     uint32_t gave_up = changes->gave_up_count;
     answer->version = session->version;
     a.ctx = rules_begin(session, changes, request->limits, now_ms);
@@ -602,10 +598,10 @@ void session_admit(struct session *session, const struct ledger_call *request,
     rules_come_to_step(&a.ctx, &request->place);
     look_back(&a, NULL);
     if (past)
-        judge_past(&a, past, &verdict);
+        judge_past(&a, past);
     else
-        judge(&a, &verdict);
-    record(&a, &verdict);
-    fill_answer(&a, &verdict, answer);
+        judge(&a);
+    record(&a);
+    fill_answer(&a, answer);
     answer->gave_up = changes->gave_up_count - gave_up;
 }

@@ -565,7 +565,7 @@ void apply_request(struct ledger_entry *e, struct session_request *r, int64_t no
         apply_turn(e, r, now_ms);
         break;
     case REQUEST_SEE:
-        commit_ids(e, r->of.see->ids, r->of.see->count);
+        commit_ids(e, r->of.call->gives_ids, r->of.call->gives_id_count);
         break;
     case REQUEST_RESET:
         session_reset(s, *r->of.tool, r->number, now_ms, changes);

@@ -74,10 +74,7 @@ void chain_drop_tool(struct session *session, uint32_t tool)
 
 static uint32_t hash_text(struct str text)
 {
-    uint32_t hash = RULES_HASH_EMPTY;
-    for (size_t i = 0; i < text.len; i++)
-        hash = rules_hash_more(hash, text.at[i]);
-    return hash;
+    return rules_hash_more(RULES_HASH_EMPTY, text);
 }
 
 static bool has_problem(const struct session_chain *chain, struct session_problem problem)
@@ -121,7 +118,7 @@ static bool extends_path(const struct session_chain *chain, struct str path)
     for (size_t i = 0; i < path.len; i++) {
         if ((path.at[i] == '.' || path.at[i] == '[') && has_path(chain, hash))
             return true;
-        hash = rules_hash_more(hash, path.at[i]);
+        hash = rules_hash_more(hash, (struct str){path.at + i, 1});
     }
     return has_path(chain, hash);
 }
@@ -192,16 +189,6 @@ static unsigned attempts_left(uint32_t repair, unsigned attempt)
     return attempt > most ? 0 : most + 1 - attempt;
 }
 
-/* For the log line; returns the length. */
-static uint8_t keep_name(char to[SESSION_NAME_BYTES], struct str name)
-{
-    struct str cut = str_cut(name, SESSION_NAME_BYTES);
-    memset(to, 0, SESSION_NAME_BYTES);
-    if (cut.len)
-        memcpy(to, cut.at, cut.len);
-    return (uint8_t)cut.len;
-}
-
 static bool is_sibling_of(const struct session_chain *chain, const struct chain_attempt *attempt)
 {
     return chain->attempts > 0 && chain->step == attempt->step;
@@ -257,8 +244,8 @@ struct chain_state chain_extend(struct rules_ctx *ctx, const struct chain_attemp
     bool is_sibling = is_sibling_of(&chain, attempt); /* insistence may have spent all of its step */
     unsigned repair = limit_count(ctx->limits->repair);
     count_attempt(&chain, attempt, state.made_progress);
-    chain.name_len = keep_name(chain.name, attempt->request->tool);
-    chain.ext_len = keep_name(chain.ext, attempt->request->ext);
+    chain.name_len = session_keep_text(chain.name, sizeof(chain.name), attempt->request->tool);
+    chain.ext_len = session_keep_text(chain.ext, sizeof(chain.ext), attempt->request->ext);
     state.attempt = chain.attempts;
     state.left = attempts_left(ctx->limits->repair, chain.attempts);
     state.exhausted =

@@ -1,6 +1,6 @@
 /* The struct is the layout: lists are copied as they are, and checked when they are read. Beside the core:
  * the parts of a session, and the names of what is stored as numbers. */
-#include "ledger/codec.h"
+#include "ledger/session.h"
 
 #include "ledger/store.h"
 

@@ -65,21 +65,14 @@ struct ledger_entry *entries_get(struct lru *entries, struct ledger *ledger, str
     return entry;
 }
 
-static uint8_t keep_text(char *to, size_t room, struct str text)
-{
-    struct str kept = str_cut(text, room);
-    memcpy(to, kept.at, kept.len);
-    return (uint8_t)kept.len;
-}
-
 void entry_set_name(struct ledger_entry *entry, struct str name)
 {
-    entry->name_len = keep_text(entry->name, sizeof(entry->name), name);
+    entry->name_len = session_keep_text(entry->name, sizeof(entry->name), name);
 }
 
 void entry_set_looped(struct ledger_entry *entry, struct str tool)
 {
-    entry->looped_len = keep_text(entry->looped, sizeof(entry->looped), tool);
+    entry->looped_len = session_keep_text(entry->looped, sizeof(entry->looped), tool);
 }
 
 void entry_forget(struct ledger_entry *entry)
@@ -167,14 +160,13 @@ static const struct {
                         TEXT(ledger_call, open_arguments), TEXT(ledger_call, error),
                         TEXT(ledger_call, label)}},
     [REQUEST_TURN] = {sizeof(struct ledger_turn), {TEXT(ledger_turn, session), TEXT(ledger_turn, goal)}},
-    [REQUEST_SEE] = {sizeof(struct see_request), {0}},
     [REQUEST_RESET] = {sizeof(struct str), {1}},
     [REQUEST_LAPSED] = {sizeof(struct lapsed_request), {0}},
 };
 
 static const void *put_asked(struct layout *block, const struct session_request *from)
 {
-    bool is_call = from->kind <= REQUEST_RELEASE;
+    bool is_call = from->kind <= REQUEST_SEE;
     enum request_kind kind = is_call ? REQUEST_ADMIT : from->kind;
     if (!shapes[kind].size)
         return NULL;
@@ -189,12 +181,6 @@ static const void *put_asked(struct layout *block, const struct session_request 
     }
     if (is_call)
         put_behind_call(block, from->of.call, (struct ledger_call *)(void *)to);
-    if (kind == REQUEST_SEE) {
-        const struct see_request *see = from->of.see;
-        const struct hash128 *ids = put(block, see->ids, see->count * sizeof(*see->ids));
-        if (to)
-            ((struct see_request *)(void *)to)->ids = ids;
-    }
     return to;
 }
 

@@ -22,14 +22,9 @@ struct lax_problem {
 
 static uint32_t hash_of(const struct ledger_problem *problem)
 {
-    const struct str parts[] = {problem->place, problem->code};
-    uint32_t hash = RULES_HASH_EMPTY;
-    for (size_t i = 0; i < 2; i++) {
-        for (size_t k = 0; k < parts[i].len; k++)
-            hash = rules_hash_more(hash, parts[i].at[k]);
-        hash = rules_hash_more(hash, '\0');
-    }
-    return hash;
+    static const struct str end = {"", 1};
+    uint32_t place = rules_hash_more(rules_hash_more(RULES_HASH_EMPTY, problem->place), end);
+    return rules_hash_more(rules_hash_more(place, problem->code), end);
 }
 
 /* The problems of a call, each once. 0: it has none, or too many to remember. */
@@ -326,47 +321,43 @@ uint64_t ledger_lax_look(struct ledger *l, uint64_t schema, const struct ledger_
     return known;
 }
 
-/* The next change to the record; NULL: too many wait for it. */
-static struct lax_finding *add_pending(struct lax_fleet *f)
+/* One more change to the record. */
+static void add_pending(struct lax_fleet *f, struct lax_finding finding)
 {
-    if (f->pending_count < LAX_PENDING_MAX)
-        return &f->pending[f->pending_count++];
-    if (!f->has_dropped)
-        log_event(
-            LOG_WARN, "schema_lax_dropped", LOG_NUM("pending", LAX_PENDING_MAX),
-            LOG_TEXT("why", "Redis is away: what more is learnt of schemas meanwhile, it does not learn"));
-    f->has_dropped = true;
-    return NULL;
+    if (f->pending_count == LAX_PENDING_MAX) {
+        if (!f->has_dropped)
+            log_event(LOG_WARN, "schema_lax_dropped", LOG_NUM("pending", LAX_PENDING_MAX),
+                      LOG_TEXT("why",
+                               "Redis is away: what more is learnt of schemas meanwhile, it does not learn"));
+        f->has_dropped = true;
+        return;
+    }
+    finding.tool = arena_dup(f->arena, finding.tool);
+    finding.path = arena_dup(f->arena, finding.path);
+    finding.code = arena_dup(f->arena, finding.code);
+    f->pending[f->pending_count++] = finding;
 }
 
 void ledger_lax_forget(struct ledger *l, struct str tool, struct str path)
 {
-    struct lax_fleet *f = &l->lax;
-    struct lax_finding *pending = add_pending(f);
-    if (pending)
-        *pending = (struct lax_finding){
-            .tool = arena_dup(f->arena, tool), .path = arena_dup(f->arena, path), .forgets = true};
-    record_run(&f->record);
+    add_pending(&l->lax, (struct lax_finding){.tool = tool, .path = path, .forgets = true});
+    record_run(&l->lax.record);
 }
 
 void ledger_lax_found(struct ledger *l, const struct ledger_lax_finding *found)
 {
-    struct lax_fleet *f = &l->lax;
     for (size_t i = 0; i < found->count; i++) {
         const struct ledger_problem *problem = &found->problems[i];
-        if (problem->code.len > LAX_CODE_BYTES || problem->place.len > LAX_PATH_BYTES)
-            continue;
-        struct lax_finding *pending = add_pending(f);
-        if (pending)
-            *pending = (struct lax_finding){.schema = found->schema,
-                                            .session = found->session.low ^ found->session.high,
-                                            .user = ((uint64_t)found->user << 1) | 1,
-                                            .alone = found->alone,
-                                            .tool = arena_dup(f->arena, str_cut(found->tool, LAX_NAME_BYTES)),
-                                            .path = arena_dup(f->arena, problem->place),
-                                            .code = arena_dup(f->arena, problem->code)};
+        if (problem->code.len <= LAX_CODE_BYTES && problem->place.len <= LAX_PATH_BYTES)
+            add_pending(&l->lax, (struct lax_finding){.schema = found->schema,
+                                                      .session = found->session.low ^ found->session.high,
+                                                      .user = ((uint64_t)found->user << 1) | 1,
+                                                      .alone = found->alone,
+                                                      .tool = str_cut(found->tool, LAX_NAME_BYTES),
+                                                      .path = problem->place,
+                                                      .code = problem->code});
     }
-    record_run(&f->record);
+    record_run(&l->lax.record);
 }
 
 size_t ledger_lax_list(struct ledger *l, struct arena *arena, struct ledger_lax_known **out)

@@ -7,9 +7,18 @@
 #include "base/arena.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "io/file.h"
 #include "ledger/ledger_internal.h"
 
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
 
 const struct ledger_limits ledger_default_limits = {
     .repair = 2,
@@ -77,10 +86,10 @@ static void on_session_gone(void *owner, struct hash128 id, struct str core, boo
     struct session session;
     (void)id;
     l->evicts |= evicted;
-    struct lapsed_request lapsed;
-    if (codec_decode(core, &session) == CODEC_OK && open_chains(&session, &lapsed))
-        for (uint32_t i = 0; i < lapsed.count; i++)
-            log_gave_up(l, &lapsed.chains[i]);
+    bool is_read = codec_decode(core, &session) == CODEC_OK;
+    for (unsigned i = 0; is_read && i < session.chain_count; i++)
+        if (!session.chains[i].ended)
+            log_gave_up(l, &session.chains[i]);
 }
 
 static void watch_lapsed(struct ledger *l);
@@ -369,9 +378,9 @@ enum ledger_state ledger_turn(struct ledger *l, const struct ledger_turn *reques
 
 void ledger_see(struct ledger *l, struct str session, const struct hash128 *ids, size_t count)
 {
-    struct see_request see = {ids, count};
+    struct ledger_call see = {.gives_ids = ids, .gives_id_count = count};
     struct session_request request = {
-        .kind = REQUEST_SEE, .id = ledger_session_id(session), .of.see = &see, .ledger = l};
+        .kind = REQUEST_SEE, .id = ledger_session_id(session), .of.call = &see, .ledger = l};
     if (count)
         transaction_add(l, request_copy(&request));
 }
@@ -413,6 +422,116 @@ struct session_store *ledger_store(struct ledger *l)
 
 /* ---- call ids ---- */
 
+#define CALL_ID_BYTES      32u
+#define GROUP_BYTES        3u /* in four characters */
+#define BASE64_BITS        6u /* of base64 */
+#define KEY_FILE_MAX_BYTES 4096u
+#define KEY_LOCK_TRIES     50u /* of 1 ms, while another daemon makes the key */
+
+static const char alphabet[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+
+void base64url_write(const void *bytes, size_t len, char *out)
+{
+    const uint8_t *from = bytes;
+    for (; len >= GROUP_BYTES; len -= GROUP_BYTES, from += GROUP_BYTES) {
+        uint32_t group = (uint32_t)from[0] << 16 | (uint32_t)from[1] << 8 | from[2];
+        *out++ = alphabet[group >> 18];
+        *out++ = alphabet[group >> 12 & 63];
+        *out++ = alphabet[group >> 6 & 63];
+        *out++ = alphabet[group & 63];
+    }
+    uint32_t rest = len ? (uint32_t)from[0] << 16 | (len > 1 ? (uint32_t)from[1] << 8 : 0) : 0;
+    for (size_t i = 0; len && i <= len; i++)
+        *out++ = alphabet[rest >> (18 - BASE64_BITS * i) & 63];
+}
+
+#define MARKS_SHIFT 6u
+
+/* What is written: session (high, low), admission and MAC, little-endian as in memory; the last word has the
+ * byte behind them, whose upper two bits are the marks. */
+#define CALL_ID_WORDS (CALL_ID_BYTES / sizeof(uint64_t) + 1)
+
+static uint64_t mac(const struct call_id_key *key, const uint64_t words[CALL_ID_WORDS], uint32_t uid)
+{
+    uint64_t message[] = {words[0], words[1], words[2], words[4] >> MARKS_SHIFT << 32 | uid};
+    return siphash(key->bytes, (struct str){(const char *)message, sizeof(message)});
+}
+
+static void write_id(const struct call_id_key *key, const struct ledger_call_id *id,
+                     char out[LEDGER_CALL_ID_CHARS + 1])
+{
+    uint64_t words[CALL_ID_WORDS] = {id->session.high, id->session.low, id->admission, 0,
+                                     (uint64_t)id->marks << MARKS_SHIFT};
+    words[3] = mac(key, words, id->uid);
+    uint8_t bytes[sizeof(words)];
+    memcpy(bytes, words, sizeof(words));
+    base64url_write(bytes, CALL_ID_BYTES + 1, out);
+    out[LEDGER_CALL_ID_CHARS] = '\0'; /* over what is left of the last byte: zeros */
+}
+
+/* 256 bits in 43 characters of 6: the last one ends in the two bits of the marks. */
+static bool read_id(const struct call_id_key *key, struct str text, struct ledger_call_id *id)
+{
+    uint64_t words[CALL_ID_WORDS] = {0};
+    uint8_t *to = (uint8_t *)words;
+    if (text.len != LEDGER_CALL_ID_CHARS)
+        return false;
+    for (size_t i = 0, bit = 0; i < text.len; i++, bit += BASE64_BITS) {
+        const char *digit = memchr(alphabet, text.at[i], sizeof(alphabet) - 1);
+        if (!digit)
+            return false;
+        unsigned two = (unsigned)(digit - alphabet) << (16 - BASE64_BITS - bit % 8);
+        to[bit / 8] |= (uint8_t)(two >> 8);
+        to[bit / 8 + 1] |= (uint8_t)two;
+    }
+    id->session = (struct hash128){words[0], words[1]};
+    id->admission = words[2];
+    id->marks = (uint8_t)(words[4] >> MARKS_SHIFT);
+    return words[4] >> MARKS_SHIFT << MARKS_SHIFT == words[4] && id->marks <= 3 && id->admission &&
+           words[3] == mac(key, words, id->uid);
+}
+
+/* Daemons on one folder that start together must find one key. Returns the folder, which is to be closed; -1:
+ * the file is not locked. */
+static int lock_folder_of(const char *file)
+{
+    char folder[PATH_MAX];
+    const struct timespec pause = {.tv_nsec = 1000000};
+    snprintf(folder, sizeof(folder), "%s", file);
+    char *slash = strrchr(folder, '/');
+    slash[slash == folder] = '\0';
+    int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    for (unsigned i = 0; fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) != 0 && i < KEY_LOCK_TRIES; i++)
+        nanosleep(&pause, NULL);
+    return fd;
+}
+
+enum err key_file_load(const char *file, uint8_t *key, size_t len, bool *replaced, struct why *why)
+{
+    struct arena *arena = arena_new();
+    struct str kept = STR_NONE;
+    struct stat st;
+    int folder = lock_folder_of(file);
+    bool exists = stat(file, &st) == 0;
+    enum err err = file_check_private(file, why);
+    if (!err && exists)
+        err = file_read(arena, file, KEY_FILE_MAX_BYTES, &kept, why);
+    if (err == ERR_LIMIT)
+        err = OK; /* no key is as long */
+    bool is_good = kept.at && kept.len == len && !(st.st_mode & (S_IRWXG | S_IRWXO));
+    *replaced = !err && exists && !is_good;
+    if (!err && is_good)
+        memcpy(key, kept.at, len);
+    for (size_t i = 0; !err && !is_good && i < len; i++)
+        key[i] = (uint8_t)hash_random();
+    if (!err && !is_good)
+        err = file_replace(file, (struct str){(const char *)key, len}, true, why);
+    if (folder >= 0)
+        close(folder);
+    arena_free(arena);
+    return err;
+}
+
 /* The key that the fleet shares, if Redis has given it; else this daemon's own. */
 static const struct call_id_key *key_of(const struct ledger *l, struct call_id_key *of_fleet)
 {
@@ -423,14 +542,14 @@ void ledger_call_id_write(const struct ledger *l, const struct ledger_call_id *i
                           char out[LEDGER_CALL_ID_CHARS + 1])
 {
     struct call_id_key of_fleet;
-    call_id_write(key_of(l, &of_fleet), id, out);
+    write_id(key_of(l, &of_fleet), id, out);
 }
 
 enum err ledger_call_id_read(const struct ledger *l, struct str text, struct ledger_call_id *id)
 {
     struct call_id_key of_fleet;
     /* An id given before Redis was first reached has this daemon's own key. */
-    if (call_id_read(key_of(l, &of_fleet), text, id) || call_id_read(&l->own_key, text, id))
+    if (read_id(key_of(l, &of_fleet), text, id) || read_id(&l->own_key, text, id))
         return OK;
     return l->redis && !store_redis_key(l->redis, of_fleet.bytes) ? ERR_UNAVAILABLE : ERR_NOT_FOUND;
 }

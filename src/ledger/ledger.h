@@ -516,6 +516,10 @@ void ledger_call_id_write(const struct ledger *ledger, const struct ledger_call_
  * ERR_UNAVAILABLE: this daemon has not reached Redis yet, so it knows only its own ids. */
 enum err ledger_call_id_read(const struct ledger *ledger, struct str text, struct ledger_call_id *id);
 
+/* Reads the key of `len` bytes that `file` keeps and only its owner may read. If the file is missing, or
+ * holds none (`replaced`), a random one is kept there. Unless OK, `key` is as it was, or random. */
+enum err key_file_load(const char *file, uint8_t *key, size_t len, bool *replaced, struct why *why);
+
 /* A person ends a run: of one tool, or (tool empty) the whole session is forgotten. */
 enum ledger_state ledger_reset(struct ledger *ledger, struct str session, struct str tool,
                                struct arena *arena, enum err *error, ledger_done *done, void *owner);

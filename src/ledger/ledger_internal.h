@@ -13,8 +13,7 @@
 #include "base/lru.h"
 #include "base/rate_limit.h"
 #include "io/timer.h"
-#include "ledger/call_id.h"
-#include "ledger/codec.h"
+#include "ledger/session.h"
 #include "ledger/record.h"
 
 #include <sys/queue.h>
@@ -28,10 +27,9 @@ struct rate_wait;
 enum request_kind {
     REQUEST_ADMIT,
     REQUEST_SETTLE,
-    REQUEST_RELEASE, /* of a call (the kinds up to here): a settle of an admit whose caller is gone: only if
-                        it was let run and is open */
+    REQUEST_RELEASE, /* a settle of an admit whose caller is gone: only if it was let run and is open */
+    REQUEST_SEE,     /* ids; what is asked by the kinds up to here is a ledger_call */
     REQUEST_TURN,
-    REQUEST_SEE,
     REQUEST_RESET,  /* of one tool */
     REQUEST_FORGET, /* of the session */
     REQUEST_BOUNDARY,
@@ -40,19 +38,13 @@ enum request_kind {
     REQUEST_LAPSED /* whether a session with open chains has ended with its time to live */
 };
 
-struct see_request {
-    const struct hash128 *ids;
-    size_t count;
-};
-
 struct session_request {
     enum request_kind kind;
     struct hash128 id; /* of the session */
     union {
         const void *any;
-        const struct ledger_call *call; /* REQUEST_ADMIT, REQUEST_SETTLE, REQUEST_RELEASE */
+        const struct ledger_call *call;
         const struct ledger_turn *turn;
-        const struct see_request *see;
         const struct str *tool; /* REQUEST_RESET */
         const struct ledger_look *look;
         const struct lapsed_request *lapsed;
@@ -85,6 +77,21 @@ struct lapsed_request {
 };
 
 STAILQ_HEAD(request_queue, session_request);
+
+/* Takes the first out; NULL: it is empty. */
+static inline struct session_request *request_pop(struct request_queue *queue)
+{
+    struct session_request *first = STAILQ_FIRST(queue);
+    if (first)
+        STAILQ_REMOVE_HEAD(queue, next);
+    return first;
+}
+
+/* It has happened, so it cannot be refused any more. */
+static inline bool request_has_happened(enum request_kind kind)
+{
+    return kind == REQUEST_SETTLE || kind == REQUEST_RELEASE || kind == REQUEST_SEE;
+}
 
 /* A copy with everything it asks, in one block on the heap, for free(); no caller waits for it. */
 struct session_request *request_copy(const struct session_request *request);
@@ -178,6 +185,10 @@ struct outage_log { /* embedded; all zero to begin with */
 
 #define EVENTS_PER_S 2u /* of log lines that a session can cause */
 
+struct call_id_key {
+    uint8_t bytes[SIPHASH_KEY_BYTES];
+};
+
 struct ledger {
     struct lru entries; /* of struct ledger_entry */
     struct session_store *memory;
@@ -211,6 +222,11 @@ struct ledger {
     ledger_gave_up *on_gave_up; /* NULL: none */
     void *gave_up_owner;
 };
+
+/* ---- ledger.c ---- */
+
+/* Without a NUL, and without '=' at the end. */
+void base64url_write(const void *bytes, size_t len, char *out);
 
 /* ---- apply.c ---- */
 

@@ -64,10 +64,8 @@ void outage_drop(struct ledger *l)
     struct session_request *r;
     while (l->kept.oldest)
         take(l, l->kept.oldest->id, &queue);
-    while ((r = STAILQ_FIRST(&queue))) {
-        STAILQ_REMOVE_HEAD(&queue, next);
+    while ((r = request_pop(&queue)))
         free(r);
-    }
     lru_clear(&l->kept);
 }
 
@@ -197,48 +195,29 @@ static void refuse(struct ledger *l, const struct session_request *r)
 static void serve_uncounted(struct ledger *l, const struct session_request *r, bool lost)
 {
     const struct ledger_call *admit = r->of.call;
-    switch (r->kind) {
-    case REQUEST_ADMIT:
-        if (lost)
-            keep(l, request_release(r)); /* it may have been committed: its reservation must not stay */
-        if (l->on_outage != LEDGER_OUTAGE_OPEN) {
-            refuse(l, r);
-            break;
-        }
+    if (r->kind == REQUEST_ADMIT && lost)
+        keep(l, request_release(r)); /* it may have been committed: its reservation must not stay */
+    if (request_has_happened(r->kind)) {
+        keep(l, request_copy(r));
+    } else if (r->kind == REQUEST_ADMIT && l->on_outage == LEDGER_OUTAGE_OPEN) {
         l->status.uncounted++;
         log_event(LOG_WARN, "ledger_uncounted", LOG_STR("tool", admit->tool), LOG_STR("ext", admit->ext),
                   LOG_STR("session", str_cut(admit->place.session, 128)));
         if (r->answer)
             *(struct ledger_answer *)r->answer = (struct ledger_answer){.engine = "none", .uncounted = true};
-        break;
-    case REQUEST_SETTLE:
-    case REQUEST_RELEASE:
-    case REQUEST_SEE:
-        keep(l, request_copy(r));
-        break;
-    case REQUEST_TURN:
-    case REQUEST_RESET:
-    case REQUEST_FORGET:
-    case REQUEST_LOOK:
-    case REQUEST_VIEW:
+    } else if (r->kind != REQUEST_BOUNDARY && r->kind != REQUEST_LAPSED) {
         refuse(l, r);
-        break;
-    case REQUEST_BOUNDARY:
-    case REQUEST_LAPSED:
-        break;
     }
 }
 
 static void serve_all_uncounted(struct ledger_entry *e, bool lost)
 {
     struct session_request *r;
-    while ((r = STAILQ_FIRST(&e->flying))) {
-        STAILQ_REMOVE_HEAD(&e->flying, next);
+    while ((r = request_pop(&e->flying))) {
         serve_uncounted(e->ledger, r, lost);
         transaction_finish(e->ledger, r);
     }
-    while ((r = STAILQ_FIRST(&e->queue))) {
-        STAILQ_REMOVE_HEAD(&e->queue, next);
+    while ((r = request_pop(&e->queue))) {
         serve_uncounted(e->ledger, r, false);
         transaction_finish(e->ledger, r);
     }
@@ -252,8 +231,7 @@ static void put_kept_back(struct ledger_entry *e, bool refused)
     struct request_queue kept = STAILQ_HEAD_INITIALIZER(kept), others = STAILQ_HEAD_INITIALIZER(others);
     struct session_request *r;
     transaction_back_to_queue(e);
-    while ((r = STAILQ_FIRST(&e->queue))) {
-        STAILQ_REMOVE_HEAD(&e->queue, next);
+    while ((r = request_pop(&e->queue))) {
         if (r->kind == REQUEST_BOUNDARY)
             free(r);
         else if (r->is_past)
@@ -266,8 +244,7 @@ static void put_kept_back(struct ledger_entry *e, bool refused)
     if (refused && rate_limit_allow(&e->ledger->refusals, EVENTS_PER_S, &held))
         log_event(LOG_ERROR, "ledger_merge_failed", LOG_TEXT("why", e->commit.store.why),
                   LOG_NUM("not_logged", held));
-    while (refused && (r = STAILQ_FIRST(&kept))) {
-        STAILQ_REMOVE_HEAD(&kept, next);
+    while (refused && (r = request_pop(&kept))) {
         e->ledger->status.lost++;
         free(r);
     }

@@ -7,7 +7,7 @@
 #define TOOLGATE_LEDGER_RECORD_H
 
 #include "io/timer.h"
-#include "ledger/codec.h"
+#include "ledger/session.h"
 #include "ledger/store.h"
 
 struct record_coder;

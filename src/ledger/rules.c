@@ -277,11 +277,11 @@ static bool is_after_silence(const struct session *session, const struct ledger_
 
 uint32_t session_turn_of(const struct session *session, const struct ledger_place *place, int64_t now_ms)
 {
-    bool knows_text = false;
-    for (unsigned i = 0; i < session->turn_text_count; i++)
-        knows_text |= session->turn_texts[i] == place->turn_text;
+    for (unsigned i = 0; place->turn_text && i < session->turn_text_count; i++)
+        if (session->turn_texts[i] == place->turn_text)
+            return session->turn;
     if (place->turn_text)
-        return session->turn + !knows_text;
+        return session->turn + 1;
     if (place->turn)
         return place->turn > session->turn ? place->turn : session->turn;
     return session->turn + is_after_silence(session, place, second_of(now_ms));

@@ -54,9 +54,11 @@ static inline unsigned limit_count(uint32_t limit)
 
 /* FNV-1a: the hashes of a path's beginnings come with that of the path. */
 #define RULES_HASH_EMPTY 2166136261u
-static inline uint32_t rules_hash_more(uint32_t hash, char c)
+static inline uint32_t rules_hash_more(uint32_t hash, struct str text)
 {
-    return (hash ^ (unsigned char)c) * 16777619u;
+    for (size_t i = 0; i < text.len; i++)
+        hash = (hash ^ (unsigned char)text.at[i]) * 16777619u;
+    return hash;
 }
 
 /* ---- rules.c ---- */

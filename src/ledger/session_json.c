@@ -1,7 +1,7 @@
 /*
  * The text is written once and parsed back: facts are JSON already, so they need no second reader.
  */
-#include "ledger/codec.h"
+#include "ledger/session.h"
 
 #include "base/arena.h"
 #include "json/parse.h"

@@ -20,7 +20,7 @@ struct store_redis;
 
 /* Parts of a session. In Redis each is a key, and all are in one hash slot of a cluster. */
 enum session_part {
-    PART_CORE,    /* the session (codec.h) */
+    PART_CORE,    /* the session (session.h) */
     PART_JOURNAL, /* a ring of notes */
     PART_IDS,     /* seen ids, 8 bytes each, oldest first */
     PART_DETAILS, /* goal, facts, names of tools, arguments of open calls; a hash in Redis */

@@ -257,26 +257,21 @@ static bool memory_commit(struct session_store *store, struct store_request *req
 /* ---- rates --------------------------------------------------------------- */
 
 /*
- * Rates by time window, as arithmetic on a plain struct (GCRA, a leaky bucket as a meter). This file and
- * lua/ledger/rate.lua do the same. Both work in whole microseconds, which a double holds exactly:
+ * Rates by time window, as arithmetic on a plain struct (GCRA). This file and lua/ledger/rate.lua do the
+ * same, in whole microseconds, which a double holds exactly:
  *
  *   step   window / count, rounded up: what one call fills
  *   room   step * count
  *   level  until when the rate is filled. Before use: at least now, at most now + room, so that a clock put
  *          back keeps nobody out for longer than a window
  *
- * A rate has room for a call if level + step <= now + room; else there is room after level + step - now -
- * room, rounded up to ms. A call is taken if every rate has room: then each level rises by its step.
- * Otherwise none changes, and the answer is the longest wait. So `count` calls pass at once after a quiet
- * window, and then one in each step.
+ * A call is taken if for every rate level + step <= now + room; then each level rises by its step. Otherwise
+ * none changes, and the answer is the longest wait. A call that did not run is given back: each level falls
+ * by its step less the time that it was held, which would have run off without it, too.
  *
- * A call that did not run is given back: each level falls by its step less the time that it was held, since
- * so much may have run off that would have run off without it, too. So no more calls run than without it.
- *
- * A bucket remembers the admissions that it took last; asked again with one of them, it takes nothing and
- * says 0. Count and window tell its rates apart; the memory store forgets a rate that the last call taken did
- * not have, Redis when the bucket goes. A bucket is kept until all its rates are empty again, and for
- * RATE_KEEP_MS_MIN at least.
+ * Count and window tell a bucket's rates apart; this store forgets a rate that the last call taken did not
+ * have, Redis when the bucket goes. A bucket is kept until its rates are empty, and for RATE_KEEP_MS_MIN at
+ * least.
  */
 
 static int64_t step_us(struct ledger_rate rate)

@@ -59,8 +59,7 @@ void transaction_land(struct ledger_entry *e)
         memcpy(&chain, gave_up->at + at, sizeof(chain));
         log_gave_up(l, &chain);
     }
-    while ((r = STAILQ_FIRST(&e->flying))) {
-        STAILQ_REMOVE_HEAD(&e->flying, next);
+    while ((r = request_pop(&e->flying))) {
         bool looks = request_only_looks(r->kind);
         bool refused = r->kind == REQUEST_ADMIT && r->past.says != LEDGER_RUN;
         if (r->kind == REQUEST_SETTLE) { /* after its admit, before it ran */
@@ -277,10 +276,8 @@ static void give_up(struct ledger_entry *e)
                                   "unavailable for now; let one daemon serve a session"),
                   LOG_NUM("not_logged", held));
     e->conflicts = 0;
-    while ((r = STAILQ_FIRST(&e->flying))) {
-        STAILQ_REMOVE_HEAD(&e->flying, next);
-        bool has_happened = r->kind == REQUEST_SETTLE || r->kind == REQUEST_RELEASE || r->kind == REQUEST_SEE;
-        if (r->is_past || has_happened)    /* it cannot be refused any more */
+    while ((r = request_pop(&e->flying))) {
+        if (r->is_past || request_has_happened(r->kind))
             outage_remember(e->ledger, r); /* it is tried again later */
         else
             request_fail(r, ERR_UNAVAILABLE, "too many daemons change this session at once");
@@ -587,8 +584,7 @@ void transaction_drop(struct ledger_entry *e)
 {
     struct session_request *r;
     STAILQ_CONCAT(&e->flying, &e->queue);
-    while ((r = STAILQ_FIRST(&e->flying))) {
-        STAILQ_REMOVE_HEAD(&e->flying, next);
+    while ((r = request_pop(&e->flying))) {
         if (r->is_owned)
             free(r);
     }

@@ -4,7 +4,7 @@
  * and then they are encoded as the same again. A request that comes again changes nothing and is answered as
  * before.
  */
-#include "ledger/codec.h"
+#include "ledger/session.h"
 #include "require.h"
 
 #define REQUEST_BYTES 5u

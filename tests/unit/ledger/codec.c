@@ -2,7 +2,7 @@
 #include "json/json_support.h"
 
 #include "base/buf.h"
-#include "ledger/codec.h"
+#include "ledger/session.h"
 
 #define ROUND_TRIPS 20000
 #define MUTATIONS   100000

@@ -3,7 +3,7 @@
 #include "unit.h"
 #include "base/arena.h"
 #include "json/write.h"
-#include "ledger/codec.h"
+#include "ledger/session.h"
 
 #define BEGAN_MS 1700000000000
 

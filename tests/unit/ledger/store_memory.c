@@ -2,7 +2,7 @@
 #include "json/json_support.h"
 
 #include "base/buf.h"
-#include "ledger/codec.h"
+#include "ledger/session.h"
 #include "ledger/ledger.h"
 #include "ledger/store.h"
 
