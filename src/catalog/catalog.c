@@ -46,9 +46,9 @@ struct view {
 
 static struct policy_call call_for_hook(const struct view *v, struct str tool)
 {
-    static const struct ledger_peek nothing;
+    static const struct ledger_answer nothing;
     const struct catalog_request *r = v->request;
-    const struct ledger_peek *past = r->past ? r->past : &nothing;
+    const struct ledger_answer *past = r->past ? r->past : &nothing;
     return (struct policy_call){
         .tool = tool,
         .session = r->session,
@@ -465,7 +465,7 @@ bool catalog_has_hooks(const struct generation *generation)
     return any;
 }
 
-void catalog_wants(struct generation *generation, struct ledger_look *look)
+void catalog_wants(struct generation *generation, struct ledger_call *look)
 {
     const struct policy_wants *wants = &hidden_cache(generation)->wants;
     look->wants_history = wants->history;

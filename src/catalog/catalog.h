@@ -17,8 +17,8 @@ struct catalog_request {
     const struct peer *peer; /* NULL: no access rules apply */
     struct client_tools *client_tools; /* NULL: none */
     struct str session, goal, step;
-    const struct json *context;     /* for the hooks; NULL: none */
-    const struct ledger_peek *past; /* what hooks see of the session; NULL: nothing. If it is stuck, what
+    const struct json *context;       /* for the hooks; NULL: none */
+    const struct ledger_answer *past; /* what hooks see of the session; NULL: nothing. If it is stuck, what
                                        prepare_tools leaves out is shown, too */
     /* Gets members of an object; NULL: not wanted. For tools that run in an upstream "runs_at":{"search":
      * {"kind":"mcp","upstream":"docs","tool":"find"}}, of effects that the name alone suggests
@@ -50,7 +50,7 @@ bool catalog_may_hide(struct generation *generation, struct client_tools *own, s
 bool catalog_has_hooks(const struct generation *generation);
 
 /* What the hooks read of a session: sets wants_history and wants_facts. */
-void catalog_wants(struct generation *generation, struct ledger_look *look);
+void catalog_wants(struct generation *generation, struct ledger_call *look);
 
 /* Whether the peer may call the tool, of the generation or of request->client_tools, and no hook hides it. */
 bool catalog_shows(struct arena *arena, struct generation *generation, const struct catalog_request *request,

@@ -126,11 +126,11 @@ static void refuse_busy(struct call *c)
 /* False: the answer comes later. */
 static bool look(struct call *c, bool newest)
 {
-    struct ledger_look *request = ARENA_NEW(c->arena, struct ledger_look);
-    *request = (struct ledger_look){.place = c->place, .newest = newest, .admission = c->request.admission};
+    struct ledger_call *request = ARENA_NEW(c->arena, struct ledger_call);
+    *request = (struct ledger_call){.place = c->place, .newest = newest, .admission = c->request.admission};
     if (c->request.mode != CALL_REPORT)
         catalog_wants(c->generation, request);
-    c->peek = ARENA_NEW(c->arena, struct ledger_peek);
+    c->peek = ARENA_NEW(c->arena, struct ledger_answer);
     c->peek_is_newest = newest;
     return ledger_peek(c->gate->ledger, request, c->arena, c->peek, call_resume, c) == LEDGER_DONE;
 }
@@ -454,7 +454,7 @@ static void end_chain(const struct call *c, struct str outcome, uint32_t retries
 
 static enum step settle_answered(struct call *c)
 {
-    const struct ledger_settled *settled = c->settled;
+    const struct ledger_answer *settled = c->settled;
     if (settled->error != OK)
         log_event(LOG_WARN, "ledger_settle_failed", LOG_STR("tool", c->request.tool),
                   LOG_TEXT("why", settled->why.text));

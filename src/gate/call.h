@@ -25,7 +25,7 @@ struct generation;
 struct json;
 struct json_out;
 struct ledger;
-struct ledger_peek;
+struct ledger_answer;
 struct metrics;
 struct peer;
 struct policy;
@@ -115,7 +115,8 @@ struct call_request {
     const struct str *masked;
     size_t masked_count;
 
-    const struct ledger_peek *past; /* set by stage 1: what prepare hooks see of the session; NULL: nothing */
+    const struct ledger_answer
+        *past;           /* set by stage 1: what prepare hooks see of the session; NULL: nothing */
     uint64_t batch;      /* of messages that were sent before an answer to any of them was read; 0: alone */
     int64_t received_ns; /* when the message was read, by the monotonic clock; 0: unknown */
     bool dry_run;        /* asks the ledger nothing and counts nothing */

@@ -51,12 +51,12 @@ struct call {
     call_elicit *elicit;
     void *listener; /* owner of these three */
 
-    uint64_t admission;       /* the call id */
-    const char *id;           /* its text; NULL: call_id makes it */
-    const struct tool *tool;  /* NULL until stage 1 has found it */
-    struct ledger_peek *peek; /* NULL: no hook can hide the tool */
-    bool peek_is_newest;      /* not of this daemon's cache */
-    struct str told_goal;     /* by the request itself */
+    uint64_t admission;         /* the call id */
+    const char *id;             /* its text; NULL: call_id makes it */
+    const struct tool *tool;    /* NULL until stage 1 has found it */
+    struct ledger_answer *peek; /* NULL: no hook can hide the tool */
+    bool peek_is_newest;        /* not of this daemon's cache */
+    struct str told_goal;       /* by the request itself */
     struct arguments args;
     struct call_lax *lax;      /* NULL: valid, or nothing to insist on */
     struct id_candidates *ids; /* NULL: no id needs to have been seen */
@@ -66,7 +66,7 @@ struct call {
     const struct json *fingerprinted; /* the arguments that it is of; NULL: not admitted */
     struct ledger_place place;
     const struct ledger_answer *answer; /* to admit; until then, and of a report, an empty one */
-    struct ledger_settled *settled;     /* NULL until stage 8 */
+    struct ledger_answer *settled;      /* NULL until stage 8 */
     struct upstream_exchange *upstream; /* NULL: the tool does not run in an upstream */
     struct verdict *before_run;         /* restored before a retry; NULL: failures are not retried */
     uint32_t tries;

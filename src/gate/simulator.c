@@ -128,7 +128,7 @@ static void count_past_call(const struct past_call *past)
     const struct json *given = json_get_text(past->entry, "result");
     struct result result = {.value = NULL};
     struct ledger_answer answer;
-    struct ledger_settled settled;
+    struct ledger_answer settled;
     struct ledger_call admit = {
         .place = past->place,
         .admission = ++past->gate->admissions,

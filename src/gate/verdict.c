@@ -358,7 +358,7 @@ void verdict_from_ledger(struct verdict *v, const struct ledger_answer *answer)
     }
 }
 
-void verdict_from_settle(struct verdict *v, const struct ledger_settled *settled, bool ran)
+void verdict_from_settle(struct verdict *v, const struct ledger_answer *settled, bool ran)
 {
     if (v->class == CLASS_INVALID_ARGUMENTS) {
         v->attempt = settled->attempt;

@@ -192,7 +192,7 @@ void verdict_from_unseen_id(struct verdict *verdict, struct arena *arena, const 
 void verdict_from_ledger(struct verdict *verdict, const struct ledger_answer *answer);
 
 /* The ledger's answer to settle: attempts, repeats and the time to wait. */
-void verdict_from_settle(struct verdict *verdict, const struct ledger_settled *settled, bool ran);
+void verdict_from_settle(struct verdict *verdict, const struct ledger_answer *settled, bool ran);
 
 /* An outcome of check or run: repair, refuse, ask, retry, transient or failed; others leave the verdict as it
  * is. */

@@ -367,11 +367,10 @@ static uint64_t insists(struct ledger_entry *e, const struct ledger_call *admit,
     return insisted;
 }
 
-static void apply_admit(struct ledger_entry *e, struct session_request *r, int64_t now_ms, const char *engine)
+static void apply_admit(struct ledger_entry *e, struct session_request *r, int64_t now_ms, const char *engine,
+                        struct ledger_answer *answer)
 {
-    const struct ledger_call *admit = r->of.call;
-    struct ledger_answer *answer = r->answer ? r->answer : &e->ledger->unheard.answer;
-    LEDGER_CLEAR(answer);
+    const struct ledger_call *admit = r->call;
     answer->engine = engine;
     uint64_t version = e->session.version;
     session_admit(&e->session, admit, r->is_past ? &r->past : NULL, r->rate_wait_ms, now_ms, answer,
@@ -380,7 +379,7 @@ static void apply_admit(struct ledger_entry *e, struct session_request *r, int64
     if (e->ledger->changes.new_tool)
         keep_name(e, admit->tool);
     if (answer->repeats || answer->says != LEDGER_RUN)
-        entry_set_looped(e, admit->tool);
+        e->looped_len = session_keep_text(e->looped, sizeof(e->looped), admit->tool);
     e->looped_runs = admit->not_enforced;
     const struct session_call *call = session_find(&e->session, admit->admission);
     struct str arguments =
@@ -454,18 +453,17 @@ static void drop_arguments(struct ledger_entry *e, uint64_t admission)
         set_field(e, name, STR_NONE);
 }
 
-static void apply_settle(struct ledger_entry *e, struct session_request *r, int64_t now_ms)
+static void apply_settle(struct ledger_entry *e, struct session_request *r, int64_t now_ms,
+                         struct ledger_answer *answer)
 {
-    const struct ledger_call *settle = r->of.call;
+    const struct ledger_call *settle = r->call;
     struct ledger_call told __attribute__((uninitialized));
     if (settle->fingerprint && !session_find(&e->session, settle->admission)) {
         told = *settle;
         told.arguments = settle->fingerprint(settle->of);
         settle = &told;
     }
-    struct ledger_settled *settled = r->answer ? r->answer : &e->ledger->unheard.settled;
-    LEDGER_CLEAR(settled);
-    bool counted = session_settle(&e->session, settle, now_ms, settled, &e->ledger->changes);
+    bool counted = session_settle(&e->session, settle, now_ms, answer, &e->ledger->changes);
     if (!counted)
         return;
     if (e->ledger->changes.new_tool)
@@ -489,45 +487,43 @@ static void apply_settle(struct ledger_entry *e, struct session_request *r, int6
 }
 
 /* False: there is nothing to give back. */
-static bool apply_release(struct ledger_entry *e, const struct session_request *r, int64_t now_ms)
+static bool apply_release(struct ledger_entry *e, const struct session_request *r, int64_t now_ms,
+                          struct ledger_answer *answer)
 {
-    struct ledger_call settle = *r->of.call;
+    struct ledger_call settle = *r->call;
     const struct session_call *call = session_find(&e->session, settle.admission);
     if (!call || call->class != CALL_PENDING)
         return false;
     settle.class = LEDGER_CLASS_RELEASED;
     settle.label = STR_LIT("cancelled");
-    LEDGER_CLEAR(&e->ledger->unheard.settled);
-    session_settle(&e->session, &settle, now_ms, &e->ledger->unheard.settled, &e->ledger->changes);
+    session_settle(&e->session, &settle, now_ms, answer, &e->ledger->changes);
     drop_arguments(e, settle.admission);
     return true;
 }
 
 /* ---- turns and people ---- */
 
-static void apply_turn(struct ledger_entry *e, struct session_request *r, int64_t now_ms)
+static void apply_turn(struct ledger_entry *e, struct session_request *r, int64_t now_ms,
+                       struct ledger_answer *answer)
 {
-    const struct ledger_turn *turn = r->of.turn;
-    struct ledger_turned *turned = r->answer ? r->answer : &e->ledger->unheard.turned;
-    LEDGER_CLEAR(turned);
-    bool takes_goal = session_turn(&e->session, turn, r->number, now_ms, turned, &e->ledger->changes);
-    if (takes_goal)
+    const struct ledger_call *turn = r->call;
+    if (session_turn(&e->session, turn, r->number, now_ms, answer, &e->ledger->changes))
         set_field(e, STR_LIT("g"), str_cut(turn->goal, GOAL_MAX_BYTES));
 }
 
 /* As a call of the same place would find the session. */
-static void apply_look(const struct ledger_entry *e, const struct session_request *r, int64_t now_ms)
+static void apply_look(const struct ledger_entry *e, const struct session_request *r, int64_t now_ms,
+                       struct ledger_answer *peek)
 {
-    const struct ledger_look *look = r->of.look;
-    struct ledger_peek *peek = r->answer;
+    const struct ledger_call *look = r->call;
     uint32_t turn = session_turn_of(&e->session, &look->place, now_ms);
     bool is_new = turn != e->session.turn;
-    *peek = (struct ledger_peek){.turn = turn,
-                                 .step = e->session.step,
-                                 .no_progress = session_idle_calls(&e->session, look->place.agent),
-                                 .stuck = e->session.stuck && !is_new,
-                                 .goal = is_new ? STR_NONE : goal_of(e, r->arena),
-                                 .version = e->session.version};
+    peek->turn = turn;
+    peek->step = e->session.step;
+    peek->no_progress = session_idle_calls(&e->session, look->place.agent);
+    peek->stuck = e->session.stuck && !is_new;
+    peek->goal = is_new ? STR_NONE : goal_of(e, r->arena);
+    peek->version = e->session.version;
     fill_memory(e, r->arena, look->wants_history ? &peek->history : NULL,
                 look->wants_facts ? &peek->facts : NULL);
     const struct session_call *call = look->admission ? session_find(&e->session, look->admission) : NULL;
@@ -548,41 +544,39 @@ void apply_request(struct ledger_entry *e, struct session_request *r, int64_t no
 {
     struct session *s = &e->session;
     struct session_changes *changes = &e->ledger->changes;
+    struct ledger_answer *answer = r->answer ? r->answer : &e->ledger->unheard;
+    LEDGER_CLEAR(answer);
     changes->new_tool = false;
     changes->note_count = changes->gave_up_count = 0;
     switch (r->kind) {
     case REQUEST_ADMIT:
-        apply_admit(e, r, now_ms, engine);
+        apply_admit(e, r, now_ms, engine, answer);
         break;
     case REQUEST_SETTLE:
-        apply_settle(e, r, now_ms);
+        apply_settle(e, r, now_ms, answer);
         break;
     case REQUEST_RELEASE:
-        if (!apply_release(e, r, now_ms))
+        if (!apply_release(e, r, now_ms, answer))
             return;
         break;
     case REQUEST_TURN:
-        apply_turn(e, r, now_ms);
+        apply_turn(e, r, now_ms, answer);
         break;
     case REQUEST_SEE:
-        commit_ids(e, r->of.call->gives_ids, r->of.call->gives_id_count);
+        commit_ids(e, r->call->gives_ids, r->call->gives_id_count);
         break;
     case REQUEST_RESET:
-        session_reset(s, *r->of.tool, r->number, now_ms, changes);
-        if (r->answer)
-            *(enum err *)r->answer = OK;
+        session_reset(s, r->call->tool, r->number, now_ms, changes);
         break;
     case REQUEST_BOUNDARY:
         session_boundary(s);
         break;
     case REQUEST_LOOK:
-        apply_look(e, r, now_ms);
+        apply_look(e, r, now_ms, answer);
         break;
     case REQUEST_VIEW:
-        *(struct ledger_view *)r->answer =
-            (struct ledger_view){.error = OK,
-                                 .stand_in = e->local && e->ledger->redis,
-                                 .session = session_json(r->arena, *r->of.session, s, &e->parts)};
+        answer->stand_in = e->local && e->ledger->redis;
+        answer->session = session_json(r->arena, r->call->place.session, s, &e->parts);
         break;
     case REQUEST_LAPSED: /* it lives: another daemon has served it */
     case REQUEST_FORGET: /* transaction.c commits it by itself */
@@ -590,48 +584,32 @@ void apply_request(struct ledger_entry *e, struct session_request *r, int64_t no
     }
     if (!request_only_looks(r->kind))
         take_changes(e);
-    if (r->kind == REQUEST_ADMIT && r->answer) { /* with what it has put there itself */
-        struct ledger_answer *answer = r->answer;
-        fill_memory(e, r->arena, r->of.call->wants_history ? &answer->history : NULL,
-                    r->of.call->wants_facts ? &answer->facts : NULL);
-    }
+    if (r->kind == REQUEST_ADMIT && r->answer) /* with what it has put there itself */
+        fill_memory(e, r->arena, r->call->wants_history ? &answer->history : NULL,
+                    r->call->wants_facts ? &answer->facts : NULL);
 }
-
-_Static_assert(offsetof(struct ledger_answer, error) + offsetof(struct ledger_settled, error) +
-                       offsetof(struct ledger_turned, error) + offsetof(struct ledger_peek, error) +
-                       offsetof(struct ledger_view, error) ==
-                   0,
-               "an answer begins with its error");
 
 void request_fail(const struct session_request *r, enum err error, const char *why)
 {
-    struct ledger_answer *answer = r->answer;
     if (!r->answer)
         return;
-    if (r->kind == REQUEST_LOOK)
-        LEDGER_CLEAR((struct ledger_peek *)r->answer);
-    if (r->kind == REQUEST_ADMIT) {
-        LEDGER_CLEAR(answer);
-        answer->engine = "none";
-    }
-    *(enum err *)r->answer = error;
-    if (r->why)
-        err_set(r->why, error, "%s", why);
+    LEDGER_CLEAR(r->answer);
+    r->answer->engine = "none";
+    r->answer->error = error;
+    err_set(&r->answer->why, error, "%s", why);
 }
 
 void request_not_found(const struct session_request *r)
 {
     static const struct session none;
     if (r->kind == REQUEST_LAPSED)
-        for (uint32_t i = 0; i < r->of.lapsed->count; i++)
-            log_gave_up(r->ledger, &r->of.lapsed->chains[i]);
+        for (uint32_t i = 0; i < r->lapsed->count; i++)
+            log_gave_up(r->ledger, &r->lapsed->chains[i]);
     else if (r->kind == REQUEST_LOOK && r->answer)
-        *(struct ledger_peek *)r->answer =
-            (struct ledger_peek){.turn = session_turn_of(&none, &r->of.look->place, 0)};
-    else if (r->kind == REQUEST_VIEW && r->answer) {
-        struct ledger_view *view = r->answer;
-        view->error =
-            err_set(&view->why, ERR_NOT_FOUND, "no session '" STR_FMT "' is known", STR_ARG(*r->of.session));
-    } else
+        *r->answer = (struct ledger_answer){.turn = session_turn_of(&none, &r->call->place, 0)};
+    else
         request_fail(r, ERR_NOT_FOUND, "no such session is known");
+    if (r->kind == REQUEST_VIEW && r->answer)
+        err_set(&r->answer->why, ERR_NOT_FOUND, "no session '" STR_FMT "' is known",
+                STR_ARG(r->call->place.session));
 }

@@ -28,8 +28,12 @@ static void take_out(struct lru *entries, struct ledger_entry *entry)
 void entries_clear(struct lru *entries)
 {
     struct ledger_entry *entry;
+    struct session_request *r;
     while ((entry = (struct ledger_entry *)entries->oldest)) {
-        transaction_drop(entry);
+        STAILQ_CONCAT(&entry->flying, &entry->queue);
+        while ((r = request_pop(&entry->flying)))
+            if (r->is_owned)
+                free(r);
         take_out(entries, entry);
         free(entry);
     }
@@ -63,16 +67,6 @@ struct ledger_entry *entries_get(struct lru *entries, struct ledger *ledger, str
     STAILQ_INIT(&entry->flying);
     lru_add(entries, &entry->node);
     return entry;
-}
-
-void entry_set_name(struct ledger_entry *entry, struct str name)
-{
-    entry->name_len = session_keep_text(entry->name, sizeof(entry->name), name);
-}
-
-void entry_set_looped(struct ledger_entry *entry, struct str tool)
-{
-    entry->looped_len = session_keep_text(entry->looped, sizeof(entry->looped), tool);
 }
 
 void entry_forget(struct ledger_entry *entry)
@@ -119,8 +113,24 @@ static const struct ledger_problem *put_problems(struct layout *block, const str
     return copy;
 }
 
-static void put_behind_call(struct layout *block, const struct ledger_call *from, struct ledger_call *to)
+static const struct ledger_call *put_call(struct layout *block, const struct ledger_call *from)
 {
+    static const size_t texts[] = {
+        offsetof(struct ledger_call, place.session), offsetof(struct ledger_call, place.step),
+        offsetof(struct ledger_call, tool),          offsetof(struct ledger_call, call),
+        offsetof(struct ledger_call, ext),           offsetof(struct ledger_call, refused_as),
+        offsetof(struct ledger_call, peer),          offsetof(struct ledger_call, open_arguments),
+        offsetof(struct ledger_call, error),         offsetof(struct ledger_call, label),
+        offsetof(struct ledger_call, goal),
+    };
+    struct ledger_call *to = put(block, from, sizeof(*from));
+    for (size_t i = 0; i < sizeof(texts) / sizeof(*texts); i++) {
+        struct str text;
+        memcpy(&text, (const char *)from + texts[i], sizeof(text));
+        text = put_str(block, text);
+        if (to)
+            memcpy((char *)to + texts[i], &text, sizeof(text));
+    }
     struct buf facts = {.at = NULL}; /* a tree cannot be copied as bytes: it goes as JSON */
     if (from->facts)
         json_write(&facts, from->facts);
@@ -132,7 +142,7 @@ static void put_behind_call(struct layout *block, const struct ledger_call *from
     const struct hash128 *gives =
         put(block, from->gives_ids, from->gives_id_count * sizeof(*from->gives_ids));
     if (!to)
-        return;
+        return NULL;
     to->problems = problems;
     to->limits = from->limits ? limits : NULL;
     to->ids = ids;
@@ -143,61 +153,32 @@ static void put_behind_call(struct layout *block, const struct ledger_call *from
     if (from->fingerprint)
         to->arguments = from->fingerprint(from->of);
     to->fingerprint = NULL;
+    return to;
 }
 
-#define TEXTS_MAX         10u
-#define TEXT(type, field) (offsetof(struct type, field) + 1)
-
-/* What a request asks: its struct, and where strings stand in it. The others ask nothing that is kept. */
-static const struct {
-    size_t size;
-    size_t texts[TEXTS_MAX]; /* offset + 1; 0 ends the list */
-} shapes[] = {
-    [REQUEST_ADMIT] = {sizeof(struct ledger_call),
-                       {TEXT(ledger_call, place.session), TEXT(ledger_call, place.step),
-                        TEXT(ledger_call, tool), TEXT(ledger_call, call), TEXT(ledger_call, ext),
-                        TEXT(ledger_call, refused_as), TEXT(ledger_call, peer),
-                        TEXT(ledger_call, open_arguments), TEXT(ledger_call, error),
-                        TEXT(ledger_call, label)}},
-    [REQUEST_TURN] = {sizeof(struct ledger_turn), {TEXT(ledger_turn, session), TEXT(ledger_turn, goal)}},
-    [REQUEST_RESET] = {sizeof(struct str), {1}},
-    [REQUEST_LAPSED] = {sizeof(struct lapsed_request), {0}},
-};
-
-static const void *put_asked(struct layout *block, const struct session_request *from)
+static void put_request(struct layout *block, const struct session_request *from)
 {
-    bool is_call = from->kind <= REQUEST_SEE;
-    enum request_kind kind = is_call ? REQUEST_ADMIT : from->kind;
-    if (!shapes[kind].size)
-        return NULL;
-    char *to = put(block, from->of.any, shapes[kind].size);
-    for (unsigned i = 0; i < TEXTS_MAX && shapes[kind].texts[i]; i++) {
-        struct str text;
-        size_t at = shapes[kind].texts[i] - 1;
-        memcpy(&text, (const char *)from->of.any + at, sizeof(text));
-        text = put_str(block, text);
-        if (to)
-            memcpy(to + at, &text, sizeof(text));
-    }
-    if (is_call)
-        put_behind_call(block, from->of.call, (struct ledger_call *)(void *)to);
-    return to;
+    struct session_request *to = put(block, from, sizeof(*from));
+    const struct ledger_call *call = from->call ? put_call(block, from->call) : NULL;
+    const struct lapsed_request *lapsed = put(block, from->lapsed, from->lapsed ? sizeof(*from->lapsed) : 0);
+    if (!to)
+        return;
+    to->call = call;
+    to->lapsed = from->lapsed ? lapsed : NULL;
 }
 
 struct session_request *request_copy(const struct session_request *from)
 {
     struct layout block = {.at = NULL};
-    put(&block, from, sizeof(*from));
-    put_asked(&block, from);
+    put_request(&block, from);
     size_t bytes = block.used;
-    block = (struct layout){.at = malloc(bytes)};
-    if (!block.at)
+    struct session_request *copy = malloc(bytes);
+    if (!copy)
         abort();
-    struct session_request *copy = put(&block, from, sizeof(*from));
-    copy->of.any = put_asked(&block, from);
+    block = (struct layout){.at = (char *)copy};
+    put_request(&block, from);
     copy->bytes = bytes;
     copy->answer = NULL;
-    copy->why = NULL;
     copy->arena = NULL;
     copy->done = NULL;
     copy->owner = NULL;
@@ -208,6 +189,6 @@ struct session_request *request_copy(const struct session_request *from)
 struct session_request *request_release(const struct session_request *admit)
 {
     struct session_request release = {
-        .kind = REQUEST_RELEASE, .id = admit->id, .of.call = admit->of.call, .ledger = admit->ledger};
+        .kind = REQUEST_RELEASE, .id = admit->id, .call = admit->call, .ledger = admit->ledger};
     return request_copy(&release);
 }

@@ -15,11 +15,6 @@
 
 /* ---- a session ---- */
 
-struct lax_problem {
-    uint32_t hash;
-    bool known; /* to the fleet */
-};
-
 static uint32_t hash_of(const struct ledger_problem *problem)
 {
     static const struct str end = {"", 1};
@@ -27,23 +22,31 @@ static uint32_t hash_of(const struct ledger_problem *problem)
     return rules_hash_more(rules_hash_more(place, problem->code), end);
 }
 
+/* One of the problems whose bits are set. */
+static bool is_among(const struct ledger_call *request, uint64_t bits, uint32_t problem)
+{
+    for (size_t i = 0; i < request->problem_count && i < 64; i++)
+        if (bits >> i & 1 && hash_of(&request->problems[i]) == problem)
+            return true;
+    return false;
+}
+
 /* The problems of a call, each once. 0: it has none, or too many to remember. */
 static unsigned list_problems(const struct rules_ctx *ctx, const struct ledger_call *request,
-                              struct lax_problem out[SESSION_LAX_MAX])
+                              uint32_t out[SESSION_LAX_MAX])
 {
     unsigned count = 0;
     if (!request->lax || ctx->limits->effects == LEDGER_EFFECTS_DESTRUCTIVE)
         return 0;
     for (size_t i = 0; i < request->problem_count; i++) {
-        uint32_t hash = hash_of(&request->problems[i]);
         unsigned at = 0;
-        while (at < count && out[at].hash != hash)
+        uint32_t hash = hash_of(&request->problems[i]);
+        while (at < count && out[at] != hash)
             at++;
         if (at == SESSION_LAX_MAX)
             return 0;
-        if (at == count)
-            out[count++] = (struct lax_problem){.hash = hash};
-        out[at].known |= i < 64 && (request->lax_known >> i & 1);
+        out[at] = hash;
+        count += at == count;
     }
     return count;
 }
@@ -58,15 +61,15 @@ static struct session_lax *find(const struct session *session, uint32_t tool, ui
 
 enum lax_kind lax_judge(const struct rules_ctx *ctx, const struct ledger_call *request, uint8_t step)
 {
-    struct lax_problem problems[SESSION_LAX_MAX];
+    uint32_t problems[SESSION_LAX_MAX];
     unsigned count = list_problems(ctx, request, problems);
     uint32_t tool = session_tool(request->tool);
     enum lax_kind kind = LAX_AT_ONCE;
     for (unsigned i = 0; i < count; i++) {
-        const struct session_lax *asked = find(ctx->session, tool, problems[i].hash);
+        const struct session_lax *asked = find(ctx->session, tool, problems[i]);
         if (asked && asked->state == LAX_REFUSED)
             return LAX_NONE;
-        if (problems[i].known || (asked && asked->state == LAX_ACCEPTED))
+        if (is_among(request, request->lax_known, problems[i]) || (asked && asked->state == LAX_ACCEPTED))
             continue;
         if (!asked || asked->step == step) /* its feedback may not have been read */
             return LAX_NONE;
@@ -77,10 +80,10 @@ enum lax_kind lax_judge(const struct rules_ctx *ctx, const struct ledger_call *r
 
 bool lax_may_insist(const struct rules_ctx *ctx, const struct ledger_call *request)
 {
-    struct lax_problem problems[SESSION_LAX_MAX];
+    uint32_t problems[SESSION_LAX_MAX];
     unsigned count = list_problems(ctx, request, problems);
     for (unsigned i = 0; i < count; i++) {
-        const struct session_lax *asked = find(ctx->session, session_tool(request->tool), problems[i].hash);
+        const struct session_lax *asked = find(ctx->session, session_tool(request->tool), problems[i]);
         if (asked && asked->state == LAX_REFUSED)
             return false;
     }
@@ -90,13 +93,12 @@ bool lax_may_insist(const struct rules_ctx *ctx, const struct ledger_call *reque
 void lax_remember(struct rules_ctx *ctx, const struct ledger_call *request, uint8_t step, uint64_t admission)
 {
     struct session *session = ctx->session;
-    struct lax_problem problems[SESSION_LAX_MAX];
+    uint32_t problems[SESSION_LAX_MAX];
     unsigned count = list_problems(ctx, request, problems);
     uint32_t tool = session_tool(request->tool);
     for (unsigned i = 0; i < count; i++) {
-        const struct session_lax *before = find(session, tool, problems[i].hash);
-        struct session_lax entry = {
-            .tool = tool, .problem = problems[i].hash, .state = LAX_ASKED, .step = step};
+        const struct session_lax *before = find(session, tool, problems[i]);
+        struct session_lax entry = {.tool = tool, .problem = problems[i], .state = LAX_ASKED, .step = step};
         if (before && !admission)
             continue;
         if (before)
@@ -108,14 +110,6 @@ void lax_remember(struct rules_ctx *ctx, const struct ledger_call *request, uint
             DROP_AT(session->lax, session->lax_count, 0);
         session->lax[session->lax_count++] = entry;
     }
-}
-
-static bool is_refused(const struct ledger_call *request, uint32_t problem)
-{
-    for (size_t i = 0; i < request->problem_count && i < 64; i++)
-        if (request->refused >> i & 1 && hash_of(&request->problems[i]) == problem)
-            return true;
-    return false;
 }
 
 /* What the server has accepted once it accepts: its error is about something else. */
@@ -130,7 +124,7 @@ bool lax_settle(struct session *session, const struct session_call *call, const 
         if (call->class == CALL_OK || call->class == CALL_PARTIAL) {
             learnt |= asked->state != LAX_ACCEPTED;
             asked->state = LAX_ACCEPTED;
-        } else if (asked->state == LAX_ASKED && is_refused(request, asked->problem)) {
+        } else if (asked->state == LAX_ASKED && is_among(request, request->refused, asked->problem)) {
             asked->state = LAX_REFUSED;
         }
     }

@@ -79,13 +79,28 @@ static bool open_chains(const struct session *session, struct lapsed_request *ou
     return out->count > 0;
 }
 
+/* Once: it goes on as long as there are more sessions than room. */
+static void log_evicted(struct ledger *l)
+{
+    struct store_memory_usage here;
+    l->has_evicted = true;
+    store_memory_usage(l->memory, &here);
+    log_event(LOG_WARN, "ledger_evicted", LOG_NUM("sessions", (int64_t)here.sessions),
+              LOG_NUM("bytes", (int64_t)here.bytes), LOG_NUM("uid", here.largest_user),
+              LOG_NUM("bytes_of_uid", (int64_t)here.largest_bytes),
+              LOG_TEXT("why", "its memory is full: of the user whose sessions take most, those that were "
+                              "silent for longest are forgotten, and their budgets and loops begin anew; "
+                              "raise ledger.memory, or lower ledger.ttl_s"));
+}
+
 /* A session has ended with its time to live, or for want of memory: chains that were open are given up. */
 static void on_session_gone(void *owner, struct hash128 id, struct str core, bool evicted)
 {
     struct ledger *l = owner;
     struct session session;
     (void)id;
-    l->evicts |= evicted;
+    if (evicted && !l->has_evicted)
+        log_evicted(l);
     bool is_read = codec_decode(core, &session) == CODEC_OK;
     for (unsigned i = 0; is_read && i < session.chain_count; i++)
         if (!session.chains[i].ended)
@@ -109,7 +124,7 @@ static void check_lapsed(void *owner)
             now_s - e->session.renewed_s <= l->ttl_s || !open_chains(&e->session, &lapsed))
             continue;
         struct session_request request = {
-            .kind = REQUEST_LAPSED, .id = node->id, .of.lapsed = &lapsed, .ledger = l};
+            .kind = REQUEST_LAPSED, .id = node->id, .lapsed = &lapsed, .ledger = l};
         transaction_add(l, request_copy(&request));
     }
     watch_lapsed(l);
@@ -303,62 +318,46 @@ struct hash128 ledger_place_id(const struct ledger_place *place)
 }
 
 static struct session_request *begin(struct ledger *l, struct arena *arena, enum request_kind kind,
-                                     struct hash128 id, const void *asked)
+                                     const struct ledger_call *call)
 {
     struct session_request *r = arena_alloc(arena, sizeof(*r));
-    *r = (struct session_request){.kind = kind, .id = id, .of.any = asked, .arena = arena, .ledger = l};
+    *r = (struct session_request){
+        .kind = kind, .id = ledger_place_id(&call->place), .call = call, .arena = arena, .ledger = l};
     return r;
 }
 
-static enum ledger_state start(struct session_request *r, void *answer, struct why *why, ledger_done *done,
+static enum ledger_state start(struct session_request *r, struct ledger_answer *answer, ledger_done *done,
                                void *owner)
 {
     r->answer = answer;
-    r->why = why;
     r->done = done;
     r->owner = owner;
-    enum ledger_state state = transaction_start(r->ledger, r);
-    struct ledger *l = r->ledger;
-    if (l->evicts && !l->has_evicted) { /* once: it goes on as long as there are more sessions than room */
-        struct store_memory_usage here;
-        l->has_evicted = true;
-        store_memory_usage(l->memory, &here);
-        log_event(LOG_WARN, "ledger_evicted", LOG_NUM("sessions", (int64_t)here.sessions),
-                  LOG_NUM("bytes", (int64_t)here.bytes), LOG_NUM("uid", here.largest_user),
-                  LOG_NUM("bytes_of_uid", (int64_t)here.largest_bytes),
-                  LOG_TEXT("why", "its memory is full: of the user whose sessions take most, those that were "
-                                  "silent for longest are forgotten, and their budgets and loops begin anew; "
-                                  "raise ledger.memory, or lower ledger.ttl_s"));
-    }
-    l->evicts = false;
-    return state;
+    return transaction_start(r->ledger, r);
 }
 
 enum ledger_state ledger_admit(struct ledger *l, const struct ledger_call *request, struct arena *arena,
                                struct ledger_answer *answer, ledger_done *done, void *owner)
 {
-    struct session_request *r = begin(l, arena, REQUEST_ADMIT, ledger_place_id(&request->place), request);
     answer->error = OK;
     answer->engine = "none";
-    return start(r, answer, &answer->why, done, owner);
+    return start(begin(l, arena, REQUEST_ADMIT, request), answer, done, owner);
 }
 
 enum ledger_state ledger_settle(struct ledger *l, const struct ledger_call *request, struct arena *arena,
-                                struct ledger_settled *settled, ledger_done *done, void *owner)
+                                struct ledger_answer *answer, ledger_done *done, void *owner)
 {
     const struct ledger_limits *limits = request->limits ? request->limits : &ledger_default_limits;
     bool is_invalid = request->class == LEDGER_CLASS_INVALID;
     /* What is answered where no caller waits for the ledger: as to a first attempt. */
-    LEDGER_CLEAR(settled);
-    settled->says = is_invalid ? LEDGER_REPAIR : LEDGER_RUN;
-    settled->attempt = 1;
-    settled->attempts_left = limits->repair;
+    LEDGER_CLEAR(answer);
+    answer->says = is_invalid ? LEDGER_REPAIR : LEDGER_RUN;
+    answer->attempt = 1;
+    answer->attempts_left = limits->repair;
     if (request->uncounted)
         return LEDGER_DONE;
     /* Nothing but notes for the model depends on the answer, except where a repair may be the last. */
     bool unheard = l->redis && l->settles_unheard && !is_invalid && request->class != LEDGER_CLASS_FABRICATED;
-    struct session_request *r = begin(l, arena, REQUEST_SETTLE, ledger_place_id(&request->place), request);
-    return start(r, settled, &settled->why, unheard ? NULL : done, owner);
+    return start(begin(l, arena, REQUEST_SETTLE, request), answer, unheard ? NULL : done, owner);
 }
 
 uint32_t ledger_turn_text(struct str text)
@@ -367,52 +366,55 @@ uint32_t ledger_turn_text(struct str text)
     return hash ? hash : 1;
 }
 
-enum ledger_state ledger_turn(struct ledger *l, const struct ledger_turn *request, struct arena *arena,
-                              struct ledger_turned *turned, ledger_done *done, void *owner)
+enum ledger_state ledger_turn(struct ledger *l, const struct ledger_call *request, struct arena *arena,
+                              struct ledger_answer *answer, ledger_done *done, void *owner)
 {
-    struct session_request *r = begin(l, arena, REQUEST_TURN, ledger_session_id(request->session), request);
-    LEDGER_CLEAR(turned);
+    struct session_request *r = begin(l, arena, REQUEST_TURN, request);
+    LEDGER_CLEAR(answer);
     r->number = (uint32_t)hash_random() | 1;
-    return start(r, turned, &turned->why, done, owner);
+    return start(r, answer, done, owner);
 }
 
 void ledger_see(struct ledger *l, struct str session, const struct hash128 *ids, size_t count)
 {
     struct ledger_call see = {.gives_ids = ids, .gives_id_count = count};
     struct session_request request = {
-        .kind = REQUEST_SEE, .id = ledger_session_id(session), .of.call = &see, .ledger = l};
+        .kind = REQUEST_SEE, .id = ledger_session_id(session), .call = &see, .ledger = l};
     if (count)
         transaction_add(l, request_copy(&request));
 }
 
-enum ledger_state ledger_view(struct ledger *l, struct str session, struct arena *arena,
-                              struct ledger_view *view, ledger_done *done, void *owner)
+static struct session_request *begin_named(struct ledger *l, struct arena *arena, enum request_kind kind,
+                                           struct str session, struct str tool)
 {
-    struct str *name = arena_alloc(arena, sizeof(*name));
-    *name = session;
-    *view = (struct ledger_view){.error = OK};
-    return start(begin(l, arena, REQUEST_VIEW, ledger_session_id(session), name), view, &view->why, done,
-                 owner);
+    struct ledger_call *call = ARENA_NEW(arena, struct ledger_call);
+    call->place.session = session;
+    call->tool = tool;
+    return begin(l, arena, kind, call);
 }
 
-enum ledger_state ledger_peek(struct ledger *l, const struct ledger_look *request, struct arena *arena,
-                              struct ledger_peek *peek, ledger_done *done, void *owner)
+enum ledger_state ledger_view(struct ledger *l, struct str session, struct arena *arena,
+                              struct ledger_answer *answer, ledger_done *done, void *owner)
 {
-    peek->error = OK;
-    return start(begin(l, arena, REQUEST_LOOK, ledger_place_id(&request->place), request), peek, &peek->why,
-                 done, owner);
+    LEDGER_CLEAR(answer);
+    return start(begin_named(l, arena, REQUEST_VIEW, session, STR_NONE), answer, done, owner);
+}
+
+enum ledger_state ledger_peek(struct ledger *l, const struct ledger_call *request, struct arena *arena,
+                              struct ledger_answer *answer, ledger_done *done, void *owner)
+{
+    answer->error = OK;
+    return start(begin(l, arena, REQUEST_LOOK, request), answer, done, owner);
 }
 
 enum ledger_state ledger_reset(struct ledger *l, struct str session, struct str tool, struct arena *arena,
-                               enum err *error, ledger_done *done, void *owner)
+                               struct ledger_answer *answer, ledger_done *done, void *owner)
 {
-    struct str *name = arena_alloc(arena, sizeof(*name));
-    *name = tool;
-    *error = OK;
     struct session_request *r =
-        begin(l, arena, tool.len ? REQUEST_RESET : REQUEST_FORGET, ledger_session_id(session), name);
+        begin_named(l, arena, tool.len ? REQUEST_RESET : REQUEST_FORGET, session, tool);
+    LEDGER_CLEAR(answer);
     r->number = (uint32_t)hash_random() | 1;
-    return start(r, error, NULL, done, owner);
+    return start(r, answer, done, owner);
 }
 
 struct session_store *ledger_store(struct ledger *l)

@@ -236,7 +236,8 @@ enum ledger_class {
     LEDGER_CLASS_COUNT
 };
 
-/* A call, as it asks to be let run (ledger_admit), and with what became of it (ledger_settle). */
+/* What is asked of a session. Of a call: to be let run (ledger_admit), with what became of it
+ * (ledger_settle). */
 struct ledger_call {
     struct ledger_place place;
     uint64_t admission; /* of the callId; never 0. admit and settle are idempotent by it */
@@ -255,7 +256,7 @@ struct ledger_call {
     bool lax; /* nothing else is wrong, and the model may insist: what was asked about before is let run */
     bool arguments_lost; /* they arrived empty or cut off: the model's output ended, and it may go on */
     bool not_enforced;   /* mode shadow: what is said against it is only recorded. Of a settle: was */
-    bool wants_history, wants_facts; /* the policy reads call.history / call.facts */
+    bool wants_history, wants_facts; /* the policy reads call.history / call.facts; also of ledger_peek */
     uint64_t lax_known; /* bit i: the fleet has learnt that the server accepts problems[i]: ledger_lax_look */
     struct str open_arguments; /* of a check, as JSON: kept until its report; empty: none */
     struct str peer;           /* whose rates it counts for, e.g. "uid:1000" */
@@ -283,6 +284,14 @@ struct ledger_call {
     size_t gives_id_count;
     const struct json *facts; /* object, merged into the session's; NULL: none */
     struct str facts_json;    /* the same as JSON, instead; empty: none */
+
+    /* ---- ledger_turn ---- */
+    struct str goal; /* empty: none */
+    bool end;        /* the conversation is over: no turn begins, open chains end */
+    bool compacted;  /* the model no longer sees what it has read: no turn begins; its reads count again */
+
+    /* ---- ledger_peek ---- */
+    bool newest; /* never from the cache alone, which another daemon may have outdated */
 };
 
 enum ledger_says {
@@ -301,8 +310,15 @@ enum ledger_came_of {
     LEDGER_CAME_REFUSED  /* it did not run: unknown, forbidden, … */
 };
 
+struct ledger_open_call {
+    struct str tool;      /* empty: no longer known */
+    struct str arguments; /* as JSON; empty: not kept */
+    struct str session;   /* its name, as in ledger_place, if it is short; empty: only its id is known here */
+};
+
+/* Of any request; what does not concern it is empty. */
 struct ledger_answer {
-    enum err error; /* not OK: no answer was had; `why` says so */
+    enum err error; /* not OK: no answer was had; `why` says so. ERR_NOT_FOUND: no such session */
     /* who answered: "redis", "local"; "none": it passes uncounted, or there is no answer */
     const char *engine;
     enum ledger_says says;
@@ -342,10 +358,30 @@ struct ledger_answer {
                             not asked */
     struct json facts;   /* object; JSON_NULL if not asked */
     struct str chain;    /* outcome of a repair chain that ended now: "exhausted", "redundant",
-                            "fabricated_id_on_retry"; empty: none ended */
+                            "fabricated_id_on_retry", of a settle also "no_retry", "success"; empty: none
+                            ended */
     uint32_t chain_retries;
     uint32_t gave_up; /* chains of an earlier turn that this call found open: llm_gave_up, logged here */
-    struct why why;   /* filled in if `error` is not OK; only its first byte is cleared otherwise */
+
+    /* ---- of a settle, where `says` is LEDGER_REPAIR, or LEDGER_REFUSE when exhausted, for
+     * LEDGER_CLASS_INVALID, and `repeats` are with identical results, this one included ---- */
+    bool lax_learnt; /* it ran with problems, the server accepted them, and the session did not know that */
+    bool unchanged;  /* the result is the one this call had last time */
+    uint32_t same_failure; /* failures of the tool with this error in a row, this one included; 0: it did not
+                              fail */
+    uint32_t failed_alike; /* of this call with this error since a write succeeded, the same */
+    uint32_t asked;        /* this call in a row, whatever came of it */
+
+    /* ---- of a look. Of an unknown session: turn 0, no goal ---- */
+    uint32_t step;
+    bool stuck; /* calls brought nothing new LEDGER_STUCK times in a row, in this turn */
+    struct ledger_open_call open;
+
+    /* ---- of a view ---- */
+    bool stand_in;       /* Redis is away: it is what this daemon counted in that time */
+    struct json session; /* {session, turn, step, goal, budgets, facts, history}; see session_json.c */
+
+    struct why why; /* filled in if `error` is not OK; only its first byte is cleared otherwise */
 };
 
 typedef void ledger_done(void *owner);
@@ -358,28 +394,8 @@ enum ledger_state ledger_admit(struct ledger *ledger, const struct ledger_call *
  * they get back what has not run off since. Nobody hears of it; if it is lost, the call counts. */
 void ledger_give_rate_back(struct ledger *ledger, const struct ledger_call *admit, uint64_t held_us);
 
-/* How a repair chain ended; LEDGER.md names the log line. */
-struct ledger_settled {
-    enum err error;
-    bool lax_learnt;  /* it ran with problems, the server accepted them, and the session did not know that */
-    bool unchanged;   /* the result is the one this call had last time */
-    uint32_t repeats; /* identical calls with identical results in a row, this one included */
-    uint32_t no_progress;
-    uint32_t same_failure; /* failures of the tool with this error in a row, this one included; 0: it did not
-                              fail */
-    uint32_t failed_alike; /* of this call with this error since a write succeeded, the same */
-    uint32_t asked;        /* this call in a row, whatever came of it */
-    uint32_t attempt, attempts_left; /* for LEDGER_CLASS_INVALID */
-    enum ledger_says says; /* for LEDGER_CLASS_INVALID: LEDGER_REPAIR, or LEDGER_REFUSE when exhausted */
-    uint32_t transient_count;
-    /* outcome of a chain that ended now: "no_retry", "success", "exhausted", …; empty: none */
-    struct str chain;
-    uint32_t chain_retries;
-    struct why why; /* filled in if `error` is not OK; only its first byte is cleared otherwise */
-};
-
 enum ledger_state ledger_settle(struct ledger *ledger, const struct ledger_call *request, struct arena *arena,
-                                struct ledger_settled *settled, ledger_done *done, void *owner);
+                                struct ledger_answer *answer, ledger_done *done, void *owner);
 
 /* The one log line of a chain that ended, at the level its outcome has; for `chain` of an answer or a settled
  * call. */
@@ -392,38 +408,17 @@ void ledger_on_gave_up(struct ledger *ledger, ledger_gave_up *hook, void *owner)
 /* What names a turn by any text: its hash, never 0. */
 uint32_t ledger_turn_text(struct str text);
 
-/* A user turn begins: open repair chains end as llm_gave_up (logged here), runs start again. */
-struct ledger_turn {
-    struct str session;
-    uint32_t uid;       /* as in ledger_place */
-    uint32_t turn;      /* 0: the next one */
-    uint32_t turn_text; /* as in ledger_place; 0: none */
-    struct str goal;    /* empty: none */
-    bool end;           /* the conversation is over: no turn begins, open chains end */
-    bool by_person;     /* a person begins the turn: runs of calls end */
-    bool compacted;     /* the model no longer sees what it has read: no turn begins; its reads count again */
-};
-struct ledger_turned {
-    enum err error;
-    uint32_t turn, gave_up;
-    struct why why; /* filled in if `error` is not OK; only its first byte is cleared otherwise */
-};
-enum ledger_state ledger_turn(struct ledger *ledger, const struct ledger_turn *request, struct arena *arena,
-                              struct ledger_turned *turned, ledger_done *done, void *owner);
+/* A user turn begins: open repair chains end as llm_gave_up (logged here), runs start again. place.turn 0 and
+ * no turn_text: the next one. */
+enum ledger_state ledger_turn(struct ledger *ledger, const struct ledger_call *request, struct arena *arena,
+                              struct ledger_answer *answer, ledger_done *done, void *owner);
 
 /* Ids that became known otherwise: from the goal's words, from an example's `seen`. Fire and forget. */
 void ledger_see(struct ledger *ledger, struct str session, const struct hash128 *ids, size_t count);
 
-/* Everything known of a session, as one JSON object {session, turn, step, goal, budgets, facts, history}; see
- * session_json.c. */
-struct ledger_view {
-    enum err error; /* ERR_NOT_FOUND: no such session */
-    bool stand_in;  /* Redis is away: it is what this daemon counted in that time */
-    struct json session;
-    struct why why; /* filled in if `error` is not OK; only its first byte is cleared otherwise */
-};
+/* Everything known of a session, as one JSON object. */
 enum ledger_state ledger_view(struct ledger *ledger, struct str session, struct arena *arena,
-                              struct ledger_view *view, ledger_done *done, void *owner);
+                              struct ledger_answer *answer, ledger_done *done, void *owner);
 
 /* The sessions that this daemon served last, as it remembers them, the latest first. With Redis, too: what
  * other daemons did to one since is not in it. */
@@ -442,31 +437,10 @@ struct ledger_session {
 /* `sessions` has room for LEDGER_SESSIONS_MAX. Strings are borrowed until the next request. */
 size_t ledger_sessions(const struct ledger *ledger, struct ledger_session *sessions);
 
-/* What prepare hooks and a report see of a session before the call is admitted. Of an unknown session: turn
- * 0, no goal. */
-struct ledger_look {
-    struct ledger_place place; /* of which session */
-    bool newest;               /* never from the cache alone, which another daemon may have outdated */
-    bool wants_history, wants_facts;
-    uint64_t admission; /* 0: none; else `open` is filled in */
-};
-struct ledger_open_call {
-    struct str tool;      /* empty: no longer known */
-    struct str arguments; /* as JSON; empty: not kept */
-    struct str session;   /* its name, as in ledger_place, if it is short; empty: only its id is known here */
-};
-struct ledger_peek {
-    enum err error;
-    uint32_t turn, step, no_progress;
-    bool stuck; /* calls brought nothing new LEDGER_STUCK times in a row, in this turn */
-    struct str goal;
-    struct json history, facts; /* JSON_NULL if not asked */
-    struct ledger_open_call open;
-    uint64_t version; /* of the session; see ledger_answer.version */
-    struct why why;   /* filled in if `error` is not OK; only its first byte is cleared otherwise */
-};
-enum ledger_state ledger_peek(struct ledger *ledger, const struct ledger_look *request, struct arena *arena,
-                              struct ledger_peek *peek, ledger_done *done, void *owner);
+/* What prepare hooks and a report see of a session before the call is admitted. With an admission, `open` is
+ * filled in, too. */
+enum ledger_state ledger_peek(struct ledger *ledger, const struct ledger_call *request, struct arena *arena,
+                              struct ledger_answer *answer, ledger_done *done, void *owner);
 
 /* ---- what the fleet has learnt of schemas that their servers do not keep ---- */
 
@@ -522,7 +496,8 @@ enum err key_file_load(const char *file, uint8_t *key, size_t len, bool *replace
 
 /* A person ends a run: of one tool, or (tool empty) the whole session is forgotten. */
 enum ledger_state ledger_reset(struct ledger *ledger, struct str session, struct str tool,
-                               struct arena *arena, enum err *error, ledger_done *done, void *owner);
+                               struct arena *arena, struct ledger_answer *answer, ledger_done *done,
+                               void *owner);
 
 /* Where the fleet keeps what it shares beside sessions: Redis, or else this process's memory. */
 struct session_store;

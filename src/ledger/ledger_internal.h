@@ -28,7 +28,7 @@ enum request_kind {
     REQUEST_ADMIT,
     REQUEST_SETTLE,
     REQUEST_RELEASE, /* a settle of an admit whose caller is gone: only if it was let run and is open */
-    REQUEST_SEE,     /* ids; what is asked by the kinds up to here is a ledger_call */
+    REQUEST_SEE,     /* ids */
     REQUEST_TURN,
     REQUEST_RESET,  /* of one tool */
     REQUEST_FORGET, /* of the session */
@@ -40,19 +40,11 @@ enum request_kind {
 
 struct session_request {
     enum request_kind kind;
-    struct hash128 id; /* of the session */
-    union {
-        const void *any;
-        const struct ledger_call *call;
-        const struct ledger_turn *turn;
-        const struct str *tool; /* REQUEST_RESET */
-        const struct ledger_look *look;
-        const struct lapsed_request *lapsed;
-        const struct str *session; /* REQUEST_VIEW: its name */
-    } of;
-    void *answer;        /* begins with its error. NULL: no caller waits for it */
-    struct why *why;     /* of the error; NULL: the answer has none */
-    struct arena *arena; /* of what the answer points to */
+    struct hash128 id;                   /* of the session */
+    const struct ledger_call *call;      /* NULL: it asks no more than its kind says */
+    const struct lapsed_request *lapsed; /* REQUEST_LAPSED */
+    struct ledger_answer *answer;        /* NULL: no caller waits for it */
+    struct arena *arena;                 /* of what the answer points to */
     ledger_done *done;
     void *owner;
     uint32_t sequence; /* of this daemon's requests: session_mark */
@@ -153,9 +145,6 @@ struct ledger_entry {
 void entries_clear(struct lru *entries);
 /* Made if it is new; then it is not loaded. Lets go of those used longest ago beyond ENTRIES_MAX. */
 struct ledger_entry *entries_get(struct lru *entries, struct ledger *ledger, struct hash128 id);
-/* What people see of it: its name, and the tool of a call that was repeated or refused. */
-void entry_set_name(struct ledger_entry *entry, struct str name);
-void entry_set_looped(struct ledger_entry *entry, struct str tool);
 /* Forget what is known of it, so that it is loaded again. */
 void entry_forget(struct ledger_entry *entry);
 
@@ -201,7 +190,7 @@ struct ledger {
     enum ledger_outage on_outage;
     uint32_t ttl_s, history;
     bool settles_unheard;
-    bool evicts, has_evicted; /* a session was let go of for want of memory; that was logged */
+    bool has_evicted; /* logged */
     struct loop *loop;
     LIST_HEAD(, session_request) waiting;
     struct session_request *starting; /* inside transaction_start */
@@ -209,13 +198,9 @@ struct ledger {
     struct rate_limit refusals, unreadables, conflict_lines;
     struct ledger_status status; /* what it counts itself */
     uint64_t replayed_logged;
-    uint32_t replaying; /* sessions */
-    bool has_lost;      /* logged */
-    union {
-        struct ledger_answer answer;
-        struct ledger_settled settled;
-        struct ledger_turned turned;
-    } unheard;                      /* where what no caller waits for is answered */
+    uint32_t replaying;             /* sessions */
+    bool has_lost;                  /* logged */
+    struct ledger_answer unheard;   /* where what no caller waits for is answered */
     struct session_changes changes; /* by the request applied last */
     struct outage_log outage_log;
     struct call_id_key own_key;
@@ -251,7 +236,6 @@ enum ledger_state transaction_start(struct ledger *ledger, struct session_reques
 void transaction_add(struct ledger *ledger, struct session_request *request);
 /* Goes on with what waits in the session. */
 void transaction_run(struct ledger_entry *entry);
-void transaction_drop(struct ledger_entry *entry);    /* the ledger is freed: its requests, unanswered */
 uint32_t transaction_sequence(struct ledger *ledger); /* of the next request */
 void transaction_finish(struct ledger *ledger, struct session_request *request);
 /* For outage.c: all that fly are answered, or wait again. */

@@ -194,7 +194,7 @@ static void refuse(struct ledger *l, const struct session_request *r)
 
 static void serve_uncounted(struct ledger *l, const struct session_request *r, bool lost)
 {
-    const struct ledger_call *admit = r->of.call;
+    const struct ledger_call *admit = r->call;
     if (r->kind == REQUEST_ADMIT && lost)
         keep(l, request_release(r)); /* it may have been committed: its reservation must not stay */
     if (request_has_happened(r->kind)) {
@@ -204,7 +204,7 @@ static void serve_uncounted(struct ledger *l, const struct session_request *r, b
         log_event(LOG_WARN, "ledger_uncounted", LOG_STR("tool", admit->tool), LOG_STR("ext", admit->ext),
                   LOG_STR("session", str_cut(admit->place.session, 128)));
         if (r->answer)
-            *(struct ledger_answer *)r->answer = (struct ledger_answer){.engine = "none", .uncounted = true};
+            *r->answer = (struct ledger_answer){.engine = "none", .uncounted = true};
     } else if (r->kind != REQUEST_BOUNDARY && r->kind != REQUEST_LAPSED) {
         refuse(l, r);
     }
@@ -293,9 +293,8 @@ void outage_serve(struct ledger_entry *e, bool tried, bool applied, bool lost)
     struct session_request *r;
     STAILQ_FOREACH (r, &e->flying, next)
         if (r->kind == REQUEST_ADMIT && r->answer) {
-            struct ledger_answer *answer = r->answer;
-            answer->engine = "local";
-            answer->ids_complete = false; /* what another daemon has done to the session is not known */
+            r->answer->engine = "local";
+            r->answer->ids_complete = false; /* what another daemon has done to the session is not known */
         }
     transaction_land(e);
 }

@@ -165,11 +165,13 @@ void redis_connection_wake(struct redis_connection *connection);
 bool redis_connection_send(struct redis_connection *connection, struct redis_command *command, bool waits);
 /* The handshake is over; it takes commands. */
 void redis_connection_is_up(struct redis_connection *connection);
-void redis_connection_give_up(struct redis_connection *connection, const char *why);
+void redis_connection_give_up(struct redis_connection *connection, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
 /* To a numeric address, or to a socket's path if `port` is 0, and begins the handshake. */
 void redis_connection_connect(struct redis_connection *connection, const char *address, uint16_t port);
 /* The next sentinel is asked, if there is one. */
-void redis_connection_sentinel_failed(struct redis_connection *connection, const char *how);
+void redis_connection_sentinel_failed(struct redis_connection *connection, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
 
 /* ---- redis_handshake.c: who we are, which database, what kind of server this is, the scripts and their
  * trials. If the server knows our last connection, that is ended first: commands that wait there unread must

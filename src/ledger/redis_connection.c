@@ -23,6 +23,7 @@
 #include <hiredis/hiredis.h>
 #include <hiredis/sds.h>
 #include <netdb.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/socket.h>
@@ -76,20 +77,6 @@ static const struct {
     {"Permission denied", "let the daemon's user open its socket (unixsocketperm, or its group)"},
 };
 
-/* `why`, and how to fix it if that is known. */
-static void add_hint(const char *why, char *out, size_t size)
-{
-    const char *hint = NULL;
-    for (size_t i = 0; !hint && i < sizeof(hints) / sizeof(*hints); i++)
-        if (strstr(why, hints[i].word))
-            hint = hints[i].hint;
-    size_t len = strlen(why);
-    if (hint && len && why[len - 1] == '.')
-        len--;
-    snprintf(out, size, "%.*s%s%s", (int)(len < REASON_MAX_BYTES ? len : REASON_MAX_BYTES), why,
-             hint ? "; " : "", hint ? hint : "");
-}
-
 static struct redis_command *pop(struct redis_queue *queue)
 {
     struct redis_command *command = STAILQ_FIRST(queue);
@@ -128,11 +115,21 @@ static void pause_is_over(void *owner)
         redis_connection_wake(n);
 }
 
-void redis_connection_give_up(struct redis_connection *n, const char *why)
+void redis_connection_give_up(struct redis_connection *n, const char *format, ...)
 {
     struct redis_queue sent = STAILQ_HEAD_INITIALIZER(sent), waiting = STAILQ_HEAD_INITIALIZER(waiting);
-    char text[REDIS_WHY_BYTES];
-    add_hint(why, text, sizeof(text));
+    char why[REDIS_WHY_BYTES], text[REDIS_WHY_BYTES];
+    const char *hint = NULL; /* how to fix it, if that is known */
+    va_list args;
+    va_start(args, format);
+    size_t len = (size_t)vsnprintf(why, sizeof(why), format, args);
+    va_end(args);
+    for (size_t i = 0; !hint && i < sizeof(hints) / sizeof(*hints); i++)
+        if (strstr(why, hints[i].word))
+            hint = hints[i].hint;
+    len -= hint && len && len < sizeof(why) && why[len - 1] == '.';
+    snprintf(text, sizeof(text), "%.*s%s%s", (int)(len < REASON_MAX_BYTES ? len : REASON_MAX_BYTES), why,
+             hint ? "; " : "", hint ? hint : "");
     STAILQ_CONCAT(&sent, &n->sent);
     STAILQ_CONCAT(&waiting, &n->waiting);
     n->state = REDIS_OFF;
@@ -158,13 +155,12 @@ static void took_too_long(void *owner)
 {
     struct redis_connection *n = owner;
     bool connected = n->state == REDIS_GREETING && n->is_connected;
-    char why[REDIS_WHY_BYTES];
-    snprintf(why, sizeof(why),
-             connected ? "it takes the connection and did not answer the greeting within %u ms"
-                       : "it is not reached within %u ms: does a firewall stand between?",
-             CONNECT_MS);
     n->host = n->host_count ? (n->host + 1) % n->host_count : 0;
-    redis_connection_give_up(n, why);
+    redis_connection_give_up(n,
+                             connected
+                                 ? "it takes the connection and did not answer the greeting within %u ms"
+                                 : "it is not reached within %u ms: does a firewall stand between?",
+                             CONNECT_MS);
 }
 
 /* This host did not lead to the goal; the next sentinel may. */
@@ -172,7 +168,7 @@ static void host_failed(struct redis_connection *n, const char *why)
 {
     n->host = (n->host + 1) % n->host_count;
     if (++n->tried == n->host_count) {
-        redis_connection_give_up(n, why);
+        redis_connection_give_up(n, "%s", why);
         return;
     }
     close_context(n);
@@ -180,30 +176,29 @@ static void host_failed(struct redis_connection *n, const char *why)
     timer_set(&n->step, n->options->loop, 0, try_host, n);
 }
 
-void redis_connection_sentinel_failed(struct redis_connection *n, const char *how)
+void redis_connection_sentinel_failed(struct redis_connection *n, const char *format, ...)
 {
     const struct redis_address_host *host = &n->hosts[n->host];
-    struct why why;
-    err_set(&why, ERR_UNAVAILABLE, "sentinel " STR_FMT ":%u %s", STR_ARG(host->name), host->port, how);
+    struct why how, why;
+    va_list args;
+    va_start(args, format);
+    vsnprintf(how.text, sizeof(how.text), format, args);
+    va_end(args);
+    err_set(&why, ERR_UNAVAILABLE, "sentinel " STR_FMT ":%u %s", STR_ARG(host->name), host->port, how.text);
     host_failed(n, why.text);
 }
 
 /* It could not be made, or has ended. */
 static void lost(struct redis_connection *n, int error, const char *said)
 {
-    char why[REDIS_WHY_BYTES];
-    if (n->state == REDIS_ASKING) {
+    if (n->state == REDIS_ASKING)
         redis_connection_sentinel_failed(n, n->is_connected ? "closed the connection" : "cannot be reached");
-        return;
-    }
-    if (error == REDIS_ERR_PROTOCOL)
-        snprintf(why, sizeof(why), "what answers there is no Redis: %s", said);
     else if (error == REDIS_ERR_OOM)
-        snprintf(why, sizeof(why),
-                 "what answers there is no Redis: it says what nobody asked for, or too much of it");
+        redis_connection_give_up(
+            n, "what answers there is no Redis: it says what nobody asked for, or too much of it");
     else
-        snprintf(why, sizeof(why), "%s", said);
-    redis_connection_give_up(n, why);
+        redis_connection_give_up(n, error == REDIS_ERR_PROTOCOL ? "what answers there is no Redis: %s" : "%s",
+                                 said);
 }
 
 /* ---- commands ---- */
@@ -219,13 +214,10 @@ static void on_deadline(void *owner)
 {
     struct redis_connection *n = owner;
     const struct redis_command *command = oldest(n);
-    char why[96];
-    if (command && (clock_mono_us() - command->began_us) / 1000 >= n->options->timeout_ms) {
-        snprintf(why, sizeof(why), "it did not answer within %u ms", n->options->timeout_ms);
-        redis_connection_give_up(n, why);
-    } else {
+    if (command && (clock_mono_us() - command->began_us) / 1000 >= n->options->timeout_ms)
+        redis_connection_give_up(n, "it did not answer within %u ms", n->options->timeout_ms);
+    else
         watch_deadline(n);
-    }
 }
 
 /* One timer for all commands under way, set for the oldest. */
@@ -274,7 +266,7 @@ static void on_reply(struct redis_connection *n, const redisReply *reply)
             command->ended(command, REDIS_ANSWERED, reply, NULL);
         }
         if (n->state == REDIS_LEAVING && STAILQ_EMPTY(&n->sent))
-            redis_connection_give_up(n, n->problem);
+            redis_connection_give_up(n, "%s", n->problem);
     }
 }
 
@@ -387,7 +379,6 @@ static bool open_context(struct redis_connection *n, const char *address, uint16
 static bool read_password(struct redis_connection *n)
 {
     const char *file = n->options->password_file;
-    char why[REDIS_WHY_BYTES];
     memset(n->secret, 0, sizeof(n->secret));
     n->password = n->options->address.password; /* a cluster has one for all nodes */
     if (!file)
@@ -398,8 +389,7 @@ static bool read_password(struct redis_connection *n)
     if (fd >= 0)
         close(fd);
     if (len < 0) {
-        snprintf(why, sizeof(why), "its password_file %s cannot be read: %s", file, strerror(error));
-        redis_connection_give_up(n, why);
+        redis_connection_give_up(n, "its password_file %s cannot be read: %s", file, strerror(error));
         return false;
     }
     n->secret[strcspn(n->secret, "\r\n")] = '\0';

@@ -73,10 +73,9 @@ static void redact(const char *said, struct str password, char *out, size_t size
 
 static void fail(struct redis_connection *n, const char *doing, const char *why)
 {
-    char said[400], text[REDIS_WHY_BYTES];
+    char said[400];
     redact(why, n->password, said, sizeof(said));
-    snprintf(text, sizeof(text), "%s: %s", doing, said);
-    redis_connection_give_up(n, text);
+    redis_connection_give_up(n, "%s: %s", doing, said);
 }
 
 /* ---- what the server is ---- */
@@ -236,7 +235,6 @@ static void read_trial(struct redis_connection *n, const redisReply *reply)
 static void read_master(struct redis_connection *n, const redisReply *reply)
 {
     const struct redis_address *a = &n->options->address;
-    char how[REDIS_WHY_BYTES];
     bool names = reply->type == REDIS_REPLY_ARRAY && reply->elements == 2 &&
                  reply->element[0]->type == REDIS_REPLY_STRING &&
                  reply->element[1]->type == REDIS_REPLY_STRING &&
@@ -248,16 +246,15 @@ static void read_master(struct redis_connection *n, const redisReply *reply)
         return;
     }
     if (is_error && n->problem[0]) /* one that wants no password answers all the same, and is believed */
-        snprintf(how, sizeof(how), "turns down what stands behind ?sentinels= in the address: %.200s",
-                 n->problem);
+        redis_connection_sentinel_failed(
+            n, "turns down what stands behind ?sentinels= in the address: %.200s", n->problem);
     else if (is_error && !a->sentinel_password.len && strncmp(reply->str, "NOAUTH", 6) == 0)
-        snprintf(how, sizeof(how),
-                 "wants a password of its own: put ?sentinels=user:password behind the address");
+        redis_connection_sentinel_failed(
+            n, "wants a password of its own: put ?sentinels=user:password behind the address");
     else if (is_error)
-        snprintf(how, sizeof(how), "says: %.200s", reply->str);
+        redis_connection_sentinel_failed(n, "says: %.200s", reply->str);
     else
-        snprintf(how, sizeof(how), "knows no master '" STR_FMT "'", STR_ARG(a->master));
-    redis_connection_sentinel_failed(n, how);
+        redis_connection_sentinel_failed(n, "knows no master '" STR_FMT "'", STR_ARG(a->master));
 }
 
 /* ---- every reply of the handshake ---- */

@@ -331,15 +331,15 @@ void rules_come_to_step(struct rules_ctx *ctx, const struct ledger_place *place)
 
 /* ---- turn, reset, boundary ------------------------------------------------------- */
 
-bool session_turn(struct session *session, const struct ledger_turn *request, uint32_t id, int64_t now_ms,
-                  struct ledger_turned *turned, struct session_changes *changes)
+bool session_turn(struct session *session, const struct ledger_call *request, uint32_t id, int64_t now_ms,
+                  struct ledger_answer *turned, struct session_changes *changes)
 {
     struct rules_ctx ctx = rules_begin(session, changes, NULL, now_ms);
-    bool is_named = (request->turn || request->turn_text) && !request->end && !request->compacted;
+    bool is_named = (request->place.turn || request->place.turn_text) && !request->end && !request->compacted;
     bool is_new = is_named || !is_repeated(session, id);
     uint32_t turn = session->turn + is_new;
     if (is_named)
-        turn = request->turn_text ? named_turn(session, request->turn_text) : request->turn;
+        turn = request->place.turn_text ? named_turn(session, request->place.turn_text) : request->place.turn;
     uint32_t before = changes->gave_up_count;
     LEDGER_CLEAR(turned);
     turned->turn = session->turn;
@@ -358,7 +358,7 @@ bool session_turn(struct session *session, const struct ledger_turn *request, ui
     }
     session->told_turn = turn;
     if (turn > session->turn)
-        begin_turn(&ctx, turn, request->by_person);
+        begin_turn(&ctx, turn, request->place.by_person);
     turned->turn = session->turn;
     turned->gave_up = changes->gave_up_count - before;
     if (turn != session->turn || request->goal.len == 0)

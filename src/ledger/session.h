@@ -318,7 +318,7 @@ void session_admit(struct session *session, const struct ledger_call *request,
 /* Returns true if the request was counted now, false if it was already: then its ids and facts are known,
  * too. */
 bool session_settle(struct session *session, const struct ledger_call *request, int64_t now_ms,
-                    struct ledger_settled *settled, struct session_changes *changes);
+                    struct ledger_answer *settled, struct session_changes *changes);
 
 /* The turn that a call of this place would be of, without beginning it: a turn that is past is the current
  * one. */
@@ -326,8 +326,8 @@ uint32_t session_turn_of(const struct session *session, const struct ledger_plac
 
 /* `id` of the request, never 0: a turn begun without a number is not begun twice. Returns true if the goal is
  * the current turn's and has to be kept. */
-bool session_turn(struct session *session, const struct ledger_turn *request, uint32_t id, int64_t now_ms,
-                  struct ledger_turned *turned, struct session_changes *changes);
+bool session_turn(struct session *session, const struct ledger_call *request, uint32_t id, int64_t now_ms,
+                  struct ledger_answer *turned, struct session_changes *changes);
 
 /* A person ends a tool's run: its calls of the window count no more, its budgets and chain start again. */
 void session_reset(struct session *session, struct str tool, uint32_t id, int64_t now_ms,

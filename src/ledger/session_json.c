@@ -21,12 +21,9 @@ static struct json parse(struct arena *arena, const struct buf *text)
     return value;
 }
 
-static void put_name(struct json_out *out, const char *key, struct str name)
+static struct json_field name_field(const char *key, struct str name)
 {
-    if (name.len)
-        json_field_str(out, key, name);
-    else
-        json_field(out, key, NULL);
+    return name.len ? FIELD_STR(key, name) : FIELD_RAW(key, STR_LIT("null"));
 }
 
 /* ---- details --------------------------------------------------------------------- */
@@ -100,27 +97,20 @@ static void put_history(struct json_out *out, const struct session *session,
         struct session_note note;
         if (!read_note(parts, session, i, &note))
             continue;
-        json_open(out, '{');
-        put_name(out, "tool", tool_name(parts, note.tool, NOTE_TOOL_BYTES));
-        put_name(out, "class", ledger_label_name(note.label));
-        put_name(out, "code", ledger_code_name(note.code));
-        json_fields(out, FIELD_NUM("turn", note.turn), FIELD_NUM("step", note.step),
-                    FIELD_NUM("at_ms", (int64_t)note.second * 1000), FIELD_NUM("retries", note.retries),
-                    FIELD_IF(note.halted, FIELD_BOOL("halted", true)),
-                    FIELD_IF(note.not_enforced, FIELD_BOOL("not_enforced", true)));
-        json_close(out, '}');
+        json_put_object(out, name_field("tool", tool_name(parts, note.tool, NOTE_TOOL_BYTES)),
+                        name_field("class", ledger_label_name(note.label)),
+                        name_field("code", ledger_code_name(note.code)), FIELD_NUM("turn", note.turn),
+                        FIELD_NUM("step", note.step), FIELD_NUM("at_ms", (int64_t)note.second * 1000),
+                        FIELD_NUM("retries", note.retries), FIELD_IF(note.halted, FIELD_BOOL("halted", true)),
+                        FIELD_IF(note.not_enforced, FIELD_BOOL("not_enforced", true)));
     }
     for (unsigned i = 0; i < session->chain_count; i++) {
         const struct session_chain *chain = &session->chains[i];
-        if (chain->ended)
-            continue;
-        json_open(out, '{');
-        put_name(out, "tool", (struct str){chain->name, chain->name_len});
-        json_field_text(out, "class", "invalid_arguments");
-        put_name(out, "code", STR_NONE);
-        json_fields(out, FIELD_NUM("step", chain->step), FIELD_NUM("retries", session_chain_retries(chain)),
-                    FIELD_BOOL("open", true));
-        json_close(out, '}');
+        if (!chain->ended)
+            json_put_object(out, name_field("tool", (struct str){chain->name, chain->name_len}),
+                            FIELD_TEXT("class", "invalid_arguments"), name_field("code", STR_NONE),
+                            FIELD_NUM("step", chain->step),
+                            FIELD_NUM("retries", session_chain_retries(chain)), FIELD_BOOL("open", true));
     }
     json_close(out, ']');
 }
@@ -163,8 +153,8 @@ static void put_tools(struct json_out *out, const struct session *session, const
         const struct session_counter *counter = tools[i].counter;
         bool this_turn = counter->turn == session->turn;
         json_open(out, '{');
-        put_name(out, "tool", tools[i].name);
-        json_fields(out, FIELD_NUM("calls_in_turn", this_turn ? counter->calls_turn : 0),
+        json_fields(out, name_field("tool", tools[i].name),
+                    FIELD_NUM("calls_in_turn", this_turn ? counter->calls_turn : 0),
                     FIELD_NUM("calls", counter->calls));
         put_cost(out, "cost_in_turn", this_turn ? counter->cost_turn : 0);
         put_cost(out, "cost", counter->cost);
@@ -187,10 +177,9 @@ struct json session_json(struct arena *arena, struct str name, const struct sess
     struct buf text = buf_in(arena);
     struct json_out out = json_out(&text);
     json_open(&out, '{');
-    put_name(&out, "session", name);
-    json_fields(&out, FIELD_NUM("turn", session->turn), FIELD_NUM("step", session->step));
-    put_name(&out, "goal",
-             session->has_goal ? detail_find(buf_view(&parts->details), STR_LIT("g")) : STR_NONE);
+    struct str goal = session->has_goal ? detail_find(buf_view(&parts->details), STR_LIT("g")) : STR_NONE;
+    json_fields(&out, name_field("session", name), FIELD_NUM("turn", session->turn),
+                FIELD_NUM("step", session->step), name_field("goal", goal));
     json_field_open(&out, "budgets", '{');
     json_fields(&out, FIELD_NUM("calls_in_turn", session->calls_in_turn),
                 FIELD_NUM("calls", session->calls_made));
@@ -202,11 +191,9 @@ struct json session_json(struct arena *arena, struct str name, const struct sess
     json_field_open(&out, "chains", '[');
     for (unsigned i = 0; i < session->chain_count; i++) {
         const struct session_chain *chain = &session->chains[i];
-        json_open(&out, '{');
-        put_name(&out, "tool", (struct str){chain->name, chain->name_len});
-        put_name(&out, "ext", (struct str){chain->ext, chain->ext_len});
-        json_fields(&out, FIELD_NUM("invalid", chain->attempts), FIELD_BOOL("ended", chain->ended));
-        json_close(&out, '}');
+        json_put_object(&out, name_field("tool", (struct str){chain->name, chain->name_len}),
+                        name_field("ext", (struct str){chain->ext, chain->ext_len}),
+                        FIELD_NUM("invalid", chain->attempts), FIELD_BOOL("ended", chain->ended));
     }
     json_close(&out, ']');
     put_tools(&out, session, parts);

@@ -30,8 +30,7 @@ struct settlement {
     struct window_query query;
     struct window_past past;
     struct chain_state chain;
-    enum ledger_says says;
-    bool unchanged, lax_learnt;
+    struct ledger_answer *settled;
 };
 
 static void find_call(struct settlement *s)
@@ -74,11 +73,11 @@ static void compare_with_last(struct settlement *s)
     if (s->past.held == 0)
         return;
     const struct session_call *last = window_last_result(session, &s->query);
-    s->unchanged = last && last->result == s->came.result;
+    s->settled->unchanged = last && last->result == s->came.result;
     /* A new result is a reason to ask again only where asking changes nothing itself. */
     const struct ledger_limits *limits = s->ctx.limits;
     bool excuses = !limits->compare_arguments && (limits->polls || !effects_change(s->came.effects));
-    s->came.changed = last && !s->unchanged && s->came.class <= CALL_PARTIAL && excuses;
+    s->came.changed = last && !s->settled->unchanged && s->came.class <= CALL_PARTIAL && excuses;
 }
 
 static void settle_chain(struct settlement *s)
@@ -89,7 +88,7 @@ static void settle_chain(struct settlement *s)
         .request = request, .key = key, .step = s->came.step, .again = s->past.invalid_before};
     if (s->came.class == CALL_INVALID) {
         s->chain = chain_extend(&s->ctx, &attempt);
-        s->says = s->chain.exhausted && !request->place.anonymous ? LEDGER_REFUSE : LEDGER_REPAIR;
+        s->settled->says = s->chain.exhausted && !request->place.anonymous ? LEDGER_REFUSE : LEDGER_REPAIR;
     } else if (s->came.class >= CALL_OK && s->came.class <= CALL_MISMATCH) {
         s->chain = chain_succeed(&s->ctx, key, s->came.step);
     } else if (s->came.class == CALL_FABRICATED) {
@@ -122,31 +121,32 @@ static void count_settled(struct settlement *s)
     session->last_ms = (uint64_t)s->ctx.now_ms;
     settle_chain(s);
     if (session->lax_count && !s->is_orphan)
-        s->lax_learnt = lax_settle(session, &s->came, s->request);
+        s->settled->lax_learnt = lax_settle(session, &s->came, s->request);
     rules_end_step(session, s->came.step);
     rules_end_silence(&s->ctx);
     enum session_call_class class = s->came.class;
-    if (class == CALL_PARTIAL || (class == CALL_OK && !s->unchanged) || s->chain.made_progress)
+    if (class == CALL_PARTIAL || (class == CALL_OK && !s->settled->unchanged) || s->chain.made_progress)
         rules_progress(session, s->came.agent, true);
     else if (class != CALL_TRANSIENT && class != CALL_RELEASED && class != CALL_UNKNOWN)
         rules_progress(session, s->came.agent, false);
     settle_sums(s);
-    if (s->says != LEDGER_REPAIR)
+    if (s->settled->says != LEDGER_REPAIR)
         rules_note_call(&s->ctx, &s->came, s->is_orphan ? 0 : ledger_label_number(s->request->label),
-                        s->says == LEDGER_REFUSE ? CODE_RETRY_BUDGET
-                        : s->request->declined   ? CODE_DECLINED
-                        : s->request->approved   ? CODE_APPROVED
-                                                 : CODE_NONE,
+                        s->settled->says == LEDGER_REFUSE ? CODE_RETRY_BUDGET
+                        : s->request->declined            ? CODE_DECLINED
+                        : s->request->approved            ? CODE_APPROVED
+                                                          : CODE_NONE,
                         s->chain.retries);
     *s->call = s->came;
     window_spent_settle(session, s->call);
 }
 
 bool session_settle(struct session *session, const struct ledger_call *request, int64_t now_ms,
-                    struct ledger_settled *settled, struct session_changes *changes)
+                    struct ledger_answer *settled, struct session_changes *changes)
 {
-    struct settlement s = {.request = request, .says = LEDGER_RUN};
-    s.chain = (struct chain_state){.attempt = 1};
+    struct settlement s = {.request = request, .chain.attempt = 1, .settled = settled};
+    settled->says = LEDGER_RUN;
+    settled->unchanged = settled->lax_learnt = false;
     s.ctx = rules_begin(session, changes, request->limits, now_ms);
     s.ctx.not_enforced = request->not_enforced;
     s.chain.left = limit_count(s.ctx.limits->repair);
@@ -158,14 +158,11 @@ bool session_settle(struct session *session, const struct ledger_call *request, 
         struct chain_key key = chain_key_of(s.came.tool, request->call, s.came.agent);
         s.chain = chain_look(&s.ctx, key, s.came.step, true);
         if (s.came.class == CALL_INVALID)
-            s.says = s.chain.exhausted ? LEDGER_REFUSE : LEDGER_REPAIR;
+            settled->says = s.chain.exhausted ? LEDGER_REFUSE : LEDGER_REPAIR;
     }
     bool failed = s.came.class == CALL_TOOL_ERROR && s.came.masked;
     unsigned row = failed ? 1 + window_same_failure(s.ctx.session, &s.query, s.came.masked) : 0;
     settled->error = OK;
-    settled->says = s.says;
-    settled->unchanged = s.unchanged;
-    settled->lax_learnt = s.lax_learnt;
     settled->repeats = s.past.run.steps + 1;
     settled->asked = s.past.asked_ever + 1;
     settled->no_progress = session_idle_calls(s.ctx.session, s.came.agent);

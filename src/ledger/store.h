@@ -142,8 +142,8 @@ struct session_store_kind {
 struct store_memory_options {
     size_t memory_bytes;     /* for sessions; an eighth of it for buckets of rates. 0: LEDGER_MEMORY_BYTES */
     int64_t (*now_ms)(void); /* NULL: the wall clock */
-    /* A session's time is over, or (`evicted`) it had to go since the memory is full. Called
-     * inside load and commit, before it is freed; must not call the store. NULL: no caller asks. */
+    /* A session's time is over, or (`evicted`) it had to go since the memory is full. Called inside load and
+     * commit, before it is freed; may ask the store for its usage only. NULL: no caller asks. */
     void (*gone)(void *owner, struct hash128 id, struct str core, bool evicted);
     void *owner;
 };

@@ -63,13 +63,13 @@ void transaction_land(struct ledger_entry *e)
         bool looks = request_only_looks(r->kind);
         bool refused = r->kind == REQUEST_ADMIT && r->past.says != LEDGER_RUN;
         if (r->kind == REQUEST_SETTLE) { /* after its admit, before it ran */
-            enum ledger_class class = r->of.call->class;
+            enum ledger_class class = r->call->class;
             refused = class == LEDGER_CLASS_INVALID || class == LEDGER_CLASS_FABRICATED ||
-                      (class == LEDGER_CLASS_REFUSED && !str_is(r->of.call->label, "need_user_input"));
+                      (class == LEDGER_CLASS_REFUSED && !str_is(r->call->label, "need_user_input"));
         }
         if (l->redis && !r->is_past && !looks)
             *(e->local ? &l->status.by_stand_in : &l->status.by_redis) += 1;
-        e->refusals += !r->is_past && refused && !r->of.call->not_enforced;
+        e->refusals += !r->is_past && refused && !r->call->not_enforced;
         if (e->local && l->redis && !looks && !e->unreadable)
             outage_remember(l, r);
         else if (r->is_past)
@@ -256,7 +256,7 @@ static void take_committed(struct ledger_entry *e)
         entry_forget(e);
         e->loaded = true;
         if (r->answer)
-            *(enum err *)r->answer = OK;
+            r->answer->error = OK;
     } else {
         e->stored = true;
     }
@@ -376,7 +376,7 @@ static void check_freshness(struct ledger_entry *e)
 {
     struct session_request *r;
     STAILQ_FOREACH (r, &e->queue, next) {
-        const struct ledger_look *look = r->kind == REQUEST_LOOK ? r->of.look : NULL;
+        const struct ledger_call *look = r->kind == REQUEST_LOOK ? r->call : NULL;
         bool stale = !look || look->newest || e->hopping;
         if (!request_only_looks(r->kind) || r->is_fresh)
             continue;
@@ -451,12 +451,10 @@ void transaction_add(struct ledger *l, struct session_request *r)
 {
     struct ledger_entry *e = entries_get(&l->entries, l, r->id);
     r->sequence = transaction_sequence(l);
-    if (!e->name_len && r->kind == REQUEST_ADMIT) { /* reports know of their session its id only */
-        entry_set_name(e, r->of.call->place.session);
-        e->user = r->of.call->place.uid;
-    } else if (!e->name_len && r->kind == REQUEST_TURN) {
-        entry_set_name(e, r->of.turn->session);
-        e->user = r->of.turn->uid;
+    if (!e->name_len &&
+        (r->kind == REQUEST_ADMIT || r->kind == REQUEST_TURN)) { /* reports know its id only */
+        e->name_len = session_keep_text(e->name, sizeof(e->name), r->call->place.session);
+        e->user = r->call->place.uid;
     }
     STAILQ_INSERT_TAIL(&e->queue, r, next);
     transaction_run(e);
@@ -550,9 +548,9 @@ enum ledger_state transaction_start(struct ledger *l, struct session_request *r)
 {
     struct session_request *outer = l->starting;
     l->starting = r;
-    const struct ledger_limits *limits = r->kind == REQUEST_ADMIT ? r->of.call->limits : NULL;
-    if (limits && limits->rate_count && r->of.call->so_far == LEDGER_SO_FAR_VALID)
-        ask_rates(l, r->of.call, r->id, r, 0);
+    const struct ledger_limits *limits = r->kind == REQUEST_ADMIT ? r->call->limits : NULL;
+    if (limits && limits->rate_count && r->call->so_far == LEDGER_SO_FAR_VALID)
+        ask_rates(l, r->call, r->id, r, 0);
     else
         transaction_add(l, r);
     bool over = l->starting != r;
@@ -577,15 +575,5 @@ void ledger_cancel(struct ledger *l, void *owner)
             detach(l, r, true);
         }
         r = next;
-    }
-}
-
-void transaction_drop(struct ledger_entry *e)
-{
-    struct session_request *r;
-    STAILQ_CONCAT(&e->flying, &e->queue);
-    while ((r = request_pop(&e->flying))) {
-        if (r->is_owned)
-            free(r);
     }
 }

@@ -363,7 +363,7 @@ static void settle_by_class(struct judge *judge, struct arena *arena, const stru
 {
     const struct error_class_info *class = error_class_info(call->result_class);
     struct forgotten forgotten = {arena, report, tool};
-    struct ledger_settled settled;
+    struct ledger_answer settled;
     struct ledger_call settle = {
         .place = {.session_id = report->session_id, .turn = report->turn, .step = report->step},
         .admission = report->admission,
@@ -470,9 +470,9 @@ void judge_report(struct judge *judge, struct arena *arena, const struct recorde
 void judge_compaction(struct judge *judge, struct arena *arena, const struct recorded_call *call)
 {
     const struct config *config = &judge->worlds[0].generation->config;
-    struct ledger_turned turned;
-    struct ledger_turn turn = {
-        .session = call_session_key(arena, config, NULL, call->session, str_of(call->line->file)),
+    struct ledger_answer turned;
+    struct ledger_call turn = {
+        .place.session = call_session_key(arena, config, NULL, call->session, str_of(call->line->file)),
         .compacted = true};
     ledger_turn(judge->ledger, &turn, arena, &turned, NULL, NULL);
 }

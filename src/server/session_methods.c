@@ -13,9 +13,7 @@
 
 struct ledger_work {
     struct str session;
-    struct ledger_turned turned;
-    struct ledger_view view;
-    enum err reset_error;
+    struct ledger_answer answer;
     struct str reset_tool;
 };
 
@@ -32,10 +30,10 @@ static struct ledger_work *begin(struct request *r, struct str session, const st
 static enum request_status answer_turn(struct request *r)
 {
     const struct ledger_work *work = r->work;
-    if (work->turned.error)
-        return reply_error(r, RPC_UNAVAILABLE, "the ledger did not take the turn: %s", work->turned.why.text);
+    if (work->answer.error)
+        return reply_error(r, RPC_UNAVAILABLE, "the ledger did not take the turn: %s", work->answer.why.text);
     struct json_out *out = reply_open(r);
-    json_fields(out, FIELD_NUM("turn", work->turned.turn), FIELD_NUM("gaveUp", work->turned.gave_up));
+    json_fields(out, FIELD_NUM("turn", work->answer.turn), FIELD_NUM("gaveUp", work->answer.gave_up));
     enum request_status status = reply_close(r);
     if (catalog_has_hooks(r->client->server->gate.generation)) /* the list may depend on the goal */
         subscriptions_client_list_changed(r->client);
@@ -53,16 +51,16 @@ enum request_status session_methods_turn(struct request *r)
         return REQUEST_DONE;
     struct ledger_work *work = begin(r, session, &r->client->peer);
     r->answer = answer_turn;
-    struct ledger_turn *request = ARENA_NEW(r->arena, struct ledger_turn);
-    *request = (struct ledger_turn){.session = work->session,
-                                    .uid = (uint32_t)r->client->peer.uid,
-                                    .turn = turn,
-                                    .turn_text = turn_text,
-                                    .goal = goal,
-                                    .end = end,
-                                    .by_person = by_person,
-                                    .compacted = compacted};
-    return request_wait(r, ledger_turn(r->client->server->gate.ledger, request, r->arena, &work->turned,
+    struct ledger_call *request = ARENA_NEW(r->arena, struct ledger_call);
+    request->place = (struct ledger_place){.session = work->session,
+                                           .uid = (uint32_t)r->client->peer.uid,
+                                           .turn = turn,
+                                           .turn_text = turn_text,
+                                           .by_person = by_person};
+    request->goal = goal;
+    request->end = end;
+    request->compacted = compacted;
+    return request_wait(r, ledger_turn(r->client->server->gate.ledger, request, r->arena, &work->answer,
                                        request_answer, r) == LEDGER_PENDING);
 }
 
@@ -95,16 +93,16 @@ static void hide_forbidden(const struct request *r, struct json *object, const c
 static enum request_status answer_view(struct request *r)
 {
     struct ledger_work *work = r->work;
-    if (work->view.error == ERR_NOT_FOUND)
+    if (work->answer.error == ERR_NOT_FOUND)
         return not_found(r);
-    if (work->view.error)
-        return reply_error(r, RPC_UNAVAILABLE, "the ledger did not answer: %s", work->view.why.text);
-    struct json *session = &work->view.session, budgets = *json_get_text(session, "budgets");
+    if (work->answer.error)
+        return reply_error(r, RPC_UNAVAILABLE, "the ledger did not answer: %s", work->answer.why.text);
+    struct json *session = &work->answer.session, budgets = *json_get_text(session, "budgets");
     hide_forbidden(r, &budgets, "chains");
     hide_forbidden(r, &budgets, "tools");
     *session = json_with(r->arena, session, STR_LIT("budgets"), budgets);
     hide_forbidden(r, session, "history");
-    if (work->view.stand_in)
+    if (work->answer.stand_in)
         *session = json_with(r->arena, session, STR_LIT("stand_in"), json_bool(true));
     struct json_out *out = reply_open(r);
     for (uint32_t i = 0; i < session->len; i++) {
@@ -118,14 +116,14 @@ static enum request_status answer_reset(struct request *r)
 {
     const struct ledger_work *work = r->work;
     struct ledger_status status;
-    if (work->reset_error == ERR_NOT_FOUND)
+    if (work->answer.error == ERR_NOT_FOUND)
         return not_found(r);
-    if (work->reset_error) {
+    if (work->answer.error) {
         ledger_status(r->client->server->gate.ledger, &status);
         bool outage = status.why_away[0] != '\0';
         return reply_error(r, RPC_UNAVAILABLE, "the ledger did not reset it: %s%s",
                            outage ? "Redis is down: " : "",
-                           outage ? status.why_away : err_name(work->reset_error));
+                           outage ? status.why_away : err_name(work->answer.error));
     }
     struct json_out *out = reply_open(r);
     if (work->reset_tool.len)
@@ -201,13 +199,13 @@ enum request_status session_methods_session(struct request *r)
     struct ledger_work *work = begin(r, given.len ? given : session, &owner);
     if (!tool.len && !forget) {
         r->answer = answer_view;
-        return request_wait(r, ledger_view(ledger, work->session, r->arena, &work->view, request_answer, r) ==
-                                   LEDGER_PENDING);
+        return request_wait(r, ledger_view(ledger, work->session, r->arena, &work->answer, request_answer,
+                                           r) == LEDGER_PENDING);
     }
     work->reset_tool = tool;
     r->answer = answer_reset;
-    return request_wait(r, ledger_reset(ledger, work->session, tool, r->arena, &work->reset_error,
-                                        request_answer, r) == LEDGER_PENDING);
+    return request_wait(r, ledger_reset(ledger, work->session, tool, r->arena, &work->answer, request_answer,
+                                        r) == LEDGER_PENDING);
 }
 
 /* ---- toolgate/sessions ---- */

@@ -33,7 +33,7 @@ struct client_tools *client_tools_seen(struct request *r, struct str session, bo
 
 struct tools_list {
     struct catalog_request wanted;
-    struct ledger_peek peek;
+    struct ledger_answer peek;
     /* Set once it is written, which may take several turns of the loop. */
     struct catalog_writing *writing;
     struct generation *generation;
@@ -213,8 +213,8 @@ static enum request_status begin_list(struct request *r, struct tools_list *list
     list->wanted.past = &list->peek;
     place.session =
         call_session_key(r->arena, config, &client->peer, list->wanted.session, str_of(client->name));
-    struct ledger_look *look = ARENA_NEW(r->arena, struct ledger_look);
-    *look = (struct ledger_look){.place = place, .newest = true};
+    struct ledger_call *look = ARENA_NEW(r->arena, struct ledger_call);
+    *look = (struct ledger_call){.place = place, .newest = true};
     catalog_wants(gate->generation, look);
     return request_wait(r, ledger_peek(gate->ledger, look, r->arena, &list->peek, request_answer, r) ==
                                LEDGER_PENDING);

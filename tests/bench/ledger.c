@@ -101,7 +101,7 @@ static void pair_here(struct ledger *ledger, struct talk *t)
 {
     struct arena *arena = arena_new();
     struct ledger_answer answer;
-    struct ledger_settled settled;
+    struct ledger_answer settled;
     struct ledger_call admit = admit_of(t);
     ledger_admit(ledger, &admit, arena, &answer, NULL, NULL);
     must_run(&answer);
@@ -184,7 +184,7 @@ struct agent {
     struct ledger_call admit;
     struct ledger_call settle;
     struct ledger_answer answer;
-    struct ledger_settled settled;
+    struct ledger_answer settled;
     int64_t began_us;
 };
 

@@ -29,8 +29,8 @@ struct play {
     struct session session, again;
     struct session_changes changes, none;
     struct ledger_answer answer; /* of the last admit, and likewise */
-    struct ledger_settled settled;
-    struct ledger_turned turned;
+    struct ledger_answer settled;
+    struct ledger_answer turned;
     struct buf stored, next;
     bool anonymous;
     int64_t now_ms;
@@ -42,8 +42,10 @@ static const struct str tool_names[] = {STR("get_order"), STR("list"),  STR("cre
 
 /* The usual limits but for these. */
 #define LIMITS(repairs, calls, polls_most, failures, ...)                                                    \
-    {.repair = repairs, .same_call = calls, .poll_max = polls_most, .same_failure = failures, .transient = 3, \
-     .repeats = 3, .halt = 5, .across_turns = 5, __VA_ARGS__}
+    {                                                                                                        \
+        .repair = repairs, .same_call = calls, .poll_max = polls_most, .same_failure = failures,             \
+        .transient = 3, .repeats = 3, .halt = 5, .across_turns = 5, __VA_ARGS__                              \
+    }
 
 static const struct ledger_limits tool_limits[] = {
     LIMITS(2, 5, 20, LEDGER_UNLIMITED, .effects = LEDGER_EFFECTS_READ),
@@ -154,7 +156,7 @@ static void settle(struct play *t, struct session *session, struct request r, ui
 
 static void turn(struct play *t, struct session *session, struct request r, struct session_changes *changes)
 {
-    struct ledger_turn request = {.turn = r.how % 3 == 0 ? 0 : session->turn + r.how % 5,
+    struct ledger_call request = {.place.turn = r.how % 3 == 0 ? 0 : session->turn + r.how % 5,
                                   .goal = r.how & 64 ? STR_LIT("ship it") : STR_NONE,
                                   .end = r.how >= 224};
     session_turn(session, &request, (uint32_t)t->admissions, t->now_ms, &t->turned, changes);
@@ -167,8 +169,8 @@ static void apply(struct play *t, struct session *session, struct request r, uin
     changes->note_count = changes->gave_up_count = 0;
     changes->new_tool = false;
     t->answer = (struct ledger_answer){0};
-    t->settled = (struct ledger_settled){0};
-    t->turned = (struct ledger_turned){0};
+    t->settled = (struct ledger_answer){0};
+    t->turned = (struct ledger_answer){0};
     switch (r.kind % REQUEST_COUNT) {
     case REQUEST_ADMIT:
         admit(t, session, r, changes);
@@ -198,7 +200,7 @@ static void changes_nothing_again(struct play *t, struct request r, uint64_t adm
     if (r.kind % REQUEST_COUNT == REQUEST_TURN && r.how % 3)
         return; /* the number of another turn by now */
     const struct ledger_answer answer = t->answer;
-    const struct ledger_settled settled = t->settled;
+    const struct ledger_answer settled = t->settled;
     apply(t, &t->again, r, admission, &t->none);
     codec_encode(&t->again, &t->next);
     REQUIRE(str_eq(buf_view(&t->stored), buf_view(&t->next)));

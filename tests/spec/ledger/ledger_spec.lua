@@ -31,22 +31,6 @@ describe("a session", function()
       assert.is_not_true(client:calls("create_task", { title = "a" }, session "s").isError)
     end)
 
-    it("ends the chain as success if the second try is right", function()
-      client:calls("create_task", { name = "a" }, session "s")
-      assert.is_not_true(client:calls("create_task", { title = "a" }, session "s").isError)
-      local line = gate:logs "validation_retry_outcome"
-      assert.truthy(line:find("outcome=success", 1, true), line)
-      assert.truthy(line:find("retry_count=1", 1, true), line)
-      assert.truthy(line:find("tool=create_task", 1, true), line)
-    end)
-
-    it("ends the chain as llm_gave_up if a new turn begins", function()
-      client:calls("create_task", { name = "a" }, session "s")
-      client:asks("toolgate/turn", { _meta = session "s" })
-      assert.truthy(gate:logs("validation_retry_outcome"):find("outcome=llm_gave_up", 1, true))
-      assert.same({ "repair", 2 }, attempts("create_task", { name = "b" }, session "s"))
-    end)
-
     it("counts per tool and per session", function()
       assert.same({ "repair", 2 }, attempts("create_task", { name = "a" }, session "one"))
       assert.same({ "repair", 2 }, attempts("create_task", { name = "a" }, session "two"))
@@ -114,29 +98,6 @@ describe("a session", function()
     assert.not_nil(stopped)
     assert.equal("loop", stopped[2])
     assert(stopped[1] >= 5, "not before the circle was closed twice: " .. stopped[1])
-  end)
-
-  it("may repeat a transient failure three times", function()
-    for _ = 1, 3 do
-      assert.equal("wait", verdict(client:calls("outcome", { how = "transient" }, session("s", { turn = 1 }))).verdict)
-    end
-    assert.equal("refuse", verdict(client:calls("outcome", { how = "transient" }, session("s", { turn = 1 }))).verdict)
-  end)
-
-  it("may not repeat a call that was a schema_mismatch", function()
-    client:calls("outcome", { how = "broken" }, session("s", { turn = 1 }))
-    local again = client:calls("outcome", { how = "broken" }, session("s", { turn = 1 }))
-    assert.equal("refuse", verdict(again).verdict)
-    assert.not_equal("schema_mismatch", verdict(again).error_class)
-  end)
-
-  it("runs identical writes of one step once", function()
-    local first = client:checks("book_table", { where = "here" }, session("s", { turn = 1, step = "m1" }))
-    assert.equal("pass", first.verdict)
-    client:calls("create_task", { title = "x" }, session("s", { turn = 1, step = "m2" }))
-    local twin = client:calls("create_task", { title = "x" }, session("s", { turn = 1, step = "m2" }))
-    assert.is_true(twin.isError)
-    assert.equal("refuse", verdict(twin).verdict)
   end)
 
   it("without a name gets advice, and a refusal only at the eighth repetition", function()

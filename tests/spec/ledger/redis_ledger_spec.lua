@@ -277,12 +277,6 @@ describe("a ledger in Redis", function()
     assert.same({ 21, 0, 21, 0 }, { known.budgets.calls, known.budgets.waiting, #known.history, ledger_of(gate).outages })
   end)
 
-  it("causes a warning if it may evict keys", function()
-    local store = redis.start { arguments = { "--maxmemory", "100mb", "--maxmemory-policy", "allkeys-lru" } }
-    local gate = gate_on(store:url())
-    assert.truthy(gate:logs("redis_eviction_enabled"):find("allkeys-lru", 1, true))
-  end)
-
   it("is reached by host name and IPv6 address", function()
     local store = redis.start { port = true, arguments = { "--bind", "127.0.0.1", "-::1" } }
     assert.is_true(ledger_of(gate_on(("redis://localhost:%d"):format(store.port))).connected)

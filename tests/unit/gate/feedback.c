@@ -40,7 +40,7 @@ static void is_refused(const char *code, uint64_t used)
 
 TEST(a_failure_that_comes_again_says_how_often)
 {
-    struct ledger_settled settled = {.same_failure = 4};
+    struct ledger_answer settled = {.same_failure = 4};
     verdict_set(&verdict, CLASS_TOOL_ERROR, STR_NONE, STR_NONE, STR_NONE);
     verdict.quoted = STR_LIT("no card on file");
     verdict_from_settle(&verdict, &settled, true);
@@ -55,7 +55,7 @@ TEST(a_failure_that_comes_again_says_how_often)
 
 TEST(the_sixth_failure_has_advice)
 {
-    struct ledger_settled settled = {.same_failure = LEDGER_SAME_FAILURE_ADVISED};
+    struct ledger_answer settled = {.same_failure = LEDGER_SAME_FAILURE_ADVISED};
     verdict_set(&verdict, CLASS_TOOL_ERROR, STR_NONE, STR_NONE, STR_NONE);
     verdict.quoted = STR_LIT("no card on file");
     verdict_from_settle(&verdict, &settled, true);
@@ -64,7 +64,7 @@ TEST(the_sixth_failure_has_advice)
 
 TEST(two_failures_have_no_note)
 {
-    struct ledger_settled settled = {.same_failure = 2};
+    struct ledger_answer settled = {.same_failure = 2};
     verdict_set(&verdict, CLASS_TOOL_ERROR, STR_NONE, STR_NONE, STR_NONE);
     verdict_from_settle(&verdict, &settled, true);
     struct feedback f = {.verdict = &verdict, .tool = &tool, .name = tool.name};

@@ -16,8 +16,8 @@ struct ledger_case {
     struct ledger_place place;
     struct ledger_limits limits;
     uint64_t admissions;
-    struct ledger_answer answer;   /* of the last admit */
-    struct ledger_settled settled; /* of the last settle */
+    struct ledger_answer answer;  /* of the last admit */
+    struct ledger_answer settled; /* of the last settle */
 };
 
 static int64_t case_now;

@@ -52,9 +52,9 @@ static void give(struct ledger_case *t, const char *tool, const char *args, cons
     assert_int_equal(t->settled.error, OK);
 }
 
-static struct ledger_view view_of(struct ledger_case *t)
+static struct ledger_answer view_of(struct ledger_case *t)
 {
-    struct ledger_view view;
+    struct ledger_answer view;
     ledger_view(t->ledger, t->place.session, t->arena, &view, NULL, NULL);
     return view;
 }
@@ -116,7 +116,7 @@ STORY(facts_are_limited)
         snprintf(args, sizeof(args), "{%d}", i);
         give(t, "a", args, NULL, 0, &facts);
     }
-    struct ledger_view view = view_of(t);
+    struct ledger_answer view = view_of(t);
     assert_int_equal(json_get_text(&view.session, "facts")->len, 3);
 }
 
@@ -132,7 +132,7 @@ STORY(a_session_ends_a_day_after_its_last_call)
         case_now += 20 * hour; /* each call renews the session and its parts */
         case_runs(t, "get", "{1}", i % 2 ? "a" : "b");
     }
-    struct ledger_view view = view_of(t);
+    struct ledger_answer view = view_of(t);
     assert_int_equal(view.error, OK);
     const struct json *history = json_get_text(&view.session, "history");
     assert_int_equal(history->len, 6);

@@ -371,7 +371,7 @@ static int bridge_settle(lua_State *L)
     struct ledger_limits limits;
     struct hash128 ids[IDS_MAX];
     struct ledger_problem problems[WALKED_PROBLEMS];
-    struct ledger_settled settled;
+    struct ledger_answer settled;
     struct json facts;
     struct json_member member;
     begin_answer();
@@ -421,10 +421,10 @@ static int bridge_settle(lua_State *L)
 
 static int bridge_turn(lua_State *L)
 {
-    struct ledger_turned turned;
+    struct ledger_answer turned;
     begin_answer();
-    struct ledger_turn request = {.session = text_field(L, 1, "session"),
-                                  .turn = (uint32_t)number_field(L, 1, "turn"),
+    struct ledger_call request = {.place.session = text_field(L, 1, "session"),
+                                  .place.turn = (uint32_t)number_field(L, 1, "turn"),
                                   .goal = text_field(L, 1, "goal"),
                                   .end = flag_field(L, 1, "end")};
     if (ledger_turn(bridge.ledger, &request, bridge.arena, &turned, NULL, NULL) != LEDGER_DONE ||
@@ -448,9 +448,9 @@ static int bridge_see(lua_State *L)
 
 static int bridge_peek(lua_State *L)
 {
-    struct ledger_peek peek;
+    struct ledger_answer peek;
     begin_answer();
-    struct ledger_look request = {.place.session = text_field(L, 1, "session"),
+    struct ledger_call request = {.place.session = text_field(L, 1, "session"),
                                   .wants_history = flag_field(L, 1, "wants_history"),
                                   .wants_facts = flag_field(L, 1, "wants_facts")};
     if (ledger_peek(bridge.ledger, &request, bridge.arena, &peek, NULL, NULL) != LEDGER_DONE ||
@@ -472,7 +472,7 @@ static int bridge_peek(lua_State *L)
 /* Returns an empty table for an unknown session. */
 static int bridge_view(lua_State *L)
 {
-    struct ledger_view view;
+    struct ledger_answer view;
     begin_answer();
     if (ledger_view(bridge.ledger, text_field(L, 1, "session"), bridge.arena, &view, NULL, NULL) !=
         LEDGER_DONE)
@@ -487,10 +487,10 @@ static int bridge_view(lua_State *L)
 
 static int bridge_reset(lua_State *L)
 {
-    enum err error;
+    struct ledger_answer answer;
     begin_answer();
     if (ledger_reset(bridge.ledger, text_field(L, 1, "session"), text_field(L, 1, "tool"), bridge.arena,
-                     &error, NULL, NULL) != LEDGER_DONE)
+                     &answer, NULL, NULL) != LEDGER_DONE)
         return luaL_error(L, "reset: no answer");
     lua_newtable(L);
     return 1;

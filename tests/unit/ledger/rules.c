@@ -22,7 +22,7 @@ struct rules_case {
     bool under_way;     /* what the next results say */
     const char *masked; /* what is left of them; NULL: not known */
     struct ledger_answer answer;
-    struct ledger_settled settled;
+    struct ledger_answer settled;
     struct session_changes changes; /* of the last request */
 };
 
@@ -145,8 +145,8 @@ static void effects(struct rules_case *t, enum ledger_effects effects, uint32_t 
     t->limits.same_call = same_call;
 }
 
-static bool turn(struct rules_case *t, const struct ledger_turn *request, uint32_t id,
-                 struct ledger_turned *turned)
+static bool turn(struct rules_case *t, const struct ledger_call *request, uint32_t id,
+                 struct ledger_answer *turned)
 {
     memset(&t->changes, 0, sizeof(t->changes));
     return session_turn(&t->session, request, id, t->now_ms, turned, &t->changes);
@@ -354,8 +354,8 @@ STORY(a_sibling_of_calls_that_insist_ends_no_chain)
 
 STORY(a_turn_without_a_number_is_begun_once)
 {
-    struct ledger_turned turned;
-    struct ledger_turn next = {.goal = STR("find it")};
+    struct ledger_answer turned;
+    struct ledger_call next = {.goal = STR("find it")};
     assert_true(turn(t, &next, 17, &turned));
     assert_int_equal(turned.turn, 1);
     assert_false(turn(t, &next, 17, &turned));
