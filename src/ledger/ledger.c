@@ -428,7 +428,7 @@ struct session_store *ledger_store(struct ledger *l)
 #define GROUP_BYTES        3u /* in four characters */
 #define BASE64_BITS        6u /* of base64 */
 #define KEY_FILE_MAX_BYTES 4096u
-#define KEY_LOCK_TRIES     50u /* of 1 ms, while another daemon makes the key */
+#define KEY_LOCK_TRIES     5000u /* of 1 ms, while another daemon makes the key and waits for its disk */
 
 static const char alphabet[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
 
