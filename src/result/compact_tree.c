@@ -290,7 +290,8 @@ static void add_child(const struct compact_rules *rules, struct compact_node *no
     build(rules, child);
     /* Ids, titles and times identify a thing and take little. */
     struct str text = scalar_text(child->value);
-    child->kept = named || (child->key.len && !is_container(child) && (key->identifies || is_time(text)));
+    child->kept =
+        named || (key && key->key.len && !is_container(child) && (key->identifies || is_time(text)));
     node->leads |= named || child->leads;
     node->goal_words |= child->goal_words;
     node->size += child->size + 1;
