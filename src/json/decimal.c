@@ -43,14 +43,16 @@ struct decimal decimal_of(struct str literal)
     d.negative = negative;
     d.digits = (struct str){first, (size_t)(last - first) + 1};
     d.count = (int64_t)d.digits.len - (first < dot && dot < last);
-    p = stop < end ? stop + 1 : end;
+    d.magnitude = first < dot ? dot - first : dot + 1 - first;
+    if (stop == end)
+        return d;
+    p = stop + 1;
     bool below = p < end && *p == '-';
     p += p < end && (*p == '+' || *p == '-');
     decimal_wide exponent = 0;
     for (; p < end && exponent < EXPONENT_MAX; p++)
         exponent = exponent * 10 + (*p - '0');
-    d.magnitude = (first < dot ? dot - first : dot + 1 - first) + (below ? -exponent : exponent);
-    d.magnitude = bounded(d.magnitude, EXPONENT_MAX);
+    d.magnitude = bounded(d.magnitude + (below ? -exponent : exponent), EXPONENT_MAX);
     return d;
 }
 
@@ -89,13 +91,18 @@ bool decimal_is_whole(const struct decimal *d)
     return !d->count || decimal_magnitude(d) >= d->count;
 }
 
-static void put_digits(struct buf *out, struct str digits)
+/* `point`: one behind the first of several digits, instead of that of the literal. */
+static void put_digits(struct buf *out, const struct decimal *d, bool point)
 {
-    const char *dot = memchr(digits.at, '.', digits.len);
-    size_t whole = dot ? (size_t)(dot - digits.at) : digits.len;
-    buf_add(out, digits.at, whole);
-    if (dot)
-        buf_add(out, dot + 1, digits.len - whole - 1);
+    char *p = buf_reserve(out, d->digits.len + 1);
+    for (size_t i = 0; i < d->digits.len; i++) {
+        if (d->digits.at[i] == '.')
+            continue;
+        *p++ = d->digits.at[i];
+        if (point && i == 0 && d->count > 1)
+            *p++ = '.';
+    }
+    out->len = (size_t)(p - out->at);
 }
 
 static void put_wide(struct buf *out, decimal_wide n)
@@ -119,20 +126,16 @@ void decimal_canonical(struct buf *out, struct str literal)
     if (!d.count) {
         buf_byte(out, '0');
     } else if (magnitude >= d.count && magnitude <= DECIMAL_PLAIN_DIGITS) {
-        put_digits(out, d.digits);
+        put_digits(out, &d, false);
         for (int64_t zeros = magnitude - d.count; zeros > 0; zeros--)
             buf_byte(out, '0');
     } else {
-        size_t start = out->len;
-        put_digits(out, d.digits);
-        if (d.count > 1) {
-            buf_byte(out, '.');
-            char *digits = out->at + start;
-            memmove(digits + 2, digits + 1, (size_t)d.count - 1);
-            digits[1] = '.';
-        }
+        put_digits(out, &d, true);
         buf_byte(out, 'e');
-        put_wide(out, d.magnitude - 1);
+        if (magnitude == d.magnitude)
+            buf_int(out, magnitude - 1);
+        else
+            put_wide(out, d.magnitude - 1);
     }
 }
 

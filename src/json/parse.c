@@ -293,9 +293,13 @@ static int on_number(void *ctx, const char *bytes, size_t len)
     v->text = v->raw;
     v->len = v->raw_len;
     size_t i = 0;
+    bool is_whole = true;
     while (i < len && v->text[i] != '.' && (v->text[i] | 0x20) != 'e')
         i++;
-    v->integral = i == len || json_literal((struct str){v->text, len}).integral;
+    if (i < len && v->text[i] == '.')
+        for (i++; i < len && (v->text[i] | 0x20) != 'e'; i++)
+            is_whole &= v->text[i] == '0';
+    v->integral = i == len ? is_whole : json_literal((struct str){v->text, len}).integral;
     return 1;
 }
 

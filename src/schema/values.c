@@ -14,7 +14,7 @@
 
 #define SHORT_LIST       32u
 #define CHOICES_SEARCHED 16u /* more choices than these are found by their hash */
-#define DIGITS_PART      40u /* of a number, hashed at once */
+#define DIGITS_PART      56u /* of a number, hashed at once; the first with its exponent */
 
 static uint64_t mix(uint64_t h)
 {
@@ -29,9 +29,10 @@ static uint64_t mix(uint64_t h)
 static uint64_t hash_number(const struct json *v)
 {
     struct decimal d = decimal_of((struct str){v->text, v->len});
-    uint64_t h = hash_seeded((struct str){(const char *)&d.magnitude, sizeof(d.magnitude)}) + d.negative;
+    uint64_t h = d.negative;
     char part[DIGITS_PART];
-    size_t n = 0;
+    size_t n = sizeof(d.magnitude);
+    memcpy(part, &d.magnitude, n);
     for (size_t i = 0; i < d.digits.len; i++) {
         if (d.digits.at[i] != '.')
             part[n++] = d.digits.at[i];
