@@ -13,6 +13,7 @@
 #include <stdlib.h>
 
 #define SHORT_LIST       32u
+#define HASHED_AHEAD     16u /* a long list's table does not fit a cache: its places are fetched before */
 #define CHOICES_SEARCHED 16u /* more choices than these are found by their hash */
 #define DIGITS_PART      56u /* of a number, hashed at once; the first with its exponent */
 
@@ -163,8 +164,11 @@ bool unique_items_find_pair(struct pass *pass, const struct json *array, size_t 
         abort();
     }
     bool found = false;
-    for (size_t i = 0; i < array->len && !found && !pass->too_complex; i++) {
-        hashes[i] = value_hash(pass, &array->items[i]);
+    for (size_t i = 0, hashed = 0; i < array->len && !found && !pass->too_complex; i++) {
+        for (; hashed < array->len && hashed < i + HASHED_AHEAD && !pass->too_complex; hashed++) {
+            hashes[hashed] = value_hash(pass, &array->items[hashed]);
+            __builtin_prefetch(&slots[hashes[hashed] & (size - 1)]);
+        }
         size_t at = hashes[i] & (size - 1);
         for (; slots[at] && !found && !pass->too_complex; at = (at + 1) & (size - 1))
             if (hashes[i] == hashes[slots[at] - 1] &&

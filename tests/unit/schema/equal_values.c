@@ -53,6 +53,25 @@ TEST(spellings_of_a_number_are_equal)
         assert_false(equal_in_a_long_list(other[i][0], other[i][1]));
 }
 
+/* Wherever the two are: hashes are made some places ahead. A later pair changes nothing. */
+TEST(the_first_pair_is_found)
+{
+    for (int j = 1; j < 80; j++)
+        for (int i = 0; i < j; i += 7) {
+            struct buf list = {0};
+            struct pass pass = pass_begin(NULL, NULL);
+            size_t first, second;
+            for (int k = 0; k < 80; k++)
+                buf_printf(&list, "%c%d", k ? ',' : '[', k == j ? i : k == j + 1 ? j - 1 : k);
+            buf_text(&list, "]");
+            buf_byte(&list, '\0');
+            assert_true(unique_items_find_pair(&pass, parse(list.at), &first, &second));
+            assert_int_equal(first, i);
+            assert_int_equal(second, j);
+            buf_clear(&list);
+        }
+}
+
 /* `before` and `after` the running number: they share a double, or an exponent that no double has. */
 static void many_numbers(const char *before, const char *after)
 {
