@@ -40,7 +40,7 @@ int64_t busy_left_ms(const struct busy *busy, uid_t uid, struct str tool, int64_
     return row && row->until_ms > now_ms ? row->until_ms - now_ms : 0;
 }
 
-bool busy_count(struct busy *busy, uid_t uid, struct str tool, bool late, int64_t now_ms, int64_t pause_ms)
+bool busy_count(struct busy *busy, uid_t uid, struct str tool, bool late, int64_t now_ms, bool dry)
 {
     struct busy_row *row = find(busy, uid, tool);
     if (!late) {
@@ -51,9 +51,9 @@ bool busy_count(struct busy *busy, uid_t uid, struct str tool, bool late, int64_
     if (!row)
         row = add(busy, uid, tool);
     row->late_ms = now_ms;
-    if (++row->late < BUSY_LATE_IN_A_ROW)
+    if (++row->late < (dry ? BUSY_DRY_IN_A_ROW : BUSY_LATE_IN_A_ROW))
         return false;
-    row->until_ms = now_ms + pause_ms;
+    row->until_ms = now_ms + (dry ? BUSY_DRY_MS : BUSY_MS);
     busy->times++;
     return true;
 }

@@ -6,8 +6,8 @@
  *                                                                                         in time ─▶
  * forgotten
  *
- * Dry runs have a list of their own and a pause of BUSY_DRY_MS, since a person waits: they make no tool busy
- * to calls, and still show what a policy decides while it is busy to calls.
+ * Dry runs have a list of their own and, since a person waits, a pause of BUSY_DRY_MS after BUSY_DRY_IN_A_ROW
+ * late ones: they make no tool busy to calls, and still show what a policy decides while it is busy to calls.
  *
  * A daemon counts for itself: it is its own time that is used up.
  */
@@ -25,6 +25,7 @@ struct json_out;
 
 #define BUSY_LATE_IN_A_ROW  5u
 #define BUSY_MS             10000
+#define BUSY_DRY_IN_A_ROW   2u
 #define BUSY_DRY_MS         1000 /* hooks of 50 ms then take a twentieth of the time */
 #define BUSY_MAX            64u  /* pairs of user and tool that are counted; the oldest makes place */
 #define BUSY_TOOL_MAX_BYTES 128u /* of the name that the status shows */
@@ -46,8 +47,8 @@ struct busy {
 /* For how long; 0: it is not. */
 int64_t busy_left_ms(const struct busy *busy, uid_t uid, struct str tool, int64_t now_ms);
 
-/* A call has ended, of which hooks ran. True: from now on the tool is busy to this user for `pause_ms`. */
-bool busy_count(struct busy *busy, uid_t uid, struct str tool, bool late, int64_t now_ms, int64_t pause_ms);
+/* A call has ended, of which hooks ran. True: from now on the tool is busy to this user. */
+bool busy_count(struct busy *busy, uid_t uid, struct str tool, bool late, int64_t now_ms, bool dry);
 
 /* "busy": [{tool, uid, left_s}], of those that are busy now; of one user, or of all. Nothing if there are
  * none. */

@@ -591,7 +591,7 @@ static void finish(struct call *c)
     bool dry = c->request.dry_run;
     if (c->gate->busy && c->time.ran &&
         busy_count(&c->gate->busy[dry], busy_user(c), c->tool->name, c->time.late != 0, call_mono_ms(),
-                   dry ? BUSY_DRY_MS : BUSY_MS) &&
+                   dry) &&
         !dry)
         log_event(LOG_WARN, "tool_busy", LOG_STR("tool", c->tool->name), LOG_NUM("uid", c->place.uid),
                   LOG_NUM("for_s", BUSY_MS / 1000), LOG_NUM("late_calls", BUSY_LATE_IN_A_ROW));
