@@ -27,6 +27,7 @@
 #include "upstream/process.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <signal.h>
 #include <stdio.h>
@@ -115,13 +116,14 @@ static void on_ended(void *owner, int status)
     release(r);
 }
 
-/* A file that decides what runs, and as whom: only root, the user who runs this, or `also`, may write to it
- * or replace it. `others`: the modes of those who may not. */
-static enum err check_file(const char *path, uid_t also, mode_t others, struct why *why)
+/* An open file that decides what runs, and as whom: only root, the user who runs this, or `also`, may write
+ * to it or replace it. `others`: the modes of those who may not. */
+static enum err check_open_file(int fd, const char *path, uid_t also, mode_t others, struct why *why)
 {
     struct stat info;
-    char real[PATH_MAX];
-    if (stat(path, &info) != 0 || !realpath(path, real))
+    char own[32], real[PATH_MAX];
+    snprintf(own, sizeof(own), "/proc/self/fd/%d", fd);
+    if (fd < 0 || fstat(fd, &info) != 0 || !realpath(own, real))
         return err_set(why, ERR_NOT_FOUND, "cannot read %s: %s", path, strerror(errno));
     if ((info.st_uid != 0 && info.st_uid != geteuid() && info.st_uid != also) || info.st_mode & others)
         return err_set(why, ERR_CONFIG,
@@ -134,9 +136,31 @@ static enum err check_file(const char *path, uid_t also, mode_t others, struct w
     return err;
 }
 
-/* The program is executed by its path: nobody else may have a say in what lies there, now or in a moment.
- * What its own user may replace runs with no other rights than that user's. */
-static enum err check_program(const struct child_spec *child, struct why *why)
+static enum err check_file(const char *path, uid_t also, mode_t others, struct why *why)
+{
+    int fd = open(path, O_PATH | O_CLOEXEC);
+    enum err err = check_open_file(fd, path, also, others, why);
+    if (fd >= 0)
+        close(fd);
+    return err;
+}
+
+/* Also one that cannot be read here: an interpreter could not read it either. */
+static bool is_script(int fd)
+{
+    char own[32], start[2] = "";
+    snprintf(own, sizeof(own), "/proc/self/fd/%d", fd);
+    int file = open(own, O_RDONLY | O_CLOEXEC);
+    bool script = file < 0 ? errno != EACCES : read(file, start, 2) == 2 && memcmp(start, "#!", 2) == 0;
+    if (file >= 0)
+        close(file);
+    return script;
+}
+
+/* What is checked is what runs: the open file. A script runs by its path, since its interpreter opens it
+ * again and looks for what lies beside it; so nobody else may have a say in what lies there, now or in a
+ * moment. What the program's own user may replace runs with no other rights than that user's. */
+static enum err check_program(struct child_spec *child, struct why *why)
 {
     char found[PATH_MAX], path[PATH_MAX];
     uid_t uid = child->identity->uid;
@@ -147,10 +171,17 @@ static enum err check_program(const struct child_spec *child, struct why *why)
     if (snprintf(path, sizeof(path), "%s%s%s", relative ? child->cwd : "", relative ? "/" : "", found) >=
         PATH_MAX)
         return err_set(why, ERR_NOT_FOUND, "the path of the command is longer than %d bytes", PATH_MAX);
-    if (access(path, F_OK) != 0)
+    int fd = open(path, O_PATH | O_CLOEXEC);
+    if (fd < 0)
         return OK; /* child_start says what is missing */
-    err = check_file(path, uid, S_IWOTH, why);
-    return err ? err : file_check_above(path, uid, why); /* where links to it lie */
+    err = check_open_file(fd, path, uid, S_IWOTH, why);
+    if (!err)
+        err = file_check_above(path, uid, why); /* where links to it lie */
+    if (err || is_script(fd))
+        close(fd);
+    else
+        child->program = fd;
+    return err;
 }
 
 static enum err start(struct request *r, const struct upstream_spec *spec, int pipes[PIPES], struct why *why)
@@ -167,6 +198,8 @@ static enum err start(struct request *r, const struct upstream_spec *spec, int p
     if (!err)
         err = child_start(r->spawner->loop, &process.child, on_ended, r, &r->child, &pipes[0], &pipes[1],
                           &pipes[2], why);
+    if (process.child.program)
+        close(process.child.program);
     process_clear(&process);
     arena_free(arena);
     return err;

@@ -261,12 +261,16 @@ IN_NEW_PROCESS static void bind_to_daemon(const struct spawn_state *state)
     send(state->guard, &message, sizeof(message), MSG_NOSIGNAL);
 }
 
-IN_NEW_PROCESS static int keep_only_stdio(const int stdio[3])
+#define PROGRAM_FD 3 /* until it is executed */
+
+IN_NEW_PROCESS static int keep_only_stdio(const int stdio[3], int program)
 {
     for (int fd = 0; fd < 3; fd++)
         if (dup2(stdio[fd], fd) < 0)
             return -1;
-    return close_range(3, ~0u, 0);
+    if (program && program != PROGRAM_FD && dup3(program, PROGRAM_FD, O_CLOEXEC) < 0)
+        return -1;
+    return close_range(program ? PROGRAM_FD + 1 : 3, ~0u, 0);
 }
 
 /* Handlers first: one that ran now would run in the daemon's memory. Uses the system call, as libc refuses to
@@ -320,7 +324,7 @@ IN_NEW_PROCESS static int run_child(void *arg)
     } else if (confinement && confinement->landlock >= 0 && /* a descriptor: before these are closed */
                syscall(SYS_landlock_restrict_self, confinement->landlock, 0) != 0) {
         state->step = STEP_SANDBOX;
-    } else if (keep_only_stdio(state->stdio) != 0) {
+    } else if (keep_only_stdio(state->stdio, spec->program) != 0) {
         state->step = STEP_SETUP;
     } else if (set_limits(&spec->limits) != 0) {
         state->step = STEP_LIMIT;
@@ -331,7 +335,10 @@ IN_NEW_PROCESS static int run_child(void *arg)
         state->step = STEP_SANDBOX;
     } else {
         reset_signals();
-        execve(state->program, (char *const *)spec->argv, (char *const *)spec->env);
+        if (spec->program) /* what its caller has checked, whatever lies at that path by now */
+            syscall(SYS_execveat, PROGRAM_FD, "", spec->argv, spec->env, AT_EMPTY_PATH);
+        else
+            execve(state->program, (char *const *)spec->argv, (char *const *)spec->env);
         state->step = STEP_PROGRAM;
     }
     state->error = errno;

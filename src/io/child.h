@@ -45,7 +45,8 @@ struct child_spec {
     const char *const *argv; /* ends with NULL; argv[0] is looked up in the PATH of `env` */
     const char *const *env;  /* NAME=VALUE, ends with NULL: the whole environment */
     const char *cwd;         /* NULL: the daemon's */
-    bool pipes; /* for stdin and stdout, which scripts can open as /dev/stdin; false: socket pairs */
+    int program; /* an open descriptor (O_PATH is enough) of the program, which is not looked up; 0: none */
+    bool pipes;  /* for stdin and stdout, which scripts can open as /dev/stdin; false: socket pairs */
     struct child_limits limits;
     const struct child_confinement *confinement; /* NULL: as free as the daemon */
     const struct child_identity *identity;       /* NULL: our own user, with our privileges */

@@ -302,6 +302,34 @@ except OSError: print("closed")' > '%s']]):format(folder, out))
     assert.equal(6, refusals, text)
   end)
 
+  -- A link in the middle of a chain lies where everybody may write: it leads elsewhere at any moment.
+  it("runs what it has looked at, not what lies at its path a moment later", function()
+    prepares "755"
+    os.execute(("cd '%s'; mkdir -p open ours; chmod 777 open; cp /bin/sleep ours/good; cp /bin/sleep open/bad; "
+                .. "ln -s ../ours/good open/turns; ln -s ../open/turns ours/chain"):format(folder))
+    process.write(folder .. "/etc/spawner.lua",
+                  ("return { upstreams = { turns = { command = %q, args = { '99' } } } }"):format(folder .. "/ours/chain"))
+    spawner = process.start({ daemon.binary, "spawner", "-c", folder .. "/etc/spawner.lua",
+                              "--socket", folder .. "/spawner.sock" },
+      { stdin = "/dev/null", stdout = folder .. "/stdout", stderr = folder .. "/stderr", directory = daemon.root })
+    logs "spawner_ready"
+    local turning = process.start({ "python3", "-c", [[
+import os
+while True:
+    for to in ("../ours/good", "bad"):
+        os.symlink(to, "next"); os.rename("next", "turns")
+]] }, { stdin = "/dev/null", directory = folder .. "/open" })
+    local ran = 0
+    for _ = 1, 100 do
+      local pid = says("start turns\n"):match "started (%d+)"
+      local exe = pid and require("posix.unistd").readlink("/proc/" .. pid .. "/exe")
+      ran = ran + (pid and 1 or 0)
+      assert.is_nil(exe and exe:match "open/bad")
+    end
+    turning:signal(9)
+    assert.truthy(ran > 0)
+  end)
+
   it("leaves nothing behind when it ends", function()
     spawns()
     serves "box = { spawned = true }"
