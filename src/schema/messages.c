@@ -523,6 +523,20 @@ static struct problem contains_problem(struct explain_ctx *e, const struct op *o
                                                     kind.len ? ")" : "", found)};
 }
 
+/* Why a text is no URI, as far as its beginning or one character says so; empty: they do not. */
+static struct str uri_fault(struct arena *arena, struct str text)
+{
+    struct str scheme = uri_parts(text).scheme; /* with the colon */
+    if (text.len && (!scheme.len || !uri_is_scheme(str_cut(scheme, scheme.len - 1))))
+        return STR_LIT(", which has no scheme");
+    for (size_t i = 0; i < text.len; i++) {
+        unsigned char c = (unsigned char)text.at[i];
+        if (c && strchr(" <>\"{}|\\^`", c))
+            return arena_printf(arena, ", whose '%c' a URI writes as %%%02X", c, c);
+    }
+    return STR_NONE;
+}
+
 static const struct str no_zone = STR(" without its time zone: add Z for UTC, or an offset such as +02:00");
 
 void message_op(struct explain_ctx *e, const struct op *op, const struct json *v,
@@ -561,9 +575,8 @@ void message_op(struct explain_ctx *e, const struct op *op, const struct json *v
         local = op->format->check_local && op->format->check_local(json_str(v));
         if (local)
             lacks = no_zone;
-        else if (strcmp(op->format->name, "uri") == 0 &&
-                 format_find(STR_LIT("uri-reference"))->check(json_str(v)))
-            lacks = STR_LIT(", which has no scheme");
+        else if (strcmp(op->format->name, "uri") == 0)
+            lacks = uri_fault(e->arena, json_str(v));
         problem = (struct problem){
             .code = "format",
             .message = ARENA_JOIN(e->arena, STR_LIT("expected "), str_of(op->format->title),

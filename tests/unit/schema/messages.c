@@ -19,6 +19,7 @@ TEST(each_kind_of_problem_has_its_line)
         {OBJECT("`day`:{`format`:`date`}"), "{`day`:`2026-02-30`}"},
         {OBJECT("`page`:{`format`:`uri`}"), "{`page`:`example.com/a`}"},
         {OBJECT("`page`:{`format`:`uri`}"), "{`page`:`the second one`}"},
+        {OBJECT("`page`:{`format`:`uri`}"), "{`page`:`https://example.com/{id}`}"},
         {OBJECT("`tags`:{`type`:`array`}"), "{`tags`:`a`}"},
         {OBJECT("`tags`:{`type`:[`array`,`null`]}"), "{`tags`:1}"},
         {"{`properties`:{`title`:{}},`additionalProperties`:false}", "{`titel`:1}"},
