@@ -132,7 +132,8 @@ static bool look(struct call *c, bool newest)
         catalog_wants(c->generation, request);
     c->peek = ARENA_NEW(c->arena, struct ledger_answer);
     c->peek_is_newest = newest;
-    return ledger_peek(c->gate->ledger, request, c->arena, c->peek, call_resume, c) == LEDGER_DONE;
+    return ledger_ask(c->gate->ledger, LEDGER_LOOK, request, c->arena, c->peek, call_resume, c) ==
+           LEDGER_DONE;
 }
 
 static enum step find_tool(struct call *c)
@@ -340,7 +341,8 @@ static enum step admit(struct call *c)
         c->rated = request;
         c->rated_ns = clock_mono_ns();
     }
-    if (ledger_admit(c->gate->ledger, request, c->arena, answer, call_resume, c) == LEDGER_PENDING)
+    if (ledger_ask(c->gate->ledger, LEDGER_ADMIT, request, c->arena, answer, call_resume, c) ==
+        LEDGER_PENDING)
         return STEP_WAIT;
     return admit_answered(c);
 }
@@ -491,9 +493,9 @@ static enum step settle(struct call *c)
         str_is(v->code, VERDICT_RESULT_UNCHECKED)) /* it ran: its budget stays spent */
         class = LEDGER_CLASS_SCHEMA_MISMATCH;
     c->settle_started = true;
-    c->settled = arena_alloc(c->arena, sizeof(*c->settled)); /* ledger_settle fills it in */
-    if (ledger_settle(c->gate->ledger, settle_request(c, class), c->arena, c->settled, call_resume, c) ==
-        LEDGER_PENDING)
+    c->settled = arena_alloc(c->arena, sizeof(*c->settled)); /* ledger_ask fills it in */
+    if (ledger_ask(c->gate->ledger, LEDGER_SETTLE, settle_request(c, class), c->arena, c->settled,
+                   call_resume, c) == LEDGER_PENDING)
         return STEP_WAIT;
     return settle_answered(c);
 }
@@ -733,9 +735,9 @@ void call_cancel(struct call *c)
     if (c->admitted && !c->settle_started) { /* returns the reservation */
         give_rate_back(c);
         verdict_set(&c->verdict, CLASS_CANCELLED, STR_LIT("cancelled"), STR_NONE, STR_NONE);
-        c->settled = arena_alloc(c->arena, sizeof(*c->settled)); /* ledger_settle fills it in */
-        ledger_settle(c->gate->ledger, settle_request(c, LEDGER_CLASS_RELEASED), c->arena, c->settled, NULL,
-                      NULL);
+        c->settled = arena_alloc(c->arena, sizeof(*c->settled)); /* ledger_ask fills it in */
+        ledger_ask(c->gate->ledger, LEDGER_SETTLE, settle_request(c, LEDGER_CLASS_RELEASED), c->arena,
+                   c->settled, NULL, NULL);
     }
     if (c->gate->decisions && !c->request.dry_run) {
         verdict_set(&c->verdict, CLASS_CANCELLED, STR_LIT("cancelled"), STR_NONE, STR_NONE);

@@ -101,7 +101,7 @@ struct call_lax {
     const struct json *args; /* after the policies' normalise */
     const struct ledger_problem *problems;
     size_t problem_count;
-    uint64_t known; /* by the fleet: see ledger_admit.lax_known */
+    uint64_t known; /* by the fleet: see ledger_call.lax_known */
 };
 
 /* What a stage returns: go on to the next stage, wait for call_resume, or go back to stage 6. */

@@ -72,7 +72,8 @@ void simulator_add_seen_ids(struct gate *gate, struct arena *arena, const struct
     struct str key = session_key(gate, arena, request);
     for (uint32_t i = 0; json_is(ids, JSON_ARRAY) && i < ids->len; i++) {
         struct hash128 hash = ids_hash(&ids->items[i]);
-        ledger_see(gate->ledger, key, &hash, 1);
+        struct ledger_call see = {.place.session = key, .gives_ids = &hash, .gives_id_count = 1};
+        ledger_ask(gate->ledger, LEDGER_SEE, &see, arena, NULL, NULL, NULL);
     }
 }
 
@@ -138,7 +139,7 @@ static void count_past_call(const struct past_call *past)
         .refused_as = str_of(class->name),
         .limits = past->tool ? &past->tool->limits : &ledger_default_limits,
     };
-    ledger_admit(past->gate->ledger, &admit, past->arena, &answer, NULL, NULL);
+    ledger_ask(past->gate->ledger, LEDGER_ADMIT, &admit, past->arena, &answer, NULL, NULL);
     if (admit.so_far != LEDGER_SO_FAR_VALID)
         return;
     if (given)
@@ -161,7 +162,7 @@ static void count_past_call(const struct past_call *past)
     }
     if (policy && result.value)
         settle.gives_id_count = ids_in_result(past->arena, policy, result.value, &settle.gives_ids);
-    ledger_settle(past->gate->ledger, &settle, past->arena, &settled, NULL, NULL);
+    ledger_ask(past->gate->ledger, LEDGER_SETTLE, &settle, past->arena, &settled, NULL, NULL);
 }
 
 static uint32_t number_or(const struct json *entry, const char *name, uint32_t otherwise)

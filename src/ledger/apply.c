@@ -13,9 +13,9 @@
 #define FACTS_MAX      32u /* of one result; the rest find no room */
 #define NAME_MAX_BYTES 64u /* of a tool, in the details */
 
-bool request_only_looks(enum request_kind kind)
+bool request_only_looks(enum ledger_kind kind)
 {
-    return kind == REQUEST_LOOK || kind == REQUEST_VIEW || kind == REQUEST_LAPSED;
+    return kind == LEDGER_LOOK || kind == LEDGER_VIEW || kind == LEDGER_LAPSED;
 }
 
 /* ---- the commit: the core as a whole, and of the other parts those that changed, as a whole for a store in
@@ -549,42 +549,42 @@ void apply_request(struct ledger_entry *e, struct session_request *r, int64_t no
     changes->new_tool = false;
     changes->note_count = changes->gave_up_count = 0;
     switch (r->kind) {
-    case REQUEST_ADMIT:
+    case LEDGER_ADMIT:
         apply_admit(e, r, now_ms, engine, answer);
         break;
-    case REQUEST_SETTLE:
+    case LEDGER_SETTLE:
         apply_settle(e, r, now_ms, answer);
         break;
-    case REQUEST_RELEASE:
+    case LEDGER_RELEASE:
         if (!apply_release(e, r, now_ms, answer))
             return;
         break;
-    case REQUEST_TURN:
+    case LEDGER_TURN:
         apply_turn(e, r, now_ms, answer);
         break;
-    case REQUEST_SEE:
+    case LEDGER_SEE:
         commit_ids(e, r->call->gives_ids, r->call->gives_id_count);
         break;
-    case REQUEST_RESET:
+    case LEDGER_RESET:
         session_reset(s, r->call->tool, r->number, now_ms, changes);
         break;
-    case REQUEST_BOUNDARY:
+    case LEDGER_BOUNDARY:
         session_boundary(s);
         break;
-    case REQUEST_LOOK:
+    case LEDGER_LOOK:
         apply_look(e, r, now_ms, answer);
         break;
-    case REQUEST_VIEW:
+    case LEDGER_VIEW:
         answer->stand_in = e->local && e->ledger->redis;
         answer->session = session_json(r->arena, r->call->place.session, s, &e->parts);
         break;
-    case REQUEST_LAPSED: /* it lives: another daemon has served it */
-    case REQUEST_FORGET: /* transaction.c commits it by itself */
+    case LEDGER_LAPSED: /* it lives: another daemon has served it */
+    case LEDGER_FORGET: /* transaction.c commits it by itself */
         break;
     }
     if (!request_only_looks(r->kind))
         take_changes(e);
-    if (r->kind == REQUEST_ADMIT && r->answer) /* with what it has put there itself */
+    if (r->kind == LEDGER_ADMIT && r->answer) /* with what it has put there itself */
         fill_memory(e, r->arena, r->call->wants_history ? &answer->history : NULL,
                     r->call->wants_facts ? &answer->facts : NULL);
 }
@@ -602,14 +602,14 @@ void request_fail(const struct session_request *r, enum err error, const char *w
 void request_not_found(const struct session_request *r)
 {
     static const struct session none;
-    if (r->kind == REQUEST_LAPSED)
+    if (r->kind == LEDGER_LAPSED)
         for (uint32_t i = 0; i < r->lapsed->count; i++)
             log_gave_up(r->ledger, &r->lapsed->chains[i]);
-    else if (r->kind == REQUEST_LOOK && r->answer)
+    else if (r->kind == LEDGER_LOOK && r->answer)
         *r->answer = (struct ledger_answer){.turn = session_turn_of(&none, &r->call->place, 0)};
     else
         request_fail(r, ERR_NOT_FOUND, "no such session is known");
-    if (r->kind == REQUEST_VIEW && r->answer)
+    if (r->kind == LEDGER_VIEW && r->answer)
         err_set(&r->answer->why, ERR_NOT_FOUND, "no session '" STR_FMT "' is known",
                 STR_ARG(r->call->place.session));
 }

@@ -273,8 +273,9 @@ static void on_ended(void *owner, const char *why)
             r->unavailable = why == record_unreadable ? "the record of approvals cannot be read" : why;
             r->is_ended = true;
         }
-    while ((r = TAILQ_FIRST(&a->requests)) &&
-           r->is_ended) { /* those that have come since stand behind them */
+    /* Those that have come since stand behind them. NOLINTNEXTLINE(clang-analyzer-unix.Malloc): it was
+     * removed */
+    while ((r = TAILQ_FIRST(&a->requests)) && r->is_ended) {
         TAILQ_REMOVE(&a->requests, r, next);
         if (r->is_owned)
             free(r);

@@ -189,6 +189,6 @@ struct session_request *request_copy(const struct session_request *from)
 struct session_request *request_release(const struct session_request *admit)
 {
     struct session_request release = {
-        .kind = REQUEST_RELEASE, .id = admit->id, .call = admit->call, .ledger = admit->ledger};
+        .kind = LEDGER_RELEASE, .id = admit->id, .call = admit->call, .ledger = admit->ledger};
     return request_copy(&release);
 }

@@ -1,7 +1,7 @@
 /*
  * Insistence: a published schema may be stricter than its server. A problem that a model insists on is let
  * through once, and the server's answer is remembered for the session: accepted or refused. The caller says
- * which problems may be insisted on (ledger_admit.lax); a tool that destroys never runs with one.
+ * which problems may be insisted on (ledger_call.lax); a tool that destroys never runs with one.
  */
 #include "base/arena.h"
 #include "base/clock.h"

@@ -124,7 +124,7 @@ static void check_lapsed(void *owner)
             now_s - e->session.renewed_s <= l->ttl_s || !open_chains(&e->session, &lapsed))
             continue;
         struct session_request request = {
-            .kind = REQUEST_LAPSED, .id = node->id, .lapsed = &lapsed, .ledger = l};
+            .kind = LEDGER_LAPSED, .id = node->id, .lapsed = &lapsed, .ledger = l};
         transaction_add(l, request_copy(&request));
     }
     watch_lapsed(l);
@@ -186,18 +186,17 @@ struct ledger *ledger_new_local(const struct ledger_options *options)
     return l;
 }
 
-enum err ledger_new_redis(const struct ledger_options *options, const struct ledger_redis *redis,
-                          struct ledger **out, struct why *why)
+enum err ledger_new_redis(const struct ledger_options *options, struct ledger **out, struct why *why)
 {
     struct ledger *l = new_ledger(options);
     *out = NULL;
-    enum err err = store_redis_new(redis, l, &l->redis, why);
+    enum err err = store_redis_new(options, l, &l->redis, why);
     if (err != OK) {
         ledger_free(l);
         return err;
     }
-    l->loop = redis->loop;
-    l->kept_bytes_max = options && options->memory_bytes ? options->memory_bytes : LEDGER_MEMORY_BYTES;
+    l->loop = options->loop;
+    l->kept_bytes_max = options->memory_bytes ? options->memory_bytes : LEDGER_MEMORY_BYTES;
     lax_fleet_init(&l->lax, l->redis);
     fleet_init(&l->fleet, l->loop, l->redis);
     watch_lapsed(l);
@@ -317,104 +316,9 @@ struct hash128 ledger_place_id(const struct ledger_place *place)
     return place->session.len ? ledger_session_id(place->session) : place->session_id;
 }
 
-static struct session_request *begin(struct ledger *l, struct arena *arena, enum request_kind kind,
-                                     const struct ledger_call *call)
-{
-    struct session_request *r = arena_alloc(arena, sizeof(*r));
-    *r = (struct session_request){
-        .kind = kind, .id = ledger_place_id(&call->place), .call = call, .arena = arena, .ledger = l};
-    return r;
-}
-
-static enum ledger_state start(struct session_request *r, struct ledger_answer *answer, ledger_done *done,
-                               void *owner)
-{
-    r->answer = answer;
-    r->done = done;
-    r->owner = owner;
-    return transaction_start(r->ledger, r);
-}
-
-enum ledger_state ledger_admit(struct ledger *l, const struct ledger_call *request, struct arena *arena,
-                               struct ledger_answer *answer, ledger_done *done, void *owner)
-{
-    answer->error = OK;
-    answer->engine = "none";
-    return start(begin(l, arena, REQUEST_ADMIT, request), answer, done, owner);
-}
-
-enum ledger_state ledger_settle(struct ledger *l, const struct ledger_call *request, struct arena *arena,
-                                struct ledger_answer *answer, ledger_done *done, void *owner)
-{
-    const struct ledger_limits *limits = request->limits ? request->limits : &ledger_default_limits;
-    bool is_invalid = request->class == LEDGER_CLASS_INVALID;
-    /* What is answered where no caller waits for the ledger: as to a first attempt. */
-    LEDGER_CLEAR(answer);
-    answer->says = is_invalid ? LEDGER_REPAIR : LEDGER_RUN;
-    answer->attempt = 1;
-    answer->attempts_left = limits->repair;
-    if (request->uncounted)
-        return LEDGER_DONE;
-    /* Nothing but notes for the model depends on the answer, except where a repair may be the last. */
-    bool unheard = l->redis && l->settles_unheard && !is_invalid && request->class != LEDGER_CLASS_FABRICATED;
-    return start(begin(l, arena, REQUEST_SETTLE, request), answer, unheard ? NULL : done, owner);
-}
-
 uint32_t ledger_turn_text(struct str text)
 {
-    uint32_t hash = (uint32_t)hash_stable(text).low;
-    return hash ? hash : 1;
-}
-
-enum ledger_state ledger_turn(struct ledger *l, const struct ledger_call *request, struct arena *arena,
-                              struct ledger_answer *answer, ledger_done *done, void *owner)
-{
-    struct session_request *r = begin(l, arena, REQUEST_TURN, request);
-    LEDGER_CLEAR(answer);
-    r->number = (uint32_t)hash_random() | 1;
-    return start(r, answer, done, owner);
-}
-
-void ledger_see(struct ledger *l, struct str session, const struct hash128 *ids, size_t count)
-{
-    struct ledger_call see = {.gives_ids = ids, .gives_id_count = count};
-    struct session_request request = {
-        .kind = REQUEST_SEE, .id = ledger_session_id(session), .call = &see, .ledger = l};
-    if (count)
-        transaction_add(l, request_copy(&request));
-}
-
-static struct session_request *begin_named(struct ledger *l, struct arena *arena, enum request_kind kind,
-                                           struct str session, struct str tool)
-{
-    struct ledger_call *call = ARENA_NEW(arena, struct ledger_call);
-    call->place.session = session;
-    call->tool = tool;
-    return begin(l, arena, kind, call);
-}
-
-enum ledger_state ledger_view(struct ledger *l, struct str session, struct arena *arena,
-                              struct ledger_answer *answer, ledger_done *done, void *owner)
-{
-    LEDGER_CLEAR(answer);
-    return start(begin_named(l, arena, REQUEST_VIEW, session, STR_NONE), answer, done, owner);
-}
-
-enum ledger_state ledger_peek(struct ledger *l, const struct ledger_call *request, struct arena *arena,
-                              struct ledger_answer *answer, ledger_done *done, void *owner)
-{
-    answer->error = OK;
-    return start(begin(l, arena, REQUEST_LOOK, request), answer, done, owner);
-}
-
-enum ledger_state ledger_reset(struct ledger *l, struct str session, struct str tool, struct arena *arena,
-                               struct ledger_answer *answer, ledger_done *done, void *owner)
-{
-    struct session_request *r =
-        begin_named(l, arena, tool.len ? REQUEST_RESET : REQUEST_FORGET, session, tool);
-    LEDGER_CLEAR(answer);
-    r->number = (uint32_t)hash_random() | 1;
-    return start(r, answer, done, owner);
+    return session_tool(text);
 }
 
 struct session_store *ledger_store(struct ledger *l)

@@ -42,6 +42,8 @@ enum ledger_outage {
     LEDGER_OUTAGE_OPEN    /* they pass uncounted, each logged */
 };
 
+#define LEDGER_TIMEOUT_MS 50u /* of Redis: an admit that takes longer is an outage for that call */
+
 struct ledger_options {
     int64_t (*now_ms)(void); /* NULL: the wall clock; examples and replay bring their own */
     uint32_t ttl_s, history; /* 0: the defaults above */
@@ -50,21 +52,17 @@ struct ledger_options {
     bool settles_unheard; /* settles are sent and not waited for, where nothing but notes depends on them */
     /* keeps the key of call ids if there is no Redis; NULL: a key for this process only */
     const char *key_file;
-};
 
-#define LEDGER_TIMEOUT_MS 50u /* of Redis: an admit that takes longer is an outage for that call */
-
-struct ledger_redis {
+    /* Of Redis. */
     struct loop *loop;
-    const char *address;       /* see redis_address.h; borrowed for the call only, like the others */
+    const char *address;       /* see redis_address.h; borrowed for the call only, like the next */
     const char *password_file; /* NULL: what the address says */
     uint32_t timeout_ms;       /* 0: the default above */
 };
 
 struct ledger *ledger_new_local(const struct ledger_options *options);
 /* Begins to connect. A Redis that is not there is no error: it is an outage. */
-enum err ledger_new_redis(const struct ledger_options *options, const struct ledger_redis *redis,
-                          struct ledger **out, struct why *why);
+enum err ledger_new_redis(const struct ledger_options *options, struct ledger **out, struct why *why);
 void ledger_free(struct ledger *ledger);
 
 /* The first attempt to reach Redis has ended, well or not; always true of a local one. */
@@ -236,8 +234,7 @@ enum ledger_class {
     LEDGER_CLASS_COUNT
 };
 
-/* What is asked of a session. Of a call: to be let run (ledger_admit), with what became of it
- * (ledger_settle). */
+/* What is asked of a session (ledger_ask). Each kind of request reads its part. */
 struct ledger_call {
     struct ledger_place place;
     uint64_t admission; /* of the callId; never 0. admit and settle are idempotent by it */
@@ -250,13 +247,13 @@ struct ledger_call {
     struct hash128 arguments; /* json_fingerprint */
     const struct ledger_limits *limits;
 
-    /* ---- ledger_admit ---- */
+    /* ---- LEDGER_ADMIT ---- */
     enum ledger_so_far so_far;
     struct str refused_as; /* the class, for LEDGER_SO_FAR_REFUSED: goes into the history */
     bool lax; /* nothing else is wrong, and the model may insist: what was asked about before is let run */
     bool arguments_lost; /* they arrived empty or cut off: the model's output ended, and it may go on */
     bool not_enforced;   /* mode shadow: what is said against it is only recorded. Of a settle: was */
-    bool wants_history, wants_facts; /* the policy reads call.history / call.facts; also of ledger_peek */
+    bool wants_history, wants_facts; /* the policy reads call.history / call.facts; also of LEDGER_LOOK */
     uint64_t lax_known; /* bit i: the fleet has learnt that the server accepts problems[i]: ledger_lax_look */
     struct str open_arguments; /* of a check, as JSON: kept until its report; empty: none */
     struct str peer;           /* whose rates it counts for, e.g. "uid:1000" */
@@ -264,7 +261,7 @@ struct ledger_call {
     size_t id_count;
     uint32_t reservation_ms; /* as long as it may run; 0: LEDGER_RESERVATION_MS */
 
-    /* ---- ledger_settle ---- */
+    /* ---- LEDGER_SETTLE ---- */
     enum ledger_class class;
     uint64_t refused;        /* bit i: it failed because the server has refused problems[i] as such */
     bool approved, declined; /* by whom a policy has asked */
@@ -285,12 +282,12 @@ struct ledger_call {
     const struct json *facts; /* object, merged into the session's; NULL: none */
     struct str facts_json;    /* the same as JSON, instead; empty: none */
 
-    /* ---- ledger_turn ---- */
+    /* ---- LEDGER_TURN ---- */
     struct str goal; /* empty: none */
     bool end;        /* the conversation is over: no turn begins, open chains end */
     bool compacted;  /* the model no longer sees what it has read: no turn begins; its reads count again */
 
-    /* ---- ledger_peek ---- */
+    /* ---- LEDGER_LOOK ---- */
     bool newest; /* never from the cache alone, which another daemon may have outdated */
 };
 
@@ -386,16 +383,30 @@ struct ledger_answer {
 
 typedef void ledger_done(void *owner);
 
-/* `answer` lives with the arena. */
-enum ledger_state ledger_admit(struct ledger *ledger, const struct ledger_call *request, struct arena *arena,
-                               struct ledger_answer *answer, ledger_done *done, void *owner);
+enum ledger_kind {
+    LEDGER_ADMIT,   /* a call asks to be let run */
+    LEDGER_SETTLE,  /* with what became of it */
+    LEDGER_RELEASE, /* the ledger's own: a settle of an admit whose caller is gone: only if it was let run and
+                       is open */
+    LEDGER_SEE,     /* gives_ids became known otherwise: from the goal's words, from an example's `seen` */
+    LEDGER_TURN, /* a user turn begins: open repair chains end as llm_gave_up (logged here), runs start again.
+                    place.turn 0 and no turn_text: the next one */
+    LEDGER_RESET,    /* a person ends a tool's run */
+    LEDGER_FORGET,   /* or the whole session is forgotten */
+    LEDGER_BOUNDARY, /* the ledger's own: after an outage */
+    LEDGER_LOOK,     /* what prepare hooks and a report see of a session before the call is admitted. With an
+                        admission, `open` is filled in, too */
+    LEDGER_VIEW,     /* everything known of a session, as one JSON object */
+    LEDGER_LAPSED /* the ledger's own: whether a session with open chains has ended with its time to live */
+};
+/* `answer` lives with the arena; with LEDGER_SEE it may be NULL. */
+enum ledger_state ledger_ask(struct ledger *ledger, enum ledger_kind kind, const struct ledger_call *request,
+                             struct arena *arena, struct ledger_answer *answer, ledger_done *done,
+                             void *owner);
 
 /* A call that was admitted, or refused, `held_us` ago, and that nothing runs: if it took of its tool's rates,
  * they get back what has not run off since. Nobody hears of it; if it is lost, the call counts. */
 void ledger_give_rate_back(struct ledger *ledger, const struct ledger_call *admit, uint64_t held_us);
-
-enum ledger_state ledger_settle(struct ledger *ledger, const struct ledger_call *request, struct arena *arena,
-                                struct ledger_answer *answer, ledger_done *done, void *owner);
 
 /* The one log line of a chain that ended, at the level its outcome has; for `chain` of an answer or a settled
  * call. */
@@ -407,18 +418,6 @@ void ledger_on_gave_up(struct ledger *ledger, ledger_gave_up *hook, void *owner)
 
 /* What names a turn by any text: its hash, never 0. */
 uint32_t ledger_turn_text(struct str text);
-
-/* A user turn begins: open repair chains end as llm_gave_up (logged here), runs start again. place.turn 0 and
- * no turn_text: the next one. */
-enum ledger_state ledger_turn(struct ledger *ledger, const struct ledger_call *request, struct arena *arena,
-                              struct ledger_answer *answer, ledger_done *done, void *owner);
-
-/* Ids that became known otherwise: from the goal's words, from an example's `seen`. Fire and forget. */
-void ledger_see(struct ledger *ledger, struct str session, const struct hash128 *ids, size_t count);
-
-/* Everything known of a session, as one JSON object. */
-enum ledger_state ledger_view(struct ledger *ledger, struct str session, struct arena *arena,
-                              struct ledger_answer *answer, ledger_done *done, void *owner);
 
 /* The sessions that this daemon served last, as it remembers them, the latest first. With Redis, too: what
  * other daemons did to one since is not in it. */
@@ -436,11 +435,6 @@ struct ledger_session {
 };
 /* `sessions` has room for LEDGER_SESSIONS_MAX. Strings are borrowed until the next request. */
 size_t ledger_sessions(const struct ledger *ledger, struct ledger_session *sessions);
-
-/* What prepare hooks and a report see of a session before the call is admitted. With an admission, `open` is
- * filled in, too. */
-enum ledger_state ledger_peek(struct ledger *ledger, const struct ledger_call *request, struct arena *arena,
-                              struct ledger_answer *answer, ledger_done *done, void *owner);
 
 /* ---- what the fleet has learnt of schemas that their servers do not keep ---- */
 
@@ -493,11 +487,6 @@ enum err ledger_call_id_read(const struct ledger *ledger, struct str text, struc
 /* Reads the key of `len` bytes that `file` keeps and only its owner may read. If the file is missing, or
  * holds none (`replaced`), a random one is kept there. Unless OK, `key` is as it was, or random. */
 enum err key_file_load(const char *file, uint8_t *key, size_t len, bool *replaced, struct why *why);
-
-/* A person ends a run: of one tool, or (tool empty) the whole session is forgotten. */
-enum ledger_state ledger_reset(struct ledger *ledger, struct str session, struct str tool,
-                               struct arena *arena, struct ledger_answer *answer, ledger_done *done,
-                               void *owner);
 
 /* Where the fleet keeps what it shares beside sessions: Redis, or else this process's memory. */
 struct session_store;

@@ -24,25 +24,11 @@
 struct ledger_entry;
 struct rate_wait;
 
-enum request_kind {
-    REQUEST_ADMIT,
-    REQUEST_SETTLE,
-    REQUEST_RELEASE, /* a settle of an admit whose caller is gone: only if it was let run and is open */
-    REQUEST_SEE,     /* ids */
-    REQUEST_TURN,
-    REQUEST_RESET,  /* of one tool */
-    REQUEST_FORGET, /* of the session */
-    REQUEST_BOUNDARY,
-    REQUEST_LOOK,
-    REQUEST_VIEW,
-    REQUEST_LAPSED /* whether a session with open chains has ended with its time to live */
-};
-
 struct session_request {
-    enum request_kind kind;
+    enum ledger_kind kind;
     struct hash128 id;                   /* of the session */
     const struct ledger_call *call;      /* NULL: it asks no more than its kind says */
-    const struct lapsed_request *lapsed; /* REQUEST_LAPSED */
+    const struct lapsed_request *lapsed; /* LEDGER_LAPSED */
     struct ledger_answer *answer;        /* NULL: no caller waits for it */
     struct arena *arena;                 /* of what the answer points to */
     ledger_done *done;
@@ -62,7 +48,7 @@ struct session_request {
     LIST_ENTRY(session_request) waiting; /* among all whose `done` is to fire */
 };
 
-/* Of REQUEST_LAPSED: what is logged if the session is gone. */
+/* Of LEDGER_LAPSED: what is logged if the session is gone. */
 struct lapsed_request {
     uint32_t count;
     struct session_chain chains[SESSION_CHAINS_MAX];
@@ -80,9 +66,9 @@ static inline struct session_request *request_pop(struct request_queue *queue)
 }
 
 /* It has happened, so it cannot be refused any more. */
-static inline bool request_has_happened(enum request_kind kind)
+static inline bool request_has_happened(enum ledger_kind kind)
 {
-    return kind == REQUEST_SETTLE || kind == REQUEST_RELEASE || kind == REQUEST_SEE;
+    return kind == LEDGER_SETTLE || kind == LEDGER_RELEASE || kind == LEDGER_SEE;
 }
 
 /* A copy with everything it asks, in one block on the heap, for free(); no caller waits for it. */
@@ -193,7 +179,7 @@ struct ledger {
     bool has_evicted; /* logged */
     struct loop *loop;
     LIST_HEAD(, session_request) waiting;
-    struct session_request *starting; /* inside transaction_start */
+    struct session_request *starting; /* inside ledger_ask */
     struct timer replay, lapsed;
     struct rate_limit refusals, unreadables, conflict_lines;
     struct ledger_status status; /* what it counts itself */
@@ -220,7 +206,7 @@ void base64url_write(const void *bytes, size_t len, char *out);
 void apply_request(struct ledger_entry *entry, struct session_request *request, int64_t now_ms,
                    const char *engine);
 /* Whether it may only look: nothing is committed for it. */
-bool request_only_looks(enum request_kind kind);
+bool request_only_looks(enum ledger_kind kind);
 /* The answer is that none exists, for this reason. */
 void request_fail(const struct session_request *request, enum err error, const char *why);
 /* The session does not exist, and the request does not begin it. */
@@ -230,8 +216,6 @@ void log_gave_up(const struct ledger *ledger, const struct session_chain *chain)
 
 /* ---- transaction.c ---- */
 
-/* All that must be done is done in this call (LEDGER_DONE), or `done` fires later. */
-enum ledger_state transaction_start(struct ledger *ledger, struct session_request *request);
 /* Adds a request to its session's queue. One that no caller waits for is owned. */
 void transaction_add(struct ledger *ledger, struct session_request *request);
 /* Goes on with what waits in the session. */

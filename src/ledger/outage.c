@@ -154,7 +154,7 @@ static void keep(struct ledger *l, struct session_request *copy)
 
 void outage_remember(struct ledger *l, const struct session_request *r)
 {
-    if (!request_only_looks(r->kind) && r->kind != REQUEST_BOUNDARY)
+    if (!request_only_looks(r->kind) && r->kind != LEDGER_BOUNDARY)
         keep(l, request_copy(r));
 }
 
@@ -195,17 +195,17 @@ static void refuse(struct ledger *l, const struct session_request *r)
 static void serve_uncounted(struct ledger *l, const struct session_request *r, bool lost)
 {
     const struct ledger_call *admit = r->call;
-    if (r->kind == REQUEST_ADMIT && lost)
+    if (r->kind == LEDGER_ADMIT && lost)
         keep(l, request_release(r)); /* it may have been committed: its reservation must not stay */
     if (request_has_happened(r->kind)) {
         keep(l, request_copy(r));
-    } else if (r->kind == REQUEST_ADMIT && l->on_outage == LEDGER_OUTAGE_OPEN) {
+    } else if (r->kind == LEDGER_ADMIT && l->on_outage == LEDGER_OUTAGE_OPEN) {
         l->status.uncounted++;
         log_event(LOG_WARN, "ledger_uncounted", LOG_STR("tool", admit->tool), LOG_STR("ext", admit->ext),
                   LOG_STR("session", str_cut(admit->place.session, 128)));
         if (r->answer)
             *r->answer = (struct ledger_answer){.engine = "none", .uncounted = true};
-    } else if (r->kind != REQUEST_BOUNDARY && r->kind != REQUEST_LAPSED) {
+    } else if (r->kind != LEDGER_BOUNDARY && r->kind != LEDGER_LAPSED) {
         refuse(l, r);
     }
 }
@@ -232,7 +232,7 @@ static void put_kept_back(struct ledger_entry *e, bool refused)
     struct session_request *r;
     transaction_back_to_queue(e);
     while ((r = request_pop(&e->queue))) {
-        if (r->kind == REQUEST_BOUNDARY)
+        if (r->kind == LEDGER_BOUNDARY)
             free(r);
         else if (r->is_past)
             STAILQ_INSERT_TAIL(&kept, r, next);
@@ -292,7 +292,7 @@ void outage_serve(struct ledger_entry *e, bool tried, bool applied, bool lost)
         return;
     struct session_request *r;
     STAILQ_FOREACH (r, &e->flying, next)
-        if (r->kind == REQUEST_ADMIT && r->answer) {
+        if (r->kind == LEDGER_ADMIT && r->answer) {
             r->answer->engine = "local";
             r->answer->ids_complete = false; /* what another daemon has done to the session is not known */
         }
@@ -306,13 +306,13 @@ static void add_boundary(struct ledger_entry *e, struct request_queue *kept)
 {
     const struct session_request *r;
     STAILQ_FOREACH (r, kept, next)
-        if (r->kind == REQUEST_ADMIT)
+        if (r->kind == LEDGER_ADMIT)
             break;
     if (!r)
         return;
     struct session_request *boundary = alloc_zeroed(sizeof(*boundary));
     *boundary = (struct session_request){
-        .kind = REQUEST_BOUNDARY, .id = e->node.id, .is_owned = true, .ledger = e->ledger};
+        .kind = LEDGER_BOUNDARY, .id = e->node.id, .is_owned = true, .ledger = e->ledger};
     STAILQ_INSERT_TAIL(kept, boundary, next);
 }
 
@@ -320,7 +320,7 @@ bool outage_can_run(struct ledger_entry *e)
 {
     struct ledger *l = e->ledger;
     const struct session_request *first = STAILQ_FIRST(&e->queue);
-    bool forgets = e->local && first && first->kind == REQUEST_FORGET; /* also what Redis has refused */
+    bool forgets = e->local && first && first->kind == LEDGER_FORGET; /* also what Redis has refused */
     if (forgets)
         e->away_until_us = 0;
     bool waits = e->away_until_us && clock_mono_us() < e->away_until_us;
@@ -350,7 +350,7 @@ bool outage_can_run(struct ledger_entry *e)
 void outage_replayed(struct ledger_entry *e, const struct session_request *r)
 {
     struct ledger *l = e->ledger;
-    if (r->kind == REQUEST_BOUNDARY || !e->replays)
+    if (r->kind == LEDGER_BOUNDARY || !e->replays)
         return;
     if (--e->replays)
         return;

@@ -3,6 +3,7 @@
 
 #include "base/arena.h"
 #include "base/buf.h"
+#include "schema/format.h"
 
 #include <sys/un.h>
 
@@ -57,16 +58,7 @@ bool redis_number(struct str text, int64_t max, int64_t *out)
 
 static struct str decoded(struct arena *arena, struct str text)
 {
-    struct buf out = buf_in(arena);
-    for (size_t i = 0; i < text.len; i++) {
-        bool may = text.at[i] == '%' && i + 2 < text.len;
-        int high = may ? ascii_hex_value(text.at[i + 1]) : -1,
-            low = may ? ascii_hex_value(text.at[i + 2]) : -1;
-        bool escaped = high >= 0 && low >= 0;
-        buf_byte(&out, escaped ? (char)(high * 16 + low) : text.at[i]);
-        i += escaped ? 2 : 0;
-    }
-    return buf_view(&out);
+    return arena_dup(arena, uri_decode(arena, text));
 }
 
 /* user:password@, with either left out. A password may hold an @, a host may not. */

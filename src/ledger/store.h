@@ -172,7 +172,7 @@ void store_memory_usage(const struct session_store *store, struct store_memory_u
 /* Begins to connect. From the loop's turn, never inside a call, outage_redis_up(ledger) is called when
  * requests are taken and the key for call ids is known (or could not be had, see store_redis_key), and
  * outage_redis_down(ledger) after each failure, also where it was never up. Not OK: the address is wrong. */
-enum err store_redis_new(const struct ledger_redis *options, struct ledger *ledger,
+enum err store_redis_new(const struct ledger_options *options, struct ledger *ledger,
                          struct session_store **out, struct why *why);
 struct str store_redis_address(const struct session_store *store); /* without user and password */
 /* The first attempt to connect has ended, one way or the other. */

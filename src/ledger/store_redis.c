@@ -439,7 +439,7 @@ static void store_free(struct session_store *store)
 static const struct session_store_kind redis_kind = {
     .name = "redis", .load = load, .commit = commit, .rate = rate, .now_ms = now_ms, .free = store_free};
 
-enum err store_redis_new(const struct ledger_redis *options, struct ledger *ledger,
+enum err store_redis_new(const struct ledger_options *options, struct ledger *ledger,
                          struct session_store **out, struct why *why)
 {
     struct store_redis *s = alloc_zeroed(sizeof(*s));

@@ -41,7 +41,7 @@ void transaction_finish(struct ledger *l, struct session_request *r)
     if (r->is_owned) {
         free(r);
     } else if (r == l->starting) {
-        l->starting = NULL; /* its caller learns it from transaction_start */
+        l->starting = NULL; /* its caller learns it from ledger_ask */
     } else {
         LIST_REMOVE(r, waiting);
         r->done(r->owner);
@@ -61,8 +61,8 @@ void transaction_land(struct ledger_entry *e)
     }
     while ((r = request_pop(&e->flying))) {
         bool looks = request_only_looks(r->kind);
-        bool refused = r->kind == REQUEST_ADMIT && r->past.says != LEDGER_RUN;
-        if (r->kind == REQUEST_SETTLE) { /* after its admit, before it ran */
+        bool refused = r->kind == LEDGER_ADMIT && r->past.says != LEDGER_RUN;
+        if (r->kind == LEDGER_SETTLE) { /* after its admit, before it ran */
             enum ledger_class class = r->call->class;
             refused = class == LEDGER_CLASS_INVALID || class == LEDGER_CLASS_FABRICATED ||
                       (class == LEDGER_CLASS_REFUSED && !str_is(r->call->label, "need_user_input"));
@@ -74,7 +74,7 @@ void transaction_land(struct ledger_entry *e)
             outage_remember(l, r);
         else if (r->is_past)
             outage_replayed(e, r);
-        if (r->kind == REQUEST_ADMIT && r->is_cancelled && r->past.says == LEDGER_RUN)
+        if (r->kind == LEDGER_ADMIT && r->is_cancelled && r->past.says == LEDGER_RUN)
             transaction_add(l, request_release(r)); /* it was let run, and nobody is there to run it */
         transaction_finish(l, r);
     }
@@ -140,7 +140,7 @@ static bool take_stored(struct ledger_entry *e, const char **event)
 static bool is_forgotten(struct ledger_entry *e)
 {
     const struct session_request *first = STAILQ_FIRST(&e->queue);
-    if (!first || first->kind != REQUEST_FORGET)
+    if (!first || first->kind != LEDGER_FORGET)
         return false;
     memset(&e->session, 0, sizeof(e->session));
     e->session.journal_max = (uint16_t)e->ledger->history; /* nothing to resize, so no part to load */
@@ -198,16 +198,16 @@ static void apply_batch(struct ledger_entry *e, int64_t now_ms)
     struct session_request *r;
     commit_begin(e);
     for (unsigned count = 0; count < COMMIT_BATCH_MAX && (r = STAILQ_FIRST(&e->queue)); count++) {
-        if (r->kind == REQUEST_FORGET && e->begun && count)
+        if (r->kind == LEDGER_FORGET && e->begun && count)
             break;
         /* Kept requests are committed alone. If the reply is lost, they are put back and recognised by the
          * session's mark; a request beside them would be made twice, or refused and never taken back. */
-        if (e->replays && count && !r->is_past && r->kind != REQUEST_BOUNDARY)
+        if (e->replays && count && !r->is_past && r->kind != LEDGER_BOUNDARY)
             break;
         STAILQ_REMOVE_HEAD(&e->queue, next);
         STAILQ_INSERT_TAIL(&e->flying, r, next);
-        bool begins = r->kind == REQUEST_ADMIT || r->kind == REQUEST_SETTLE || r->kind == REQUEST_TURN ||
-                      r->kind == REQUEST_SEE;
+        bool begins = r->kind == LEDGER_ADMIT || r->kind == LEDGER_SETTLE || r->kind == LEDGER_TURN ||
+                      r->kind == LEDGER_SEE;
         if (!e->begun && !begins) {
             request_not_found(r);
             continue;
@@ -215,7 +215,7 @@ static void apply_batch(struct ledger_entry *e, int64_t now_ms)
         if (has_landed(e, r))
             continue;
         begin_session(e, hash_random() | 1);
-        if (r->kind == REQUEST_FORGET)
+        if (r->kind == LEDGER_FORGET)
             break;
         if (e->session.journal_max != e->ledger->history && !request_only_looks(r->kind))
             commit_resize_journal(e, (uint16_t)e->ledger->history);
@@ -228,7 +228,7 @@ static void apply_batch(struct ledger_entry *e, int64_t now_ms)
 static bool forgets(const struct ledger_entry *e)
 {
     const struct session_request *r = STAILQ_FIRST(&e->flying);
-    return r && r->kind == REQUEST_FORGET && e->begun;
+    return r && r->kind == LEDGER_FORGET && e->begun;
 }
 
 /* The last request of the commit becomes this daemon's mark. */
@@ -376,7 +376,7 @@ static void check_freshness(struct ledger_entry *e)
 {
     struct session_request *r;
     STAILQ_FOREACH (r, &e->queue, next) {
-        const struct ledger_call *look = r->kind == REQUEST_LOOK ? r->call : NULL;
+        const struct ledger_call *look = r->kind == LEDGER_LOOK ? r->call : NULL;
         bool stale = !look || look->newest || e->hopping;
         if (!request_only_looks(r->kind) || r->is_fresh)
             continue;
@@ -451,8 +451,7 @@ void transaction_add(struct ledger *l, struct session_request *r)
 {
     struct ledger_entry *e = entries_get(&l->entries, l, r->id);
     r->sequence = transaction_sequence(l);
-    if (!e->name_len &&
-        (r->kind == REQUEST_ADMIT || r->kind == REQUEST_TURN)) { /* reports know its id only */
+    if (!e->name_len && (r->kind == LEDGER_ADMIT || r->kind == LEDGER_TURN)) { /* reports know its id only */
         e->name_len = session_keep_text(e->name, sizeof(e->name), r->call->place.session);
         e->user = r->call->place.uid;
     }
@@ -528,7 +527,7 @@ static bool replace_in(struct request_queue *queue, const struct session_request
 static void detach(struct ledger *l, const struct session_request *r, bool cancelled)
 {
     struct ledger_entry *e = (struct ledger_entry *)lru_find(&l->entries, r->id);
-    bool is_admit = r->kind == REQUEST_ADMIT, looks = request_only_looks(r->kind);
+    bool is_admit = r->kind == LEDGER_ADMIT, looks = request_only_looks(r->kind);
     if (r->rate_wait) {
         r->rate_wait->request = NULL;
         return;
@@ -544,11 +543,12 @@ static void detach(struct ledger *l, const struct session_request *r, bool cance
         free(copy);
 }
 
-enum ledger_state transaction_start(struct ledger *l, struct session_request *r)
+/* All that must be done is done in this call, or `done` fires later. */
+static enum ledger_state start(struct ledger *l, struct session_request *r)
 {
     struct session_request *outer = l->starting;
     l->starting = r;
-    const struct ledger_limits *limits = r->kind == REQUEST_ADMIT ? r->call->limits : NULL;
+    const struct ledger_limits *limits = r->kind == LEDGER_ADMIT ? r->call->limits : NULL;
     if (limits && limits->rate_count && r->call->so_far == LEDGER_SO_FAR_VALID)
         ask_rates(l, r->call, r->id, r, 0);
     else
@@ -563,6 +563,45 @@ enum ledger_state transaction_start(struct ledger *l, struct session_request *r)
     }
     LIST_INSERT_HEAD(&l->waiting, r, waiting);
     return LEDGER_PENDING;
+}
+
+/* What is answered where no caller waits for the ledger: as to a first attempt. True: nobody may wait.
+ * Nothing but notes for the model depends on the answer, except where a repair may be the last. */
+static bool begin_settle(const struct ledger *l, const struct ledger_call *request,
+                         struct ledger_answer *answer)
+{
+    const struct ledger_limits *limits = request->limits ? request->limits : &ledger_default_limits;
+    bool is_invalid = request->class == LEDGER_CLASS_INVALID;
+    LEDGER_CLEAR(answer);
+    answer->says = is_invalid ? LEDGER_REPAIR : LEDGER_RUN;
+    answer->attempt = 1;
+    answer->attempts_left = limits->repair;
+    return l->redis && l->settles_unheard && !is_invalid && request->class != LEDGER_CLASS_FABRICATED;
+}
+
+enum ledger_state ledger_ask(struct ledger *l, enum ledger_kind kind, const struct ledger_call *request,
+                             struct arena *arena, struct ledger_answer *answer, ledger_done *done,
+                             void *owner)
+{
+    bool unheard = kind == LEDGER_SETTLE && begin_settle(l, request, answer);
+    if (kind == LEDGER_SETTLE && request->uncounted)
+        return LEDGER_DONE;
+    struct session_request *r = arena_alloc(arena, sizeof(*r));
+    *r = (struct session_request){.kind = kind,
+                                  .id = ledger_place_id(&request->place),
+                                  .call = request,
+                                  .answer = answer,
+                                  .arena = arena,
+                                  .done = unheard ? NULL : done,
+                                  .owner = owner,
+                                  .ledger = l};
+    if (kind == LEDGER_TURN || kind == LEDGER_RESET)
+        r->number = (uint32_t)hash_random() | 1;
+    if (answer) {
+        answer->error = OK;
+        answer->engine = "none";
+    }
+    return start(l, r);
 }
 
 void ledger_cancel(struct ledger *l, void *owner)

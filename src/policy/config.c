@@ -303,6 +303,9 @@ enum err config_ledger_open(const struct config *config, struct loop *loop, cons
         .on_outage = (enum ledger_outage)config->ledger_on_outage,
         .settles_unheard = config->ledger_settle != 0,
         .key_file = key_file,
+        .loop = loop,
+        .password_file = config->ledger_password_file,
+        .timeout_ms = config->ledger_timeout_ms,
     };
     *out = config->ledger_redis ? NULL : ledger_new_local(&options);
     if (*out)
@@ -310,11 +313,10 @@ enum err config_ledger_open(const struct config *config, struct loop *loop, cons
     struct arena *arena = arena_new();
     struct str address;
     enum err err = fill_address(arena, config, &address, why);
-    struct ledger_redis redis = {
-        .loop = loop, .password_file = config->ledger_password_file, .timeout_ms = config->ledger_timeout_ms};
-    redis.address = err == OK ? arena_dup(arena, address).at : NULL;
-    if (err == OK)
-        err = ledger_new_redis(&options, &redis, out, why);
+    if (err == OK) {
+        options.address = arena_dup(arena, address).at;
+        err = ledger_new_redis(&options, out, why);
+    }
     arena_free(arena);
     return err;
 }

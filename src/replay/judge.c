@@ -375,7 +375,7 @@ static void settle_by_class(struct judge *judge, struct arena *arena, const stru
         .result = hash_stable(call->result_hash),
         .limits = &tool->limits,
     };
-    ledger_settle(judge->ledger, &settle, arena, &settled, NULL, NULL);
+    ledger_ask(judge->ledger, LEDGER_SETTLE, &settle, arena, &settled, NULL, NULL);
 }
 
 static void report_result(struct judge *judge, struct world *world, struct arena *arena,
@@ -474,5 +474,5 @@ void judge_compaction(struct judge *judge, struct arena *arena, const struct rec
     struct ledger_call turn = {
         .place.session = call_session_key(arena, config, NULL, call->session, str_of(call->line->file)),
         .compacted = true};
-    ledger_turn(judge->ledger, &turn, arena, &turned, NULL, NULL);
+    ledger_ask(judge->ledger, LEDGER_TURN, &turn, arena, &turned, NULL, NULL);
 }

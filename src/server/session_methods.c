@@ -60,8 +60,8 @@ enum request_status session_methods_turn(struct request *r)
     request->goal = goal;
     request->end = end;
     request->compacted = compacted;
-    return request_wait(r, ledger_turn(r->client->server->gate.ledger, request, r->arena, &work->answer,
-                                       request_answer, r) == LEDGER_PENDING);
+    return request_wait(r, ledger_ask(r->client->server->gate.ledger, LEDGER_TURN, request, r->arena,
+                                      &work->answer, request_answer, r) == LEDGER_PENDING);
 }
 
 static enum request_status not_found(struct request *r)
@@ -197,15 +197,16 @@ enum request_status session_methods_session(struct request *r)
         return REQUEST_DONE;
     struct ledger *ledger = r->client->server->gate.ledger;
     struct ledger_work *work = begin(r, given.len ? given : session, &owner);
-    if (!tool.len && !forget) {
-        r->answer = answer_view;
-        return request_wait(r, ledger_view(ledger, work->session, r->arena, &work->answer, request_answer,
-                                           r) == LEDGER_PENDING);
-    }
-    work->reset_tool = tool;
-    r->answer = answer_reset;
-    return request_wait(r, ledger_reset(ledger, work->session, tool, r->arena, &work->answer, request_answer,
-                                        r) == LEDGER_PENDING);
+    struct ledger_call *request = ARENA_NEW(r->arena, struct ledger_call);
+    bool views = !tool.len && !forget;
+    request->place.session = work->session;
+    request->tool = work->reset_tool = tool;
+    r->answer = views ? answer_view : answer_reset;
+    return request_wait(r, ledger_ask(ledger,
+                                      views      ? LEDGER_VIEW
+                                      : tool.len ? LEDGER_RESET
+                                                 : LEDGER_FORGET,
+                                      request, r->arena, &work->answer, request_answer, r) == LEDGER_PENDING);
 }
 
 /* ---- toolgate/sessions ---- */

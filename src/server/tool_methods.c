@@ -216,8 +216,8 @@ static enum request_status begin_list(struct request *r, struct tools_list *list
     struct ledger_call *look = ARENA_NEW(r->arena, struct ledger_call);
     *look = (struct ledger_call){.place = place, .newest = true};
     catalog_wants(gate->generation, look);
-    return request_wait(r, ledger_peek(gate->ledger, look, r->arena, &list->peek, request_answer, r) ==
-                               LEDGER_PENDING);
+    return request_wait(r, ledger_ask(gate->ledger, LEDGER_LOOK, look, r->arena, &list->peek, request_answer,
+                                      r) == LEDGER_PENDING);
 }
 
 enum request_status mcp_tools_list(struct request *r)

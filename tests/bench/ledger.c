@@ -103,10 +103,10 @@ static void pair_here(struct ledger *ledger, struct talk *t)
     struct ledger_answer answer;
     struct ledger_answer settled;
     struct ledger_call admit = admit_of(t);
-    ledger_admit(ledger, &admit, arena, &answer, NULL, NULL);
+    ledger_ask(ledger, LEDGER_ADMIT, &admit, arena, &answer, NULL, NULL);
     must_run(&answer);
     struct ledger_call settle = settle_of(t);
-    ledger_settle(ledger, &settle, arena, &settled, NULL, NULL);
+    ledger_ask(ledger, LEDGER_SETTLE, &settle, arena, &settled, NULL, NULL);
     if (settled.error != OK)
         fail("settle", settled.why.text);
     t->calls++;
@@ -213,7 +213,8 @@ static void on_admitted(void *owner)
     if (strcmp(agent->answer.engine, "redis") != 0)
         fail("admit", "another engine answered than Redis");
     agent->settle = settle_of(&agent->talk);
-    ledger_settle(agent->flight->ledger, &agent->settle, agent->arena, &agent->settled, on_settled, agent);
+    ledger_ask(agent->flight->ledger, LEDGER_SETTLE, &agent->settle, agent->arena, &agent->settled,
+               on_settled, agent);
 }
 
 static void begin_pair(struct agent *agent)
@@ -221,7 +222,8 @@ static void begin_pair(struct agent *agent)
     agent->arena = arena_new();
     agent->began_us = clock_mono_us();
     agent->admit = admit_of(&agent->talk);
-    ledger_admit(agent->flight->ledger, &agent->admit, agent->arena, &agent->answer, on_admitted, agent);
+    ledger_ask(agent->flight->ledger, LEDGER_ADMIT, &agent->admit, agent->arena, &agent->answer, on_admitted,
+               agent);
 }
 
 static double spin(struct loop *loop, double seconds)
@@ -251,13 +253,13 @@ static int bench_flight(char **argv)
     char address[128];
     snprintf(address, sizeof(address), "unix:%s", argv[0]);
     struct loop *loop = loop_new();
-    struct ledger_options options = {.on_outage = LEDGER_OUTAGE_CLOSED};
-    struct ledger_redis redis = {.loop = loop, .address = address, .timeout_ms = 5000};
+    struct ledger_options options = {
+        .on_outage = LEDGER_OUTAGE_CLOSED, .loop = loop, .address = address, .timeout_ms = 5000};
     struct arena *arena = arena_new();
     struct why why;
     if (count > IN_FLIGHT_MAX)
         fail("flight", "at most 256");
-    if (ledger_new_redis(&options, &redis, &flight.ledger, &why) != OK)
+    if (ledger_new_redis(&options, &flight.ledger, &why) != OK)
         fail("Redis", why.text);
     while (!ledger_is_settled(flight.ledger))
         loop_turn(loop, true);

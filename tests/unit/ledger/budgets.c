@@ -222,7 +222,7 @@ STORY(a_call_that_did_not_run_counts_in_no_limit)
                                      .label = STR_LIT("unavailable"),
                                      .limits = &t->limits,
                                      .not_begun = true};
-        ledger_settle(t->ledger, &settle, t->arena, &t->settled, NULL, NULL);
+        ledger_ask(t->ledger, LEDGER_SETTLE, &settle, t->arena, &t->settled, NULL, NULL);
     }
     case_runs(t, "search", "{2}", "2");
     assert_string_equal(case_asks(t, "search", "{3}"), "refuse calls_per_session");

@@ -205,7 +205,7 @@ static void replay_call(struct ledger_case *t, enum way way, struct session *ses
                                 .so_far = so_far_of(call),
                                 .refused_as = STR_LIT("unknown_tool"),
                                 .limits = &t->limits};
-    ledger_admit(t->ledger, &admit, t->arena, &t->answer, NULL, NULL);
+    ledger_ask(t->ledger, LEDGER_ADMIT, &admit, t->arena, &t->answer, NULL, NULL);
     if (t->answer.error != OK)
         fail_msg("%s", t->answer.why.text);
     call->refused = refused_by_ledger(&t->answer);
@@ -224,7 +224,7 @@ static void replay_call(struct ledger_case *t, enum way way, struct session *ses
                                  .result = call->result,
                                  .masked = call->result,
                                  .limits = &t->limits};
-    ledger_settle(t->ledger, &settle, t->arena, &t->settled, NULL, NULL);
+    ledger_ask(t->ledger, LEDGER_SETTLE, &settle, t->arena, &t->settled, NULL, NULL);
     if (t->settled.error != OK)
         fail_msg("%s", t->settled.why.text);
 }

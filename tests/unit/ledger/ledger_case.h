@@ -67,7 +67,8 @@ static inline void case_admit_as(struct ledger_case *t, const char *tool, const 
         .refused_as = STR_LIT("unknown_tool"),
         .limits = &t->limits,
     };
-    assert_int_equal(ledger_admit(t->ledger, &request, t->arena, &t->answer, NULL, NULL), LEDGER_DONE);
+    assert_int_equal(ledger_ask(t->ledger, LEDGER_ADMIT, &request, t->arena, &t->answer, NULL, NULL),
+                     LEDGER_DONE);
     if (t->answer.error != OK)
         fail_msg("%s", t->answer.why.text);
 }
@@ -87,7 +88,8 @@ static inline void case_settle_as(struct ledger_case *t, const char *tool, const
         .masked = result_masked(t->arena, NULL, str_of(result ? result : ""), true),
         .limits = &t->limits,
     };
-    assert_int_equal(ledger_settle(t->ledger, &request, t->arena, &t->settled, NULL, NULL), LEDGER_DONE);
+    assert_int_equal(ledger_ask(t->ledger, LEDGER_SETTLE, &request, t->arena, &t->settled, NULL, NULL),
+                     LEDGER_DONE);
     if (t->settled.error != OK)
         fail_msg("%s", t->settled.why.text);
 }

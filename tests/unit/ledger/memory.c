@@ -48,14 +48,15 @@ static void give(struct ledger_case *t, const char *tool, const char *args, cons
                                  .gives_ids = ids,
                                  .gives_id_count = count,
                                  .facts = facts};
-    ledger_settle(t->ledger, &settle, t->arena, &t->settled, NULL, NULL);
+    ledger_ask(t->ledger, LEDGER_SETTLE, &settle, t->arena, &t->settled, NULL, NULL);
     assert_int_equal(t->settled.error, OK);
 }
 
 static struct ledger_answer view_of(struct ledger_case *t)
 {
     struct ledger_answer view;
-    ledger_view(t->ledger, t->place.session, t->arena, &view, NULL, NULL);
+    struct ledger_call request = {.place = t->place};
+    ledger_ask(t->ledger, LEDGER_VIEW, &request, t->arena, &view, NULL, NULL);
     return view;
 }
 
@@ -95,12 +96,13 @@ STORY(a_string_across_two_ids_is_not_seen)
 {
     struct hash128 given[] = {{1, 0x0102030405060708u}, {2, 0x1112131415161718u}};
     struct hash128 asked[] = {{1, 0x0506070811121314u}, {1, 0x0102030405060708u}};
-    ledger_see(t->ledger, t->place.session, given, 2);
+    struct ledger_call see = {.place = t->place, .gives_ids = given, .gives_id_count = 2};
+    ledger_ask(t->ledger, LEDGER_SEE, &see, t->arena, NULL, NULL, NULL);
     t->admissions++;
     struct ledger_call request = admit_of(t, "read", "{1}");
     request.ids = asked;
     request.id_count = 2;
-    ledger_admit(t->ledger, &request, t->arena, &t->answer, NULL, NULL);
+    ledger_ask(t->ledger, LEDGER_ADMIT, &request, t->arena, &t->answer, NULL, NULL);
     assert_int_equal(t->answer.unseen, 1);
 }
 
@@ -142,7 +144,7 @@ STORY(a_session_ends_a_day_after_its_last_call)
     struct ledger_call request = admit_of(t, "read", "{1}");
     request.ids = &id;
     request.id_count = 1;
-    ledger_admit(t->ledger, &request, t->arena, &t->answer, NULL, NULL);
+    ledger_ask(t->ledger, LEDGER_ADMIT, &request, t->arena, &t->answer, NULL, NULL);
     assert_int_equal(t->answer.unseen, 0);
     assert_true(t->answer.ids_complete);
     case_now += 30 * hour;

@@ -350,7 +350,7 @@ static int bridge_admit(lua_State *L)
         .wants_facts = flag_field(L, 1, "wants_facts"),
         .reservation_ms = (uint32_t)number_field(L, 1, "reservation_ms"),
     };
-    if (ledger_admit(bridge.ledger, &request, bridge.arena, &answer, NULL, NULL) != LEDGER_DONE ||
+    if (ledger_ask(bridge.ledger, LEDGER_ADMIT, &request, bridge.arena, &answer, NULL, NULL) != LEDGER_DONE ||
         answer.error != OK)
         return luaL_error(L, "admit: %s", answer.why.text);
     give_answer(L, &answer, &request);
@@ -400,7 +400,8 @@ static int bridge_settle(lua_State *L)
         .cost_told = flag_field(L, 1, "cost_told"),
         .cost = number_field(L, 1, "cost"),
     };
-    if (ledger_settle(bridge.ledger, &request, bridge.arena, &settled, NULL, NULL) != LEDGER_DONE ||
+    if (ledger_ask(bridge.ledger, LEDGER_SETTLE, &request, bridge.arena, &settled, NULL, NULL) !=
+            LEDGER_DONE ||
         settled.error != OK)
         return luaL_error(L, "settle: %s", settled.why.text);
     lua_newtable(L);
@@ -427,7 +428,7 @@ static int bridge_turn(lua_State *L)
                                   .place.turn = (uint32_t)number_field(L, 1, "turn"),
                                   .goal = text_field(L, 1, "goal"),
                                   .end = flag_field(L, 1, "end")};
-    if (ledger_turn(bridge.ledger, &request, bridge.arena, &turned, NULL, NULL) != LEDGER_DONE ||
+    if (ledger_ask(bridge.ledger, LEDGER_TURN, &request, bridge.arena, &turned, NULL, NULL) != LEDGER_DONE ||
         turned.error != OK)
         return luaL_error(L, "turn: %s", turned.why.text);
     lua_newtable(L);
@@ -441,7 +442,10 @@ static int bridge_see(lua_State *L)
     struct hash128 ids[IDS_MAX];
     begin_answer();
     size_t count = hashes_field(L, 1, "ids", ids);
-    ledger_see(bridge.ledger, text_field(L, 1, "session"), ids, count);
+    struct ledger_call see = {
+        .place.session = text_field(L, 1, "session"), .gives_ids = ids, .gives_id_count = count};
+    if (count)
+        ledger_ask(bridge.ledger, LEDGER_SEE, &see, bridge.arena, NULL, NULL, NULL);
     lua_newtable(L);
     return 1;
 }
@@ -453,7 +457,7 @@ static int bridge_peek(lua_State *L)
     struct ledger_call request = {.place.session = text_field(L, 1, "session"),
                                   .wants_history = flag_field(L, 1, "wants_history"),
                                   .wants_facts = flag_field(L, 1, "wants_facts")};
-    if (ledger_peek(bridge.ledger, &request, bridge.arena, &peek, NULL, NULL) != LEDGER_DONE ||
+    if (ledger_ask(bridge.ledger, LEDGER_LOOK, &request, bridge.arena, &peek, NULL, NULL) != LEDGER_DONE ||
         peek.error != OK)
         return luaL_error(L, "peek: %s", peek.why.text);
     lua_newtable(L);
@@ -474,8 +478,8 @@ static int bridge_view(lua_State *L)
 {
     struct ledger_answer view;
     begin_answer();
-    if (ledger_view(bridge.ledger, text_field(L, 1, "session"), bridge.arena, &view, NULL, NULL) !=
-        LEDGER_DONE)
+    struct ledger_call request = {.place.session = text_field(L, 1, "session")};
+    if (ledger_ask(bridge.ledger, LEDGER_VIEW, &request, bridge.arena, &view, NULL, NULL) != LEDGER_DONE)
         return luaL_error(L, "view: %s", view.why.text);
     lua_newtable(L);
     if (view.error == OK)
@@ -489,8 +493,10 @@ static int bridge_reset(lua_State *L)
 {
     struct ledger_answer answer;
     begin_answer();
-    if (ledger_reset(bridge.ledger, text_field(L, 1, "session"), text_field(L, 1, "tool"), bridge.arena,
-                     &answer, NULL, NULL) != LEDGER_DONE)
+    struct ledger_call request = {.place.session = text_field(L, 1, "session"),
+                                  .tool = text_field(L, 1, "tool")};
+    if (ledger_ask(bridge.ledger, request.tool.len ? LEDGER_RESET : LEDGER_FORGET, &request, bridge.arena,
+                   &answer, NULL, NULL) != LEDGER_DONE)
         return luaL_error(L, "reset: no answer");
     lua_newtable(L);
     return 1;
