@@ -35,8 +35,35 @@ return tool "find_items_%NNNN%" {
 }
 ]==]
 
+local short_template = [==[
+-- find_items_%NNNN%: items of shelf %NNNN%. Reads only.
+return tool "find_items_%NNNN%" {
+  description = "Find items of shelf %NNNN% by their ids, or all that changed since a time.",
+  schema = params {
+    action = enum { "by_ids", "by_time_span", "Which way to look" },
+    ids    = optional(list(str, "Ids from an earlier result")),
+    start  = optional(datetime "From when on"),
+    limit  = optional(int { min = 1, max = 500, "At most so many" }),
+  },
+  effects = "read",
+  rules = { when { action = "by_ids" } : needs "ids" : drops "limit" },
+  check = function(args)
+    if args.limit and args.limit > 400 then
+      return repair { path = "limit", code = "too_large", message = "must be at most 400" }
+    end
+  end,
+  examples = {
+    { "ids are asked for", args = { action = "by_ids" }, gives = "repair", says = "ids" },
+  },
+}
+]==]
+
 function many.text(number)
   return (template:gsub("%%NNNN%%", ("%05d"):format(number)))
+end
+
+function many.short_text(number)
+  return (short_template:gsub("%%NNNN%%", ("%05d"):format(number)))
 end
 
 function many.write(folder, count)
