@@ -407,6 +407,13 @@ static void log_report(const struct generation_report *report, size_t first_erro
         log_event(LOG_WARN, "generation_warning", LOG_STR("why", report->warnings[i]));
 }
 
+/* A load leaves a generation's worth of freed memory, in the spare blocks of arenas and with malloc. */
+static void give_back_memory(void)
+{
+    arena_free_large_spares();
+    malloc_trim(0);
+}
+
 /* `why` gets the first error, the log all others: the caller prints `why`. */
 enum err reload_initial(struct server *server, struct why *why)
 {
@@ -432,7 +439,7 @@ enum err reload_initial(struct server *server, struct why *why)
         err_set(why, err, "nothing could be loaded (%s)", err_name(err));
     arena_free(r->arena);
     r->arena = NULL;
-    malloc_trim(0);
+    give_back_memory();
     return err;
 }
 
@@ -569,7 +576,7 @@ bool reload_turn(struct server *server)
     struct reloader *r = server->reloader;
     struct waiter *waiter;
     if (r && r->trim) { /* two generations were in memory; the replies went out with the last turn */
-        malloc_trim(0);
+        give_back_memory();
         r->trim = false;
         return true;
     }
