@@ -5,11 +5,12 @@
  * between.
  */
 #include "base/arena.h"
+#include "base/hash.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 
-#define ALIGN_BYTES 16u
+#define ALIGN_BYTES 8u
 
 struct block {
     struct block *older;
@@ -208,6 +209,42 @@ struct str arena_printf(struct arena *arena, const char *format, ...)
     struct str s = arena_vprintf(arena, format, args);
     va_end(args);
     return s;
+}
+
+struct arena_pool *arena_pool_new(struct arena *arena)
+{
+    struct arena_pool *pool = ARENA_NEW(arena, struct arena_pool);
+    pool->arena = arena;
+    return pool;
+}
+
+/* `end`: 1 for a NUL behind the bytes; such copies have slots of their own. Two slots a hash, the last one
+ * used first, so that no two that repeat evict each other for ever. */
+static const char *keep(struct arena_pool *pool, struct str bytes, size_t end)
+{
+    struct str *slots = &pool->last[hash_seeded(bytes) * 4 % ARENA_POOL_SLOTS + 2 * end], other = slots[1];
+    if (slots->at && str_eq(*slots, bytes))
+        return slots->at;
+    slots[1] = slots[0];
+    if (!other.at || !str_eq(other, bytes)) {
+        char *copy = arena_alloc(pool->arena, bytes.len + end);
+        if (bytes.len)
+            memcpy(copy, bytes.at, bytes.len);
+        memset(copy + bytes.len, 0, end);
+        other = (struct str){copy, bytes.len};
+    }
+    slots[0] = other;
+    return other.at;
+}
+
+const void *arena_pool_keep(struct arena_pool *pool, const void *bytes, size_t len)
+{
+    return keep(pool, (struct str){bytes, len}, 0);
+}
+
+struct str arena_pool_dup(struct arena_pool *pool, struct str s)
+{
+    return (struct str){keep(pool, s, 1), s.len};
 }
 
 size_t arena_bytes(const struct arena *arena)

@@ -20,7 +20,8 @@ struct arena;
 struct arena *arena_new(void);
 void arena_free(struct arena *arena); /* accepts NULL */
 
-/* Uninitialised, aligned for any type. Size 0 returns a valid unique pointer. */
+/* Uninitialised, aligned for pointers and numbers of 64 bits: of two sizes, one wastes nothing. Size 0
+ * returns a valid unique pointer. */
 void *arena_alloc(struct arena *arena, size_t size) __attribute__((malloc, alloc_size(2), returns_nonnull));
 void *arena_zalloc(struct arena *arena, size_t size) __attribute__((malloc, alloc_size(2), returns_nonnull));
 
@@ -31,6 +32,17 @@ char *arena_copy(struct arena *arena, struct str s);
 struct str arena_join(struct arena *arena, const struct str *parts, size_t count);
 struct str arena_printf(struct arena *arena, const char *format, ...) __attribute__((format(printf, 2, 3)));
 struct str arena_vprintf(struct arena *arena, const char *format, va_list args);
+
+/* Copies of what repeats: equal bytes are kept once, as long as the pool remembers them. It knows the last
+ * of each hash only, so that bytes that never repeat cost nothing. */
+#define ARENA_POOL_SLOTS 1024u
+struct arena_pool {
+    struct arena *arena;
+    struct str last[ARENA_POOL_SLOTS];
+};
+struct arena_pool *arena_pool_new(struct arena *arena);
+const void *arena_pool_keep(struct arena_pool *pool, const void *bytes, size_t len);
+struct str arena_pool_dup(struct arena_pool *pool, struct str s); /* ends with a NUL, as those above */
 
 /* Bytes held by this arena, and by all arenas of the process. */
 size_t arena_bytes(const struct arena *arena);

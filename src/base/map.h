@@ -13,6 +13,8 @@ struct map;
 
 /* Allocated in the arena. The keys must live as long. */
 struct map *map_new(struct arena *arena);
+/* With room for `count` keys: as it grows, a map leaves its smaller tables in the arena. */
+struct map *map_new_for(struct arena *arena, size_t count);
 
 /* Returns false and changes nothing if the key exists already. */
 bool map_add(struct map *map, struct str key, void *value);

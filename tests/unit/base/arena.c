@@ -8,11 +8,32 @@ TEST(allocations_are_aligned_and_apart)
     char *before = arena_alloc(arena, 0);
     for (size_t size = 0; size < 3000; size += 7) {
         char *p = arena_alloc(arena, size);
-        assert_int_equal((uintptr_t)p % 16, 0);
+        assert_int_equal((uintptr_t)p % 8, 0);
         assert_ptr_not_equal(p, before);
         memset(p, 0xA5, size); /* the address sanitizer would see a block too small */
         before = p;
     }
+    arena_free(arena);
+}
+
+TEST(a_pool_keeps_equal_bytes_once)
+{
+    struct arena *arena = arena_new();
+    struct arena_pool *pool = arena_pool_new(arena);
+    char text[32];
+    struct str first = arena_pool_dup(pool, STR_LIT("By which ids"));
+    for (int i = 0; i < 20; i++) { /* others come in between */
+        snprintf(text, sizeof(text), "tool %d", i);
+        struct str other = arena_pool_dup(pool, str_of(text));
+        assert_string_equal(other.at, text);
+        assert_ptr_equal(arena_pool_dup(pool, STR_LIT("By which ids")).at, first.at);
+    }
+    uint64_t numbers[] = {1, 2, 3};
+    const void *kept = arena_pool_keep(pool, numbers, sizeof(numbers));
+    assert_ptr_equal(arena_pool_keep(pool, numbers, sizeof(numbers)), kept);
+    numbers[2] = 4;
+    assert_ptr_not_equal(arena_pool_keep(pool, numbers, sizeof(numbers)), kept);
+    assert_string_equal(arena_pool_dup(pool, STR_NONE).at, "");
     arena_free(arena);
 }
 
