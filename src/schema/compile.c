@@ -105,10 +105,9 @@ static void collect_discriminators(struct compiler *c, struct node *node)
                 for (uint32_t k = 0; k < op->nodes.count; k++)
                     add_inherited(&all, op->nodes.at[k], with_choices);
         }
-    if (!all.count)
-        return;
-    struct discriminator *list = ARENA_ARRAY(c->arena, struct discriminator, all.count);
-    memcpy(list, all.list, all.count * sizeof(*list));
+    struct discriminator *list = all.count ? ARENA_ARRAY(c->arena, struct discriminator, all.count) : NULL;
+    if (list)
+        memcpy(list, all.list, all.count * sizeof(*list));
     node->discriminators = list;
     node->discriminator_count = all.count;
 }
@@ -165,10 +164,11 @@ static void find_branch_map(struct compiler *c, struct op *op)
 
 static enum err visit(struct compiler *c, const struct node *node)
 {
-    struct node_entry *entry = (struct node_entry *)node;
-    if (entry->state == DONE)
+    if (node->state == DONE)
         return OK;
-    if (entry->state == OPEN)
+    struct node_entry *entry = node->entry;
+    struct node *own = entry->node;
+    if (own->state == OPEN)
         return err_set(c->why, ERR_SCHEMA,
                        "the schema at " STR_FMT
                        " refers to itself for the same value, which never ends; put the reference under "
@@ -177,7 +177,7 @@ static enum err visit(struct compiler *c, const struct node *node)
     if (c->chain == REFERENCE_CHAIN_LIMIT)
         return err_set(c->why, ERR_LIMIT, "expected at most %u references in a row, found more at " STR_FMT,
                        REFERENCE_CHAIN_LIMIT, STR_ARG(subschema_pointer(c->arena, entry->subschema)));
-    entry->state = OPEN;
+    own->state = OPEN;
     c->chain++;
     enum err err = OK;
     for (uint16_t i = 0; i < node->op_count && !err; i++) {
@@ -190,21 +190,21 @@ static enum err visit(struct compiler *c, const struct node *node)
         }
         if (err)
             break;
-        entry->node.types &= (uint8_t)types;
+        own->types &= (uint8_t)types;
         find_branch_map(c, (struct op *)&node->ops[i]);
     }
     /* {"$ref": …} alone becomes its target, unless the path taken counts. */
     if (!err && !c->dynamic && node->op_count == 1 && node->ops[0].code == OP_REF && node->source->len == 1)
-        entry->node = *node->ops[0].node;
-    collect_discriminators(c, &entry->node);
-    if (c->warnings && !entry->node.types && entry->node.source->type != JSON_BOOL)
+        *own = *node->ops[0].node;
+    collect_discriminators(c, own);
+    if (c->warnings && !own->types && own->source->type != JSON_BOOL)
         problems_add(c->warnings,
                      (struct problem){.path = subschema_pointer(c->warnings->arena, entry->subschema),
                                       .code = "schema",
                                       .message = STR_LIT("contradicts itself: no value can fit; is "
                                                          "a keyword of the items written on the list?"),
                                       .warning = true});
-    entry->state = DONE;
+    own->state = DONE;
     c->chain--;
     return err;
 }
@@ -239,7 +239,13 @@ enum err compile_document(struct compiler *c, struct schema *schema)
     }
     bool sound = !err && !(c->faults && map_count(c->faults));
     for (struct node_entry *entry = sound ? c->first : NULL; entry && !err; entry = entry->next)
-        err = visit(c, &entry->node);
+        err = visit(c, entry->node);
+    bool local_times = c->options && c->options->local_times;
+    for (const struct node_entry *entry = local_times ? c->first : NULL; entry; entry = entry->next)
+        for (uint16_t i = 0; i < entry->node->op_count; i++) {
+            const struct op *op = &entry->node->ops[i];
+            schema->local_times |= op->code == OP_FORMAT && op->format->check_local;
+        }
     arena_free(c->scratch);
     schema->dynamic = c->dynamic;
     return err;
@@ -256,12 +262,6 @@ enum err schema_compile(struct arena *arena, const struct json *source, const st
         const struct op *op = &schema->root->ops[i];
         schema->declares |= op->code == OP_PROPERTIES && op->props->declared;
     }
-    bool local_times = !err && options && options->local_times;
-    for (const struct node_entry *entry = local_times ? c.first : NULL; entry; entry = entry->next)
-        for (uint16_t i = 0; i < entry->node.op_count; i++) {
-            const struct op *op = &entry->node.ops[i];
-            schema->local_times |= op->code == OP_FORMAT && op->format->check_local;
-        }
     *out = err ? NULL : schema;
     return err;
 }

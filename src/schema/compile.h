@@ -59,12 +59,11 @@ struct subschema {
     struct node *node; /* NULL: not needed yet */
 };
 
-/* A node and what only its compilation needs. */
+/* What only the compilation of a node needs. */
 struct node_entry {
-    struct node node; /* first: a node's address is that of its entry */
+    struct node *node;
     struct subschema *subschema;
     struct node_entry *next;
-    uint8_t state; /* of the walk over the finished graph */
 };
 
 struct compiler {

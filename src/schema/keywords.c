@@ -633,13 +633,13 @@ static enum err compile_keywords(struct node_builder *b)
 enum err compile_node(struct compiler *c, struct node_entry *entry)
 {
     const struct json *source = entry->subschema->source;
-    entry->node.types = source->type == JSON_BOOL && !source->truth ? 0 : TYPES_ANY;
+    entry->node->types = source->type == JSON_BOOL && !source->truth ? 0 : TYPES_ANY;
     if (source->type == JSON_BOOL)
         return OK;
     struct node_builder b = {.c = c,
                              .subschema = entry->subschema,
                              .dialect = &entry->subschema->resource->dialect,
-                             .node = &entry->node,
+                             .node = entry->node,
                              .source = source};
     enum err err = compile_keywords(&b);
     if (err)
@@ -656,7 +656,7 @@ enum err compile_node(struct compiler *c, struct node_entry *entry)
     }
     struct op *ops = ARENA_ARRAY(c->arena, struct op, b.op_count);
     memcpy(ops, b.ops, b.op_count * sizeof(*ops));
-    entry->node.ops = ops;
-    entry->node.op_count = (uint16_t)b.op_count;
+    entry->node->ops = ops;
+    entry->node->op_count = (uint16_t)b.op_count;
     return OK;
 }

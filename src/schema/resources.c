@@ -144,12 +144,14 @@ const struct node *subschema_node(struct compiler *c, struct subschema *subschem
 {
     if (subschema->node)
         return subschema->node;
-    struct node_entry *entry = ARENA_NEW(c->arena, struct node_entry);
-    entry->subschema = subschema;
-    entry->node.resource = subschema->resource;
-    entry->node.source = subschema->source;
+    struct node_entry *entry = ARENA_NEW(c->scratch, struct node_entry);
+    struct node *node = ARENA_NEW(c->arena, struct node);
+    *entry = (struct node_entry){.node = node, .subschema = subschema};
+    node->entry = entry;
+    node->resource = subschema->resource;
+    node->source = subschema->source;
     struct str description = json_str(json_get_text(subschema->source, "description"));
-    entry->node.description = arena_first_line(c->arena, description, PROBLEM_DESCRIPTION_MAX_BYTES);
+    node->description = arena_first_line(c->arena, description, PROBLEM_DESCRIPTION_MAX_BYTES);
     if (c->last)
         c->last->next = entry;
     else
@@ -157,8 +159,7 @@ const struct node *subschema_node(struct compiler *c, struct subschema *subschem
     c->last = entry;
     if (!c->todo)
         c->todo = entry;
-    subschema->node = &entry->node;
-    return subschema->node;
+    return subschema->node = node;
 }
 
 static void put_pointer(struct buf *out, const struct subschema *subschema)

@@ -61,6 +61,7 @@ enum op_code {
 };
 
 struct node;
+struct node_entry;
 struct resource;
 
 /* Which members of an object or items of an array some keyword has evaluated: one bit each. Kept only for a
@@ -187,9 +188,13 @@ struct discriminator {
 struct node {
     uint8_t types;    /* of values that can pass at all, seen through references and branches */
     bool unevaluated; /* has an unevaluated* op, so it keeps an evaluated set */
+    uint8_t state;    /* of the walk over the finished graph */
     uint16_t op_count, discriminator_count;
     const struct op *ops;
-    const struct discriminator *discriminators;
+    union {
+        const struct discriminator *discriminators;
+        struct node_entry *entry; /* until the walk is done with it */
+    };
     const struct resource *resource;
     const struct json *source;
     struct str description; /* first line of the schema's own, cut; empty: none */
