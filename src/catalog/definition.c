@@ -139,7 +139,7 @@ static struct str description(struct arena *arena, const struct tool *tool)
     }
     for (size_t i = 0; (policy = tool_enforced_policy(tool, &i));)
         for (size_t n = 0; n < policy->rule_count; n++, rules = true)
-            add_sentence(&text, rules ? "- " : "Rules:\n- ", policy->rule_words[n]);
+            add_sentence(&text, rules ? "- " : "Rules:\n- ", policy_rule_words(policy, n));
     return buf_view(&text);
 }
 
@@ -362,14 +362,16 @@ static void walk(struct walk *w, const struct json *schema)
 
 size_t secret_fields_find(struct arena *arena, const struct json *schema, const struct str **paths)
 {
-    struct walk w = {.arena = arena, .root = schema, .path = buf_in(arena)};
+    struct walk w = {.arena = arena, .root = schema};
     *paths = NULL;
     /* Most schemas name neither keyword: their text tells without a walk. */
     if (!schema ||
         (schema->raw_len && !memmem(schema->raw, schema->raw_len, "writeOnly", 9) &&
          !memmem(schema->raw, schema->raw_len, "password", 8) && !memchr(schema->raw, '\\', schema->raw_len)))
         return 0;
+    w.path = buf_in(arena_new());
     walk(&w, schema);
+    arena_free(w.path.arena);
     *paths = w.list;
     return w.count;
 }

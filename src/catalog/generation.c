@@ -87,7 +87,6 @@ static void add_guarded(struct generation *g, struct str policy, struct str upst
 {
     if (guarded_tools_find(g, policy))
         return;
-    g->guarded = arena_grow(g->arena, g->guarded, g->guarded_count, sizeof(*g->guarded));
     g->guarded[g->guarded_count++] = (struct guarded_tool){.policy = policy, .upstream = upstream};
 }
 
@@ -216,6 +215,8 @@ static bool load_policies(struct generation_build *b)
         return true;
     enum err err = policy_set_load_end(b->policies, &b->g->policies);
     b->policies = NULL;
+    if (!err)
+        b->g->by_name = map_new_for(b->g->arena, policy_set_count(b->g->policies));
     for (size_t i = 0; err && i < b->policy_errors.count; i++)
         generation_report_error(b->report, STR_FMT, STR_ARG(b->policy_errors.list[i]));
     return false;
@@ -230,6 +231,7 @@ static bool read_definitions(struct generation_build *b)
         struct tool_source source = {.definition = definition,
                                      .policy = policy_set_find(g->policies, name),
                                      .policies = g->policies,
+                                     .pool = g->pool,
                                      .origin = b->file};
         struct tool *tool;
         struct why why;
@@ -275,6 +277,7 @@ static bool get_tool_lists(struct generation_build *b)
         if (spec->kind != UPSTREAM_REST)
             g->tool_lists[i] = source->get(source->owner, spec->name);
     }
+    g->guarded = ARENA_ARRAY(g->arena, struct guarded_tool, policy_set_count(g->policies));
     /* What the generation before knew of the policies of this one. */
     for (size_t i = 0; i < b->options.guarded_count; i++) {
         const struct guarded_tool *before = &b->options.guarded[i];
@@ -292,7 +295,8 @@ static bool add_own_tools(struct generation_build *b)
     if (b->next == policy_set_count(g->policies))
         return false;
     const struct policy *policy = policy_set_at(g->policies, b->next++);
-    struct tool_source source = {.policy = policy, .policies = g->policies, .origin = policy->file};
+    struct tool_source source = {
+        .policy = policy, .policies = g->policies, .pool = g->pool, .origin = policy->file};
     struct tool *tool = map_get(g->by_name, policy->name);
     struct why why;
     if (policy_is_overlay(policy))
@@ -317,8 +321,10 @@ static bool add_example_tools(struct generation_build *b)
         return false;
     const struct policy *policy = policy_set_at(g->policies, b->next++);
     for (size_t i = 0; policy_is_overlay(policy) && i < policy->example_count; i++) {
-        struct tool_source source = {
-            .name = policy->examples[i].tool, .policies = g->policies, .origin = policy->file};
+        struct tool_source source = {.name = policy->examples[i].tool,
+                                     .policies = g->policies,
+                                     .pool = g->pool,
+                                     .origin = policy->file};
         struct tool *tool;
         struct why why;
         if (map_get(g->by_name, source.name))
@@ -452,8 +458,12 @@ struct generation_build *generation_build_begin(struct config *config, uint64_t 
     struct arena *arena = arena_new();
     struct generation *g = ARENA_NEW(arena, struct generation);
     struct generation_build *b = alloc_zeroed(sizeof(*b));
-    *g = (struct generation){
-        .arena = arena, .number = number, .references = 1, .config = *config, .by_name = map_new(arena)};
+    *g = (struct generation){.arena = arena,
+                             .pool = arena_pool_new(arena),
+                             .number = number,
+                             .references = 1,
+                             .config = *config,
+                             .by_name = map_new(arena)};
     *config = (struct config){0};
     if (options)
         b->options = *options;

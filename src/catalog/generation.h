@@ -53,6 +53,7 @@ struct unmatched_policy {
 /* Everybody reads it; after the build only `hidden` and `references` change. */
 struct generation {
     struct arena *arena;
+    struct arena_pool *pool; /* for what tools share */
     struct config config;
     struct policy_set *policies;
     struct tool_list **tool_lists; /* one per configured upstream, referenced; NULL entries: none yet */

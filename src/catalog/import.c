@@ -285,6 +285,7 @@ static struct tool *build(struct generation_build *b, const struct upstream_spec
         .definition = definition,
         .policy = policy,
         .policies = b->g->policies,
+        .pool = b->g->pool,
         .origin = arena_printf(b->g->arena, "upstream " STR_FMT, STR_ARG(spec->name)),
         .name = name,
         .target = {.kind = TARGET_MCP, .upstream = spec->name, .tool = name_of(definition)}};

@@ -127,13 +127,7 @@ static void set_definition(struct arena *arena, struct tool *tool, const struct 
     }
     tool->secret_field_count = secret_fields_find(arena, tool->input, &tool->secret_fields);
     const struct json *properties = json_get_text(tool->input, "properties");
-    if (!json_is(properties, JSON_OBJECT))
-        return;
-    struct str *names = ARENA_ARRAY(arena, struct str, properties->len);
-    for (uint32_t i = 0; i < properties->len; i++)
-        names[i] = properties->members[i].key;
-    tool->parameters = names;
-    tool->parameter_count = properties->len;
+    tool->parameters = json_is(properties, JSON_OBJECT) ? properties : NULL;
 }
 
 /* ---- overlays ---- */
@@ -288,8 +282,10 @@ static const struct json *own_meta(const struct tool *tool, const char *key)
 
 #define DEFINITION_REPAIR_MAX 1000
 
-static void set_limits(struct tool *tool, const struct policy *policy, const struct config *config)
+static void set_limits(struct arena *arena, struct tool *tool, const struct tool_source *source,
+                       const struct config *config)
 {
+    const struct policy *policy = source->policy;
     static const uint32_t same_call[] = {[EFFECTS_READ] = SAME_CALL_READ,
                                          [EFFECTS_WRITE] = SAME_CALL_WRITE,
                                          [EFFECTS_DESTRUCTIVE] = SAME_CALL_DESTRUCTIVE,
@@ -300,8 +296,7 @@ static void set_limits(struct tool *tool, const struct policy *policy, const str
                                                   [EFFECTS_WRITE] = LEDGER_EFFECTS_WRITE,
                                                   [EFFECTS_DESTRUCTIVE] = LEDGER_EFFECTS_DESTRUCTIVE,
                                                   [EFFECTS_TOGGLE] = LEDGER_EFFECTS_UNKNOWN};
-    struct ledger_limits *l = &tool->limits;
-    *l = ledger_default_limits;
+    struct ledger_limits limits = ledger_default_limits, *l = &limits;
     l->hinted = tool->effects == EFFECTS_DESTRUCTIVE && tool->effects_from == EFFECTS_FROM_ANNOTATIONS &&
                 effects_by_name(tool->name) != EFFECTS_DESTRUCTIVE;
     l->edits_files = known_tools_find(tool->name) == KNOWN_EDITS;
@@ -343,6 +338,8 @@ static void set_limits(struct tool *tool, const struct policy *policy, const str
     }
     /* Cost limits of the session apply to tools that have a cost or a cost limit; others are free. */
     l->costs |= l->tool.cost_per_turn || l->tool.cost_per_session;
+    tool->limits = source->pool ? arena_pool_keep(source->pool, l, sizeof(*l))
+                                : arena_copy(arena, (struct str){(const char *)l, sizeof(*l)});
 }
 
 static enum err check_size(const struct json *source, const char *which, struct why *why)
@@ -548,8 +545,7 @@ static void set_volatiles(struct arena *arena, struct tool *tool, const struct p
     size_t count;
     if (policy)
         buf_add(&list, policy->volatiles, policy->volatile_count * sizeof(struct str));
-    for (size_t i = 0; !policy && i < tool->parameter_count; i++)
-        is_shell |= str_is(tool->parameters[i], "command");
+    is_shell |= !policy && json_get_text(tool->parameters, "command");
     if ((kind || is_shell) && !list.len) {
         const struct str *labels = known_tools_list(is_shell ? KNOWN_COMMAND_LABELS : KNOWN_LABELS, &count);
         buf_add(&list, labels, count * sizeof(struct str));
@@ -570,7 +566,7 @@ enum err tool_build(struct arena *arena, const struct config *config, const stru
     set_effects(tool, policy);
     set_schema_mode(tool, policy, config);
     set_options(tool, policy, config);
-    set_limits(tool, policy, config);
+    set_limits(arena, tool, source, config);
     enum err err = check_definition(arena, tool, config, why);
     if (err == OK)
         err = compile_input(arena, tool, why);

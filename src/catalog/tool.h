@@ -10,6 +10,7 @@
 #include "schema/schema.h"
 #include "upstream/upstream.h"
 
+struct arena_pool;
 struct config;
 
 #define TOOL_NAME_MAX_BYTES 128u /* a tool with another name is served to check and report only */
@@ -72,13 +73,12 @@ struct tool {
     struct coerce_options coerce;
     struct coerce_options proposes; /* what a refusal may suggest */
     enum policy_formats formats;
-    const struct time_zone *timezone; /* of date-times that lack one; NULL: they stay as they are */
-    struct ledger_limits limits;
-    const struct str *volatiles; /* loop.volatile of all its policies */
+    const struct time_zone *timezone;   /* of date-times that lack one; NULL: they stay as they are */
+    const struct ledger_limits *limits; /* most tools have those of others */
+    const struct str *volatiles;        /* loop.volatile of all its policies */
     size_t volatile_count;
     struct policy_compact compact;
-    const struct str *parameters; /* the names of the declared properties */
-    size_t parameter_count;
+    const struct json *parameters;   /* the declared properties, an object; NULL: none */
     const struct str *secret_fields; /* paths of arguments that the schema declares secret: definition.h */
     size_t secret_field_count;
     const struct str *warnings; /* about its definition, for status and lint */
@@ -90,6 +90,7 @@ struct tool_source {
     const struct json *definition;     /* MCP; NULL: the policy declares everything */
     const struct policy *policy;       /* NULL: none */
     const struct policy_set *policies; /* where its overlays are */
+    struct arena_pool *pool;           /* in the tool's arena, for what tools share; NULL: none */
     struct str origin;
     struct str name;      /* empty: the definition's, or the policy's */
     struct target target; /* where an upstream's tool runs; else all zero */

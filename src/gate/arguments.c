@@ -190,7 +190,7 @@ static bool declares_parameters(const struct tool *tool)
     for (size_t i = 0; i < sizeof(keywords) / sizeof(keywords[0]); i++)
         if (json_get_text(tool->input, keywords[i]))
             return true;
-    return tool->parameter_count;
+    return json_child_count(tool->parameters);
 }
 
 /* Without arguments a tool whose parameters are all optional often acts on everything. */

@@ -278,7 +278,7 @@ static struct str open_arguments(const struct call *c)
 
 static enum step admit(struct call *c)
 {
-    const struct ledger_limits *limits = c->tool ? &c->tool->limits : &ledger_default_limits;
+    const struct ledger_limits *limits = c->tool ? c->tool->limits : &ledger_default_limits;
     const struct error_class_info *class = error_class_info(c->verdict.class);
     const struct json *now = c->args.now;
     const struct peer *peer = c->request.peer;
@@ -401,7 +401,7 @@ static struct ledger_call *settle_request(struct call *c, enum ledger_class clas
     }
     const struct json *compared = NULL;
     if (c->result.value)
-        compared = result_compared(c->arena, c->tool->policy, &c->tool->limits, c->result.value);
+        compared = result_compared(c->arena, c->tool->policy, c->tool->limits, c->result.value);
     double cost = c->verdict.cost; /* from the policy, else from the result's _meta */
     if (cost < 0 &&
         (!json_double(json_get_text(c->result.metadata, CALL_COST_KEY), &cost) || cost > POLICY_COST_MAX))
@@ -424,7 +424,7 @@ static struct ledger_call *settle_request(struct call *c, enum ledger_class clas
         /* what a refusal of the same call will quote */
         .error = failed ? str_cut(said, LEDGER_ERROR_MAX_BYTES) : STR_NONE,
         .label = str_of(error_class_info(v->class)->name),
-        .limits = &c->tool->limits,
+        .limits = c->tool->limits,
         .gives_ids = ids,
         .gives_id_count = id_count,
         .facts = json_is(v->facts, JSON_OBJECT) ? v->facts : NULL,
@@ -440,7 +440,7 @@ static struct ledger_call *settle_request(struct call *c, enum ledger_class clas
     };
     if (class == LEDGER_CLASS_OK || class == LEDGER_CLASS_PARTIAL)
         request->under_way = c->under_way =
-            call_under_way(c->arena, &c->tool->limits, c->args.now, &c->result);
+            call_under_way(c->arena, c->tool->limits, c->args.now, &c->result);
     call_compare(c, c->arena, compared, call_failure_text(c), request);
     return request;
 }

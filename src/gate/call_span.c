@@ -139,8 +139,8 @@ static void write_call(struct call *c, struct json_out *out, int64_t to_wall_ns)
     /* What the call has cost; before that is known, what its check has reserved. */
     if (v->cost >= 0)
         span_put_double(out, "toolgate.cost", v->cost);
-    else if (c->tool && c->tool->limits.cost && (c->admitted || c->ran))
-        span_put_double(out, "toolgate.cost", (double)c->tool->limits.cost / LEDGER_COST_UNIT);
+    else if (c->tool && c->tool->limits->cost && (c->admitted || c->ran))
+        span_put_double(out, "toolgate.cost", (double)c->tool->limits->cost / LEDGER_COST_UNIT);
     span_close(out, &span);
 }
 

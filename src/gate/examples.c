@@ -182,10 +182,14 @@ static void check_next_args(struct example_run *run)
     struct str text = STR_NONE;
     if (!tool || !tool->input_schema || !json_is(next, JSON_OBJECT))
         return;
+    uint32_t count = json_child_count(tool->parameters);
+    struct str *names = ARENA_ARRAY(run->arena, struct str, count);
+    for (uint32_t i = 0; i < count; i++)
+        names[i] = tool->parameters->members[i].key;
     for (uint32_t i = 0; i < next->len && !text.len;
          i++) { /* a name that the tool does not declare, misspelled */
         struct str name = next->members[i].key;
-        struct str meant = suggest_closest(name, tool->parameters, tool->parameter_count);
+        struct str meant = suggest_closest(name, names, count);
         if (meant.len && !str_eq(meant, name))
             text = arena_printf(run->arena, "'" STR_FMT "' (did you mean '" STR_FMT "'?)", STR_ARG(name),
                                 STR_ARG(meant));

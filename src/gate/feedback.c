@@ -401,7 +401,7 @@ static void write_invalid_arguments(struct feedback *f)
             PUT(f, STR_LIT("Avoid it when "),
                 first_sentences(f->arena, policy->avoid_when, FEEDBACK_INTENT_MAX_BYTES), STR_LIT("\n"));
         for (size_t k = 0; k < policy->rule_count; k++)
-            PUT(f, STR_LIT("Rule: "), foreign(f, policy->rule_words[k]), STR_LIT("\n"));
+            PUT(f, STR_LIT("Rule: "), foreign(f, policy_rule_words(policy, k)), STR_LIT("\n"));
     }
     put_parameters(f);
     struct str what = count ? STR_LIT("correct the listed problems") : STR_LIT("correct the arguments");
@@ -497,9 +497,9 @@ static void write_loop(struct feedback *f)
                                                                                      : REPEATED_RESULT;
     const struct loop_words *words = &loop_words[repeated];
     /* The ledger ignores what a write returns: the same arguments are the same write. */
-    bool writes = tool && (tool->limits.effects == LEDGER_EFFECTS_WRITE ||
-                           tool->limits.effects == LEDGER_EFFECTS_DESTRUCTIVE);
-    bool compares_results = !writes && !(tool && tool->limits.compare_arguments);
+    bool writes = tool && (tool->limits->effects == LEDGER_EFFECTS_WRITE ||
+                           tool->limits->effects == LEDGER_EFFECTS_DESTRUCTIVE);
+    bool compares_results = !writes && !(tool && tool->limits->compare_arguments);
     bool tells = repeated != REPEATED_RESULT || compares_results;
     if (v->kind == VERDICT_HALT)
         put(f, "Stop. " STR_FMT " was not run: %s again and again%s.\n", STR_ARG(foreign(f, f->name)),
@@ -663,7 +663,7 @@ struct str feedback_advice(struct arena *arena, struct feedback *f)
     const struct verdict *v = f->verdict;
     const struct arguments *args = v->arguments;
     const struct json *changes = v->changes, *follow = v->follow_up;
-    const struct ledger_limits *limits = &f->tool->limits;
+    const struct ledger_limits *limits = f->tool->limits;
     size_t count = 0;
     begin(f, arena);
     put_new_name(f);

@@ -61,7 +61,7 @@ static const char *amount(struct arena *arena, uint64_t millionths)
 
 unsigned feedback_poll_wait_s(const struct tool *tool)
 {
-    unsigned every_s = tool ? (tool->limits.poll_every_ms + 999) / 1000 : 0;
+    unsigned every_s = tool ? (tool->limits->poll_every_ms + 999) / 1000 : 0;
     return every_s > LEDGER_POLL_PACE_S ? every_s : LEDGER_POLL_PACE_S;
 }
 
@@ -79,7 +79,7 @@ struct budget feedback_budget(const struct feedback *f, struct str code)
         const struct limit *limit = &limit_rows[i];
         if (!str_is(code, limit->code))
             continue;
-        const void *max = (const char *)(all ? &tool->limits.session : &tool->limits.tool) + limit->offset;
+        const void *max = (const char *)(all ? &tool->limits->session : &tool->limits->tool) + limit->offset;
         struct str text;
         if (limit->unit == CALLS)
             text = arena_printf(arena, "%s may be called %u time%s %s, and %llu call%s made",
@@ -94,14 +94,14 @@ struct budget feedback_budget(const struct feedback *f, struct str code)
             text = arena_printf(arena, "%s may cost %s %s, of which %s is spent%s%s",
                                 all ? "all calls together" : "its calls",
                                 amount(arena, *(const uint64_t *)max), limit->period, amount(arena, used),
-                                tool->limits.cost ? ", and this one would cost " : "",
-                                tool->limits.cost ? amount(arena, tool->limits.cost) : "");
+                                tool->limits->cost ? ", and this one would cost " : "",
+                                tool->limits->cost ? amount(arena, tool->limits->cost) : "");
         return (struct budget){text.at, all ? limit->next_all : limit->next_own};
     }
     if (tool && str_is(code, "too_soon"))
         return (struct budget){
             arena_printf(arena, "this call may be made once in %s s, and the last one is not that long ago",
-                         amount(arena, (uint64_t)tool->limits.poll_every_ms * 1000))
+                         amount(arena, (uint64_t)tool->limits->poll_every_ms * 1000))
                 .at,
             arena_printf(arena, "Repeat the call in %llu s.", used_s).at};
     if (str_is(code, "rate_limit"))

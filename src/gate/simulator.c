@@ -137,7 +137,7 @@ static void count_past_call(const struct past_call *past)
         .arguments = fingerprint(past),
         .so_far = class->admitted_as,
         .refused_as = str_of(class->name),
-        .limits = past->tool ? &past->tool->limits : &ledger_default_limits,
+        .limits = past->tool ? past->tool->limits : &ledger_default_limits,
     };
     ledger_ask(past->gate->ledger, LEDGER_ADMIT, &admit, past->arena, &answer, NULL, NULL);
     if (admit.so_far != LEDGER_SO_FAR_VALID)

@@ -9,6 +9,7 @@
 #include "json/value.h"
 
 struct arena;
+struct arena_pool;
 
 static inline struct json json_null(void)
 {
@@ -64,6 +65,10 @@ const struct json *json_keep(struct arena *arena, struct json value);
 
 /* A deep copy, with strings and raw bytes: it does not refer to the original. */
 struct json json_copy(struct arena *arena, const struct json *value);
+
+/* The same in the arena of the pool: a string, or an object or list of only strings and numbers, is shared if
+ * the pool knows an equal one. Text that was parsed is kept whole instead. */
+const struct json *json_pool_copy(struct arena_pool *pool, const struct json *value);
 
 /* Child `i` as it should be: the child itself, another value, or NULL to leave it out. *key is a member's and
  * may be replaced; an item has STR_NONE. */

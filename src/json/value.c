@@ -457,14 +457,58 @@ const struct json *json_map(struct arena *arena, const struct json *value, json_
 struct copied_span {
     struct str old;
     const char *copy;
+    struct arena_pool *pool; /* NULL: nothing is shared */
 };
+
+static struct json copy_value(struct arena *arena, const struct json *v, struct copied_span span);
 
 static const char *copy_bytes(struct arena *arena, const struct copied_span *span, const char *at, size_t len)
 {
     uintptr_t p = (uintptr_t)at, start = (uintptr_t)span->old.at;
     if (len && p >= start && p < start + span->old.len)
         return span->copy + (p - start);
-    return arena_dup(arena, (struct str){at, len}).at;
+    struct str bytes = {at, len};
+    return span->pool ? arena_pool_dup(span->pool, bytes).at : arena_dup(arena, bytes).at;
+}
+
+/* No schema is in it, as schemas are told apart by their address. */
+static bool is_leaf(const struct json *v)
+{
+    bool is = v->len <= OBJECT_SMALL;
+    for (uint32_t i = 0; i < v->len && is; i++) {
+        const struct json *child = json_child(v, i);
+        is = child->type == JSON_STRING || child->type == JSON_NUMBER ||
+             (child->type == JSON_ARRAY && is_leaf(child));
+    }
+    return is;
+}
+
+/* Copies what the bytes of the value mean, and no padding, so that equal values have equal bytes. */
+static void put_leaf(struct json *to, struct json v)
+{
+    to->type = v.type;
+    to->integral = v.integral;
+    to->len = v.len;
+    to->raw_len = v.raw_len;
+    to->text = v.text;
+    to->raw = v.raw;
+}
+
+/* The items or members of a leaf. */
+static const void *copy_leaf(const struct json *v, struct copied_span span)
+{
+    struct json_member row[OBJECT_SMALL];
+    struct json items[OBJECT_SMALL];
+    bool is_list = v->type == JSON_ARRAY;
+    memset(row, 0, sizeof(row));
+    memset(items, 0, sizeof(items));
+    for (uint32_t i = 0; i < v->len; i++) {
+        put_leaf(is_list ? &items[i] : &row[i].value, copy_value(span.pool->arena, json_child(v, i), span));
+        if (!is_list)
+            row[i].key = arena_pool_dup(span.pool, v->members[i].key);
+    }
+    return is_list ? arena_pool_keep(span.pool, items, v->len * sizeof(*items))
+                   : arena_pool_keep(span.pool, row, v->len * sizeof(*row));
 }
 
 static struct json copy_value(struct arena *arena, const struct json *v, struct copied_span span)
@@ -472,10 +516,12 @@ static struct json copy_value(struct arena *arena, const struct json *v, struct 
     struct json copy = *v;
     if (v->raw_len) {
         copy.raw = copy_bytes(arena, &span, v->raw, v->raw_len);
-        span = (struct copied_span){{v->raw, v->raw_len}, copy.raw};
+        span = (struct copied_span){{v->raw, v->raw_len}, copy.raw, NULL};
     }
     if (v->type == JSON_STRING || v->type == JSON_NUMBER) {
         copy.text = copy_bytes(arena, &span, v->text, v->len);
+    } else if (span.pool && v->type >= JSON_ARRAY && is_leaf(v)) {
+        copy.items = copy_leaf(v, span);
     } else if (v->type == JSON_ARRAY) {
         struct json *items = arena_alloc(arena, v->len * sizeof(*items));
         for (uint32_t i = 0; i < v->len; i++)
@@ -495,6 +541,11 @@ static struct json copy_value(struct arena *arena, const struct json *v, struct 
 struct json json_copy(struct arena *arena, const struct json *value)
 {
     return copy_value(arena, value, (struct copied_span){0});
+}
+
+const struct json *json_pool_copy(struct arena_pool *pool, const struct json *value)
+{
+    return json_keep(pool->arena, copy_value(pool->arena, value, (struct copied_span){.pool = pool}));
 }
 
 struct strings_walk {

@@ -146,7 +146,7 @@ void coverage_end(struct coverage *c, struct policy_set *set)
         f->policy = NULL;
         f->rules = ARENA_ARRAY(c->arena, struct coverage_rule, f->rule_count);
         for (size_t n = 0; n < f->rule_count; n++)
-            f->rules[n] =
-                (struct coverage_rule){arena_dup(c->arena, policy->rule_words[n]), policy->rule_hits[n] > 0};
+            f->rules[n] = (struct coverage_rule){arena_dup(c->arena, policy_rule_words(policy, n)),
+                                                 policy->rule_hits[n] > 0};
     }
 }

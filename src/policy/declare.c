@@ -79,14 +79,15 @@ const struct json *field_json(struct declaration *d, const char *what, int at, c
 {
     struct bridge_hints hints = {.original = bridge_origin(d->L, at), .schema = schema};
     const struct json *value = bridge_read(d->L, at, what, &hints, d->scratch);
-    struct json *kept = ARENA_NEW(d->arena, struct json);
     const struct json_file *file = d->set->files.first;
     while (file && !(value->raw_len && file->value.raw == value->raw))
         file = file->next;
     if (!file && value == hints.original)
         bridge_charge(d->L, what, bridge_size(value));
-    *kept = file ? *value : json_copy(d->arena, value); /* a file's value is shared by all its readers */
-    return kept;
+    if (file) /* its value is shared by all its readers */
+        return json_keep(d->arena, *value);
+    return d->arena == d->set->arena ? json_pool_copy(d->set->pool, value)
+                                     : json_keep(d->arena, json_copy(d->arena, value));
 }
 
 /* What the row expects of a value, in words. */
@@ -288,7 +289,7 @@ static void read_annotations(struct declaration *d, int fields)
         goto out;
     d->policy->schema = field_json(d, "annotations", lua_gettop(L) - 2, NULL);
     d->policy->description = field_string(d, lua_gettop(L) - 1);
-    d->annotated = bridge_read_copy(L, -1, "annotations", NULL, d->set->arena);
+    d->annotated = bridge_read(L, -1, "annotations", NULL, d->scratch);
 out:
     lua_settop(L, top);
 }

@@ -403,13 +403,9 @@ static void read_rules(struct declaration *d, const struct field *field, int at)
 {
     struct rules *rules = &d->policy->code->rules;
     (void)field;
-    rule_read_all(d->L, at, d->policy->schema, d->set->arena, rules);
-    struct str *words = ARENA_ARRAY(d->set->arena, struct str, rules->count);
-    for (size_t i = 0; i < rules->count; i++) {
-        words[i] = rules->list[i].words;
-        d->policy->hooks[HOOK_CHECK] |= rules->list[i].refuses; /* refusals are part of that stage */
-    }
-    d->policy->rule_words = words;
+    rule_read_all(d->L, at, d->policy->schema, d->set->arena, d->set->pool, rules);
+    for (size_t i = 0; i < rules->count; i++)
+        d->policy->hooks[HOOK_CHECK] |= rules->list[i].refusal != NULL; /* refusals are part of that stage */
     d->policy->rule_hits = rules->hits;
     d->policy->rule_count = rules->count;
 }

@@ -170,8 +170,7 @@ struct policy {
     size_t alias_count;
     const struct str *redact; /* fields of results: paths like gives_ids, or names anywhere */
     size_t redact_count;
-    const struct str *rule_words; /* each rule in words: "when action is by_ids: needs ids; drops limit" */
-    const uint64_t *rule_hits;    /* how often each changed or refused something */
+    const uint64_t *rule_hits; /* how often each changed or refused something */
     size_t rule_count;
     const struct policy_example *examples;
     size_t example_count;
@@ -187,6 +186,9 @@ struct policy {
 
 /* Sets the default of every field that is not 0. */
 void policy_init(struct policy *policy);
+
+/* A rule in words: "when action is \"by_ids\": 'ids' is required; 'limit' is dropped". */
+struct str policy_rule_words(const struct policy *policy, size_t rule);
 
 /* Its `tools` name the tool. */
 bool policy_guards(const struct policy *policy, struct str tool);

@@ -563,9 +563,9 @@ void policy_check(const struct policy *policy, const struct policy_call *call, c
         return;
     if (rules.refusal) {
         outcome->kind = OUTCOME_REFUSE;
-        outcome->code = rules.refusal->code;
-        outcome->detail = rules.refusal->message;
-        outcome->hint = rules.refusal->hint;
+        outcome->code = rules.refusal->refusal->code;
+        outcome->detail = rules.refusal->refusal->message;
+        outcome->hint = rules.refusal->refusal->hint;
     } else {
         run_hook(policy, HOOK_CHECK, call, args, NULL, read_verdict, outcome);
     }
@@ -639,6 +639,11 @@ struct str policy_report_schema_violation(const struct policy *policy, const str
     return arena_dup(arena, str_of(why.text));
 }
 
+struct str policy_rule_words(const struct policy *policy, size_t rule)
+{
+    return policy->code->rules.list[rule].words;
+}
+
 int policy_rule_line(const struct policy *policy, size_t rule)
 {
     return policy->code->rules.list[rule].line;
@@ -647,7 +652,7 @@ int policy_rule_line(const struct policy *policy, size_t rule)
 bool policy_rule_lacks_hint(const struct policy *policy, size_t rule)
 {
     const struct rule *r = &policy->code->rules.list[rule];
-    return r->refuses && !r->hint.len;
+    return r->refusal && !r->refusal->hint.len;
 }
 
 void policy_set_free_examples(struct policy_set *set)

@@ -95,7 +95,7 @@ struct str policy_report_schema_violation(const struct policy *policy, const str
                                           policy_schema_accepts *accepts, void *owner, struct str problem,
                                           struct arena *arena);
 
-/* The line of a rule, in the order of rule_words; whether it refuses without saying what to do instead. */
+/* The line of a rule; whether it refuses without saying what to do instead. */
 int policy_rule_line(const struct policy *policy, size_t rule);
 bool policy_rule_lacks_hint(const struct policy *policy, size_t rule);
 

@@ -62,8 +62,9 @@ struct policy_code {
 };
 
 struct policy_set {
-    struct arena *examples; /* holds the examples; NULL once they are freed */
-    struct arena *arena;    /* holds everything else */
+    struct arena *examples;  /* holds the examples; NULL once they are freed */
+    struct arena *arena;     /* holds everything else */
+    struct arena_pool *pool; /* the same, for what policies repeat */
     struct sandbox *sandbox;
     struct policy_set_options options;
     const char *folder; /* NULL: loaded from a string */

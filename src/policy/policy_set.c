@@ -44,6 +44,7 @@ static struct policy_set *set_new(const struct policy_set_options *options)
     struct arena *arena = arena_new();
     struct policy_set *set = ARENA_NEW(arena, struct policy_set);
     set->arena = set->files.arena = arena;
+    set->pool = arena_pool_new(arena);
     set->examples = arena_new();
     if (options)
         set->options = *options;
@@ -573,6 +574,7 @@ struct policy_set_loader *policy_set_load_begin(const char *folder, const struct
         return loader;
     enum err err = list_files(loader, folder, &why);
     set->list = ARENA_ARRAY(set->arena, struct policy *, loader->count + 1);
+    set->by_name = map_new_for(set->arena, loader->count);
     if (err != OK)
         note_error(loader, err, &why);
     else if (!read_modules(set, &why))

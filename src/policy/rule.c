@@ -36,13 +36,17 @@ static bool has_value(const struct rule_condition *c, const struct json *value)
 /* A side is how the value compares with a bound: -1 below, 0 equal, 1 above. */
 static bool is_within(const struct rule_condition *c, int low_side, int high_side)
 {
-    return (!c->low.value || low_side > 0 || (low_side == 0 && !c->low.open)) &&
-           (!c->high.value || high_side < 0 || (high_side == 0 && !c->high.open));
+    const struct bound *low = &c->range->low, *high = &c->range->high;
+    return (!low->value || low_side > 0 || (low_side == 0 && !low->open)) &&
+           (!high->value || high_side < 0 || (high_side == 0 && !high->open));
 }
+
+static const struct range everything; /* of the conditions that have none */
 
 bool condition_matches(const struct rule_condition *c, const struct json *value)
 {
-    const struct bound *low = &c->low, *high = &c->high;
+    const struct range *range = c->range ? c->range : &everything;
+    const struct bound *low = &range->low, *high = &range->high;
     double t;
     switch (c->kind) {
     case COND_VALUES:
@@ -83,15 +87,16 @@ static bool holds(const struct rule *rule, const struct json *args, struct condi
         tests->args = args;
         lua_State *L = tests->L;
         luaL_checkstack(L, 4, "rules nested too deep");
-        lua_rawgeti(L, LUA_REGISTRYINDEX, tests->refs[c->test]);
+        lua_rawgeti(L, LUA_REGISTRYINDEX, tests->refs[c->predicate->test]);
         bridge_push(L, value); /* values of its own, which the predicate may change without effect */
         bridge_push(L, args);
-        if (c->takes_call)
+        if (c->predicate->takes_call)
             call_table_push(L);
-        lua_call(L, c->takes_call ? 3 : 2, 1);
+        lua_call(L, c->predicate->takes_call ? 3 : 2, 1);
         bool is_true = lua_toboolean(L, -1);
         if (lua_istable(L, -1) || lua_isuserdata(L, -1))
-            luaL_error(L, "is(\"%s\") returned a table or null: expected true or false", c->words.at);
+            luaL_error(L, "is(\"%s\") returned a table or null: expected true or false",
+                       c->predicate->words.at);
         lua_pop(L, 1);
         if (!is_true)
             return false;
@@ -217,7 +222,7 @@ const struct rule *rule_find_refusal(const struct rules *rules, const struct jso
                                      struct condition_tests *tests)
 {
     for (size_t i = 0; i < rules->count; i++) {
-        if (!rules->list[i].refuses || !holds(&rules->list[i], args, tests))
+        if (!rules->list[i].refusal || !holds(&rules->list[i], args, tests))
             continue;
         rules->hits[i]++;
         return &rules->list[i];
@@ -242,6 +247,8 @@ void condition_describe(struct buf *out, const struct rule_condition *c)
 {
     static const char *const one[] = {[COND_VALUES] = "", [COND_NONE_OF] = "given and not "};
     static const char *const many[] = {[COND_VALUES] = "one of ", [COND_NONE_OF] = "given and none of "};
+    const struct range *range = c->range ? c->range : &everything;
+    const struct bound *low = &range->low, *high = &range->high;
     bool times = c->kind == COND_TIMES;
     buf_str(out, c->path);
     buf_text(out, " is ");
@@ -256,17 +263,16 @@ void condition_describe(struct buf *out, const struct rule_condition *c)
         break;
     case COND_NUMBERS:
     case COND_TIMES:
-        if (c->low.value) {
-            buf_text(out,
-                     c->low.open ? (times ? "after " : "above ") : (times ? "at or after " : "at least "));
-            json_write(out, c->low.value);
+        if (low->value) {
+            buf_text(out, low->open ? (times ? "after " : "above ") : (times ? "at or after " : "at least "));
+            json_write(out, low->value);
         }
-        if (c->low.value && c->high.value)
+        if (low->value && high->value)
             buf_text(out, " and ");
-        if (c->high.value) {
+        if (high->value) {
             buf_text(out,
-                     c->high.open ? (times ? "before " : "below ") : (times ? "at or before " : "at most "));
-            json_write(out, c->high.value);
+                     high->open ? (times ? "before " : "below ") : (times ? "at or before " : "at most "));
+            json_write(out, high->value);
         }
         break;
     case COND_GIVEN:
@@ -274,12 +280,12 @@ void condition_describe(struct buf *out, const struct rule_condition *c)
         buf_text(out, c->kind == COND_GIVEN ? "given" : "left out");
         break;
     case COND_PREDICATE:
-        buf_str(out, c->words);
+        buf_str(out, c->predicate->words);
     }
 }
 
 /* Fills rule->when and rule->words, copied out of a growing buffer, as there may be thousands of rules. */
-static void rule_describe(struct arena *arena, struct rule *rule)
+static void rule_describe(struct arena_pool *pool, struct rule *rule)
 {
     struct buf out = {0};
     for (size_t i = 0; i < rule->condition_count; i++) {
@@ -313,11 +319,11 @@ static void rule_describe(struct arena *arena, struct rule *rule)
         add_names(&out, rule->drops);
         buf_text(&out, rule->drops->len > 1 ? " are dropped; " : " is dropped; ");
     }
-    if (rule->refuses)
-        buf_printf(&out, "refused: " STR_FMT "; ", STR_ARG(rule->message));
+    if (rule->refusal)
+        buf_printf(&out, "refused: " STR_FMT "; ", STR_ARG(rule->refusal->message));
     if (out.len > demands)
         out.len -= strlen("; ");
-    rule->words = arena_dup(arena, buf_view(&out));
+    rule->words = arena_pool_dup(pool, buf_view(&out));
     rule->when = (struct str){rule->words.at, when};
     buf_clear(&out);
 }
@@ -330,6 +336,7 @@ static void rule_describe(struct arena *arena, struct rule *rule)
 struct rule_reader {
     lua_State *L;
     struct arena *arena;
+    struct arena_pool *pool; /* in that arena */
     struct rules *rules;
 };
 
@@ -345,7 +352,7 @@ static void push_field(lua_State *L, int at, const char *name)
 static struct str read_string(const struct rule_reader *r, int at, const char *name)
 {
     push_field(r->L, at, name);
-    struct str s = arena_dup(r->arena, sandbox_string(r->L, -1));
+    struct str s = arena_pool_dup(r->pool, sandbox_string(r->L, -1));
     lua_pop(r->L, 1);
     return s;
 }
@@ -361,7 +368,7 @@ static const struct json *read_json(const struct rule_reader *r, int at, const c
     lua_pushnil(r->L);
     if (lua_istable(r->L, -2) && lua_next(r->L, -2)) { /* most are empty */
         lua_pop(r->L, 2);
-        value = bridge_read_copy(r->L, -1, what, &hints, r->arena);
+        value = bridge_read_copy(r->L, -1, what, &hints, r->pool);
     }
     lua_settop(r->L, top);
     return json_is(value, type) && value->len ? value : NULL;
@@ -388,6 +395,7 @@ static void read_values(struct rule_reader *r, struct rule_condition *out)
 {
     lua_State *L = r->L;
     int at = lua_gettop(L);
+    struct arena *scratch = sandbox_context(sandbox_of(L))->arena;
     bool is_table = lua_istable(L, at), is_set = sandbox_mark(L, at) == MARK_SET;
     size_t listed = is_table ? lua_objlen(L, at) : 1;
     struct json *values = NULL;
@@ -399,8 +407,8 @@ static void read_values(struct rule_reader *r, struct rule_condition *out)
             lua_rawgeti(L, at, (int)count + 1);
         else
             lua_pushvalue(L, at);
-        values = arena_grow(r->arena, values, count, sizeof(*values));
-        values[count++] = *bridge_read_copy(L, -1, "rules: when", NULL, r->arena);
+        values = arena_grow(scratch, values, count, sizeof(*values));
+        values[count++] = *bridge_read(L, -1, "rules: when", NULL, scratch);
     }
     lua_settop(L, at);
     if (!count)
@@ -408,7 +416,8 @@ static void read_values(struct rule_reader *r, struct rule_condition *out)
                    out->path.at);
     if (is_set && json_is(&values[0], JSON_STRING))
         qsort(values, count, sizeof(*values), by_text);
-    out->values = values;
+    struct json list = json_array(values, count);
+    out->values = json_pool_copy(r->pool, &list)->items;
     out->count = count;
 }
 
@@ -416,7 +425,7 @@ static void read_bound(struct rule_reader *r, const char *name, const char *open
 {
     push_field(r->L, -1, name);
     if (!lua_isnil(r->L, -1))
-        out->value = bridge_read_copy(r->L, -1, "rules: when", NULL, r->arena);
+        out->value = bridge_read_copy(r->L, -1, "rules: when", NULL, r->pool);
     if (json_is(out->value, JSON_STRING))
         word_time_parse(json_str(out->value), &out->seconds);
     lua_pop(r->L, 1);
@@ -444,17 +453,21 @@ static void read_condition(struct rule_reader *r, struct rule_condition *out)
         read_values(r, out);
         lua_pop(r->L, 1);
     } else if (out->kind == COND_NUMBERS || out->kind == COND_TIMES) {
-        read_bound(r, "low", "low_open", &out->low);
-        read_bound(r, "high", "high_open", &out->high);
+        struct range *range = ARENA_NEW(r->arena, struct range);
+        read_bound(r, "low", "low_open", &range->low);
+        read_bound(r, "high", "high_open", &range->high);
+        out->range = range;
     } else if (out->kind == COND_PREDICATE) {
         struct rules *rules = r->rules;
-        out->words = read_string(r, -1, "words");
+        struct predicate *predicate = ARENA_NEW(r->arena, struct predicate);
+        out->predicate = predicate;
+        predicate->words = read_string(r, -1, "words");
         push_field(r->L, -1, "test");
         struct arena *scratch = arena_new();
-        out->which = lua_topointer(r->L, -1);
-        out->takes_call = bytecode_read(r->L, -1, scratch)->parameters > 2;
+        predicate->which = lua_topointer(r->L, -1);
+        predicate->takes_call = bytecode_read(r->L, -1, scratch)->parameters > 2;
         arena_free(scratch);
-        out->test = rules->test_count; /* among the predicates of all rules */
+        predicate->test = rules->test_count; /* among the predicates of all rules */
         rules->tests = arena_grow(r->arena, rules->tests, rules->test_count, sizeof(*rules->tests));
         rules->tests[rules->test_count++] = luaL_ref(r->L, LUA_REGISTRYINDEX);
     }
@@ -479,7 +492,7 @@ static void read_conditions(struct rule_reader *r, int at, struct rule *out)
     lua_settop(L, when);
     struct rule_condition *list = ARENA_ARRAY(r->arena, struct rule_condition, count);
     for (lua_pushnil(L); lua_istable(L, when) && lua_next(L, when); lua_pop(L, 1)) {
-        list[n].path = arena_dup(r->arena, sandbox_string(L, -2));
+        list[n].path = arena_pool_dup(r->pool, sandbox_string(L, -2));
         read_condition(r, &list[n++]);
     }
     lua_settop(L, when - 1);
@@ -501,23 +514,25 @@ static void read_rule(struct rule_reader *r, int at, const struct json *schema, 
     out->one_of = read_lists(r, at, "one_of");
     out->exclusive = read_lists(r, at, "at_most_one");
     push_field(L, at, "refusal");
-    out->refuses = lua_istable(L, -1);
-    if (out->refuses) {
-        out->code = read_string(r, -1, "code");
-        out->message = read_string(r, -1, "message");
-        out->hint = read_string(r, -1, "hint");
+    if (lua_istable(L, -1)) {
+        struct refusal *refusal = ARENA_NEW(r->arena, struct refusal);
+        refusal->code = read_string(r, -1, "code");
+        refusal->message = read_string(r, -1, "message");
+        refusal->hint = read_string(r, -1, "hint");
+        out->refusal = refusal;
     }
     lua_pop(L, 1);
-    rule_describe(r->arena, out);
+    rule_describe(r->pool, out);
     if (!out->words.len || (out->when.len && out->words.len == out->when.len + 2))
         luaL_error(
             L, "rules: the rule on line %d demands nothing: add needs, drops, defaults, exclusive or refuses",
             out->line);
 }
 
-void rule_read_all(lua_State *L, int at, const struct json *schema, struct arena *arena, struct rules *out)
+void rule_read_all(lua_State *L, int at, const struct json *schema, struct arena *arena,
+                   struct arena_pool *pool, struct rules *out)
 {
-    struct rule_reader r = {L, arena, out};
+    struct rule_reader r = {L, arena, pool, out};
     *out = (struct rules){0};
     if (lua_isnil(L, at))
         return;

@@ -14,6 +14,7 @@
 
 struct arena;
 struct buf;
+struct arena_pool;
 
 enum condition_kind {
     COND_VALUES,   /* any of `values` */
@@ -32,16 +33,29 @@ struct bound {
     bool open;                /* the bound itself is outside */
 };
 
+struct range {
+    struct bound low, high;
+};
+
+struct predicate {
+    struct str words;  /* its description */
+    size_t test;       /* its index in rules.tests */
+    const void *which; /* identifies the function */
+    bool takes_call;   /* it has a third parameter */
+};
+
+/* Most conditions are values: what the others need is apart, as there may be many policies. */
 struct rule_condition {
     struct str path;
     enum condition_kind kind;
     const struct json *values;
     size_t count;
-    struct bound low, high;
-    struct str words;  /* COND_PREDICATE: its description */
-    size_t test;       /* COND_PREDICATE: its index in rules.tests */
-    const void *which; /* COND_PREDICATE: identifies the function */
-    bool takes_call;   /* COND_PREDICATE: it has a third parameter */
+    const struct range *range;         /* COND_NUMBERS, COND_TIMES; else NULL */
+    const struct predicate *predicate; /* COND_PREDICATE; else NULL */
+};
+
+struct refusal {
+    struct str code, message, hint;
 };
 
 /* What predicates need. Without it no predicate runs, and none holds. */
@@ -58,9 +72,8 @@ struct rule {
     const struct json *needs, *drops;      /* lists of names; NULL: none */
     const struct json *one_of, *exclusive; /* lists of such lists; NULL: none */
     const struct json *defaults;           /* an object; NULL: none */
-    bool refuses;
-    struct str code, message, hint; /* of the refusal */
-    struct str when;                /* the condition in words, `when action is "by_ids"`; empty: always */
+    const struct refusal *refusal;         /* NULL: it does not refuse */
+    struct str when; /* the condition in words, `when action is "by_ids"`; empty: always */
     struct str words;
     int line;
 };
@@ -88,7 +101,8 @@ bool condition_matches(const struct rule_condition *c, const struct json *value)
 void condition_describe(struct buf *out, const struct rule_condition *c); /* limit is above 100 */
 
 /* Reads the list of rules at `at` (nil: none), protected; errors begin with the line or "rules: ". */
-void rule_read_all(lua_State *L, int at, const struct json *schema, struct arena *arena, struct rules *out);
+void rule_read_all(lua_State *L, int at, const struct json *schema, struct arena *arena,
+                   struct arena_pool *pool, struct rules *out);
 
 /* The new arguments, `args` itself if nothing changed; adds problems. Rules with predicates need `tests` and
  * may raise Lua errors; without it they do not hold. */

@@ -177,7 +177,8 @@ static void check_values(const struct search *s, const struct rule *rule, const 
 static bool never_holds(const struct search *s, const struct rule_condition *c, const struct json *schema)
 {
     const struct json *choices = json_get_text(schema, "enum"), *type = json_get_text(schema, "type");
-    const struct json *bound = c->low.value ? c->low.value : c->high.value;
+    const struct range *range = c->range;
+    const struct json *bound = !range ? NULL : range->low.value ? range->low.value : range->high.value;
     if (c->kind == COND_ABSENT)
         return schema_requires(s, c->path);
     if (bound && json_is(type, JSON_STRING) && !str_is(json_str(type), "integer"))
@@ -274,21 +275,27 @@ static bool is_same_bound(const struct bound *a, const struct bound *b)
     return a->open == b->open && !a->value == !b->value && (!a->value || json_equal(a->value, b->value));
 }
 
+static bool is_same_condition(const struct rule_condition *a, const struct rule_condition *b)
+{
+    bool same = a->kind == b->kind && str_eq(a->path, b->path) && a->count == b->count;
+    if (same && a->range)
+        same =
+            is_same_bound(&a->range->low, &b->range->low) && is_same_bound(&a->range->high, &b->range->high);
+    if (same && a->predicate)
+        same = a->predicate->which == b->predicate->which;
+    for (size_t i = 0; same && i < a->count; i++)
+        same = json_equal(&a->values[i], &b->values[i]);
+    return same;
+}
+
 /* Whenever `narrow` holds, `wide` holds: it has all conditions of `wide`, and no rule changes an argument
  * that they read, so that what holds for one still holds for the other. */
 static bool implies(const struct search *s, const struct rule *narrow, const struct rule *wide)
 {
     for (size_t i = 0; i < wide->condition_count; i++) {
-        const struct rule_condition *b = &wide->conditions[i];
         bool found = false;
-        for (size_t n = 0; !found && n < narrow->condition_count; n++) {
-            const struct rule_condition *a = &narrow->conditions[n];
-            found = a->kind == b->kind && str_eq(a->path, b->path) && a->count == b->count &&
-                    a->which == b->which && is_same_bound(&a->low, &b->low) &&
-                    is_same_bound(&a->high, &b->high);
-            for (size_t k = 0; found && k < a->count; k++)
-                found = json_equal(&a->values[k], &b->values[k]);
-        }
+        for (size_t n = 0; !found && n < narrow->condition_count; n++)
+            found = is_same_condition(&narrow->conditions[n], &wide->conditions[i]);
         if (!found)
             return false;
     }

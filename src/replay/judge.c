@@ -373,7 +373,7 @@ static void settle_by_class(struct judge *judge, struct arena *arena, const stru
         .class = class->settled_as,
         .label = str_of(class->name),
         .result = hash_stable(call->result_hash),
-        .limits = &tool->limits,
+        .limits = tool->limits,
     };
     ledger_ask(judge->ledger, LEDGER_SETTLE, &settle, arena, &settled, NULL, NULL);
 }

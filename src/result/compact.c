@@ -100,9 +100,8 @@ static void put_advice(struct buf *out, const struct tool *tool)
     const char *found[4];
     size_t count = 0;
     for (size_t i = 0; i < sizeof(narrow) / sizeof(*narrow) && count < 4; i++)
-        for (size_t p = 0; p < tool->parameter_count && count < 4; p++)
-            if (str_is(tool->parameters[p], narrow[i]))
-                found[count++] = narrow[i];
+        if (json_get_text(tool->parameters, narrow[i]))
+            found[count++] = narrow[i];
     if (!count) {
         buf_text(out, " To see the rest, ask for less or for one item by id.");
         return;

@@ -638,12 +638,10 @@ const struct json *bridge_read(lua_State *L, int at, const char *what, const str
 }
 
 const struct json *bridge_read_copy(lua_State *L, int at, const char *what, const struct bridge_hints *hints,
-                                    struct arena *arena)
+                                    struct arena_pool *pool)
 {
-    struct json *own = ARENA_NEW(arena, struct json);
-    const struct json *value = bridge_read(L, at, what, hints, arena);
+    const struct json *value = bridge_read(L, at, what, hints, sandbox_context(sandbox_of(L))->arena);
     if (hints && value == hints->original)
         bridge_charge(L, what, bridge_size(value));
-    *own = json_copy(arena, value);
-    return own;
+    return json_pool_copy(pool, value);
 }

@@ -12,6 +12,7 @@
 #include <lua.h>
 
 struct arena;
+struct arena_pool;
 
 #define BRIDGE_MAX_BYTES 4194304u /* of JSON that one run of a hook may write, beside what it was given */
 
@@ -43,9 +44,9 @@ struct bridge_hints {
 const struct json *bridge_read(lua_State *L, int at, const char *what, const struct bridge_hints *hints,
                                struct arena *arena);
 
-/* The same as a deep copy in `arena`, for a value that outlives the original. */
+/* The same as a deep copy, for a value that outlives the original. */
 const struct json *bridge_read_copy(lua_State *L, int at, const char *what, const struct bridge_hints *hints,
-                                    struct arena *arena);
+                                    struct arena_pool *pool);
 
 /* What a value counts in BRIDGE_MAX_BYTES. */
 size_t bridge_size(const struct json *value);

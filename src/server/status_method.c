@@ -217,7 +217,7 @@ static void put_tools(struct json_out *out, const struct client *client)
         json_field_str(out, "tool", policy->name);
         json_field_open(out, "rules", '[');
         for (size_t n = 0; n < policy->rule_count; n++)
-            json_put_object(out, FIELD_STR("says", policy->rule_words[n]), FIELD_NUM("hits", hits[n]));
+            json_put_object(out, FIELD_STR("says", policy_rule_words(policy, n)), FIELD_NUM("hits", hits[n]));
         json_close(out, ']');
         json_close(out, '}');
     }

@@ -290,7 +290,10 @@ static void register_tool(struct request *r, struct registering *g, const struct
     }
     json_open(out, '{');
     json_field_str(out, "name", tool->name);
-    json_field_strs(out, "parameters", tool->parameters, tool->parameter_count);
+    json_field_open(out, "parameters", '[');
+    for (uint32_t i = 0; i < json_child_count(tool->parameters); i++)
+        json_put_str(out, tool->parameters->members[i].key);
+    json_close(out, ']');
     json_field_bool(out, "policy", tool->policy || tool->overlay_count);
     json_field_strs(out, "warnings", tool->warnings, tool->warning_count);
     json_close(out, '}');

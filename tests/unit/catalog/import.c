@@ -244,7 +244,7 @@ TEST(a_policy_applies_to_the_tool_of_its_name)
     assert_non_null(tool->policy);
     assert_int_equal(tool->effects, EFFECTS_WRITE);
     assert_true(str_is(tool->description, "Ours."));
-    assert_true(str_is(tool->parameters[0], "q"));
+    assert_true(str_is(tool->parameters->members[0].key, "q"));
 }
 
 TEST(a_policy_of_the_prefixed_name_forces_the_prefix)
@@ -290,7 +290,7 @@ TEST(a_policy_claims_a_tool_for_its_own_name)
     upstream_lists("b", "[{\"name\":\"search\"," SCHEMA "}]");
     loads("a = { command = 'a', tools = { 'read' } }," B, "return tool 'find' { upstream = 'a/search' }");
     has("find=a/search read=a/read search=b/search");
-    assert_true(str_is(generation_find(generation, STR_LIT("find"))->parameters[0], "q"));
+    assert_true(str_is(generation_find(generation, STR_LIT("find"))->parameters->members[0].key, "q"));
     loads(A B, "return tool 'search' { upstream = 'a' }");
     has("b__search=b/search read=a/read search=a/search");
 }
@@ -372,9 +372,9 @@ TEST(effects_are_the_stricter_of_annotations_and_name)
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         const struct tool *tool = generation_find(generation, str_of(rows[i].name));
         if (tool->effects != rows[i].effects || tool->effects_from != rows[i].from ||
-            tool->limits.same_call != rows[i].same_call || tool->idempotent != rows[i].idempotent)
+            tool->limits->same_call != rows[i].same_call || tool->idempotent != rows[i].idempotent)
             fail_msg("%s: effects %d from %d, same_call %u, idempotent %d", rows[i].name, tool->effects,
-                     tool->effects_from, tool->limits.same_call, tool->idempotent);
+                     tool->effects_from, tool->limits->same_call, tool->idempotent);
     }
 }
 

@@ -9,12 +9,14 @@
 
 static struct arena *arena;
 static struct tool tool;
+static struct ledger_limits limits;
 static struct verdict verdict;
 
 static void begin(void)
 {
     arena = arena_new();
-    tool = (struct tool){.name = STR_LIT("charge_card"), .limits = ledger_default_limits};
+    limits = ledger_default_limits;
+    tool = (struct tool){.name = STR_LIT("charge_card"), .limits = &limits};
     verdict = (struct verdict){.after_s = -1, .cost = -1};
     problems_init(&verdict.problems, arena);
 }
@@ -90,7 +92,7 @@ TEST(a_loop_of_writes_speaks_of_no_result)
 {
     is_refused("loop", 0);
     reads("loop: of a tool that reads", feedback_text);
-    tool.limits.effects = LEDGER_EFFECTS_WRITE;
+    limits.effects = LEDGER_EFFECTS_WRITE;
     reads("loop: of a tool that writes", feedback_text);
 }
 

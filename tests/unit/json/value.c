@@ -1,4 +1,5 @@
 /* Access to members, numbers in every spelling, equality. */
+#include "base/arena.h"
 #include "json/build.h"
 #include "json/json_support.h"
 
@@ -228,6 +229,27 @@ TEST(compares_values)
         if (json_equal(&a, &b) != rows[i].equal || json_equal(&b, &a) != rows[i].equal)
             fail_msg("%s against %s", rows[i].a, rows[i].b);
     }
+}
+
+/* {"type":"string"} in both places, and a list of both. */
+TEST(a_pool_shares_equal_leaves_but_no_schemas)
+{
+    struct arena_pool *pool = arena_pool_new(arena);
+    struct json_member type = json_member(STR_LIT("type"), json_string(STR_LIT("string")));
+    struct json leaf = json_object(arena, &type, 1);
+    struct json_member items[] = {json_member(STR_LIT("items"), leaf),
+                                  json_member(STR_LIT("on"), json_bool(true))};
+    struct json list = json_object(arena, items, 2);
+    struct json_member both[] = {json_member(STR_LIT("a"), list), json_member(STR_LIT("b"), list)};
+    struct json value = json_object(arena, both, 2);
+    const struct json *copy = json_pool_copy(pool, &value), *again = json_pool_copy(pool, &value);
+    const struct json *a = json_get_text(copy, "a"), *b = json_get_text(copy, "b");
+    assert_true(json_equal(copy, &value) && json_equal(again, &value));
+    assert_ptr_not_equal(a->members, b->members);
+    assert_ptr_equal(json_get_text(a, "items")->members, json_get_text(b, "items")->members);
+    assert_ptr_equal(a->members[0].key.at, again->members[0].value.members[0].key.at);
+    struct json sent = parsed("{\"type\": \"string\"}"); /* keeps its bytes */
+    assert_string_equal(written(json_pool_copy(pool, &sent)), "{\"type\": \"string\"}");
 }
 
 TEST(names_types)

@@ -238,7 +238,7 @@ TEST(rules_describe_their_needs)
     assert_int_equal(p->rule_count, 9);
     struct buf described = buf_in(arena);
     for (size_t i = 0; i < 9; i++)
-        buf_printf(&described, STR_FMT "\n", STR_ARG(p->rule_words[i]));
+        buf_printf(&described, STR_FMT "\n", STR_ARG(policy_rule_words(p, i)));
     golden_check("feedback", "rules: in words", text_of(buf_view(&described)));
 }
 

@@ -125,8 +125,7 @@ TEST(every_id_and_title_stays_before_any_text_does)
 
 TEST(omitted_items_are_counted)
 {
-    tool.parameters = (struct str[]){STR("query"), STR("limit")};
-    tool.parameter_count = 2;
+    tool.parameters = parse(STR_LIT("{\"query\":{},\"limit\":{}}"));
     struct compaction c = shrink(events(400, 10), NULL, "");
     assert_true(shown(&c).len <= 1000);
     const struct json *list = json_get_text(parse(shown(&c)), "events");
