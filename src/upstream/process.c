@@ -51,6 +51,8 @@ enum err environment_build(struct arena *arena, const char *inherited, const str
             err_prefix(why, arena_printf(arena, "env." STR_FMT, STR_ARG(str_cut(name, 100))).at);
         else
             list[count++] = ARENA_JOIN(arena, name, STR_LIT("="), value).at;
+        if (!err)
+            secrets_add_named(arena, used, name, value);
     }
     *out = list;
     return err;
@@ -130,6 +132,11 @@ enum err process_prepare(struct loop *loop, struct arena *arena, const struct up
     enum err err = environment_build(arena, inherited.at, &spec->env, secrets, &child->env, why);
     for (size_t i = 0; i < spec->argc && !err; i++)
         err = expand(arena, spec->argv[i], secrets, &argv[i], why);
+    for (size_t i = 0; i < spec->argc && !err; i++) { /* --token=…, TOKEN=…, --token … */
+        struct str value = str_of(argv[i]), name = str_split(&value, '=');
+        bool is_option = str_starts(name, "-") && !value.len && i + 1 < spec->argc && *argv[i + 1] != '-';
+        secrets_add_named(arena, secrets, name, is_option ? str_of(argv[i + 1]) : value.len ? value : name);
+    }
     if (!err && spec->cwd.len)
         err = expand(arena, spec->cwd, secrets, &child->cwd, why);
     const struct passwd *user = !err && spec->user.len ? getpwnam(arena_dup(arena, spec->user).at) : NULL;

@@ -37,9 +37,8 @@ static void remember(struct expansion *x, struct str value)
 }
 
 /* Line by line, since programs print a key of several lines that way; and as JSON escapes it. */
-static void append_secret(struct expansion *x, struct str value)
+static void add_lines(struct expansion *x, struct str value)
 {
-    buf_str(&x->out, value);
     while (x->used && value.len) {
         struct str line = str_trim(str_split(&value, '\n'));
         struct buf json = buf_in(x->arena);
@@ -51,6 +50,52 @@ static void append_secret(struct expansion *x, struct str value)
                 remember(x, escaped);
         }
     }
+}
+
+static void append_secret(struct expansion *x, struct str value)
+{
+    buf_str(&x->out, value);
+    add_lines(x, value);
+}
+
+/* By whole words: AUTHOR and KEYBOARD name no secret, and a path, a number or a switch is none. */
+static bool is_named_secret(struct str name, struct str value)
+{
+    static const char *const words[] = {"key",    "apikey",      "token",      "secret",        "password",
+                                        "passwd", "pwd",         "pass",       "passphrase",    "auth",
+                                        "cookie", "pat",         "credential", "authorization", "credentials",
+                                        "dsn",    "clientsecret"};
+    size_t digits = 0;
+    bool found = false;
+    while (digits < value.len && ascii_is_digit(value.at[digits]))
+        digits++;
+    for (size_t from = 0, at = 0; at <= name.len; at++)
+        if (at == name.len || name.at[at] == '_' || name.at[at] == '-') {
+            struct str word = {name.at + from, at - from};
+            for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+                found |= word.len == strlen(words[i]) && str_starts_nocase(word, words[i]);
+            from = at + 1;
+        }
+    return found && digits != value.len && !str_starts(value, "/") && !str_starts(value, "~");
+}
+
+void secrets_add_named(struct arena *arena, struct secrets *used, struct str name, struct str value)
+{
+    static const char *const schemes[] = {"bearer ", "basic ", "token "};
+    struct expansion x = {.arena = arena, .used = used};
+    const char *scheme = value.len ? memmem(value.at, value.len, "://", 3) : NULL;
+    struct str rest = scheme ? str_from(value, (size_t)(scheme + 3 - value.at)) : STR_NONE;
+    const char *at = rest.len ? memchr(rest.at, '@', rest.len) : NULL, *colon = at ? rest.at : NULL;
+    if (!used)
+        return;
+    if (colon && (colon = memchr(rest.at, ':', (size_t)(at - rest.at))))
+        add_lines(&x, (struct str){colon + 1, (size_t)(at - colon) - 1});
+    if (!is_named_secret(name, value))
+        return;
+    for (size_t i = 0; i < sizeof(schemes) / sizeof(schemes[0]); i++)
+        if (str_starts_nocase(value, schemes[i]))
+            value = str_from(value, strlen(schemes[i]));
+    add_lines(&x, value);
 }
 
 /* What is wrong with an opened file; NULL: nothing. `uid`: whose credentials it holds, perhaps in a folder of

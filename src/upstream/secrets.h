@@ -34,6 +34,10 @@ struct secrets {
 enum err secrets_expand(struct arena *arena, struct str text, struct secrets *used, struct str *out,
                         struct why *why);
 
+/* Values that are written out, in files of other clients as a rule: adds those of a variable, header or
+ * option whose name says that it is one (API_KEY, Authorization, --token), and the password of an address. */
+void secrets_add_named(struct arena *arena, struct secrets *used, struct str name, struct str value);
+
 /* `text` itself, or a copy with "***" for each value, also for single lines of it and for its JSON escapes.
  * Call it before text is cut: half a secret is not recognised. */
 struct str secrets_redact(struct arena *arena, const struct secrets *used, struct str text);

@@ -393,6 +393,8 @@ static enum err build_headers(struct http_call *call, struct why *why)
         if (inherited && has_header(list, own.count, header->name))
             continue;
         err = fill_in(call, &value, IN_HEADER, header->value, inherited, why);
+        if (inherited && !err)
+            secrets_add_named(call->arena, &call->secrets, header->name, buf_view(&value));
         list[count++] = (struct name_value){header->name, buf_view(&value)};
     }
     if (!has_header(list, count, STR_LIT("accept")))

@@ -104,6 +104,7 @@ static enum err expand_headers(const struct mcp_transport *t, struct arena *aren
     for (size_t i = 0; err == OK && i < given->count; i++) {
         list[i].name = given->list[i].name;
         err = secrets_expand(arena, given->list[i].value, used, &list[i].value, why);
+        secrets_add_named(arena, used, list[i].name, list[i].value);
     }
     *headers = (struct name_values){list, given->count};
     return err;

@@ -53,6 +53,15 @@ return tool "look" { upstream = "ill/look", effects = "read", schema = { type = 
     assert.is_nil(gate:log():find(SECRET, 1, true))
   end)
 
+  it("has no secret that its entry has written out, as files of other clients do", function()
+    local gate = daemon.start { config = ([[return { upstreams = { a = { command = "sh", env = { API_KEY = "%s" },
+      args = { "-c", "echo Error: bad key $API_KEY, bad token $1 >&2; exit 1", "sh", "--token=%s" } } } }]])
+      :format(SECRET, SECRET) }
+    process.eventually("it failed", function() return upstream(gate).last_stderr end)
+    assert.equal("Error: bad key ***, bad token --token=***", upstream(gate).last_stderr)
+    assert.is_nil((gate:log() .. printed(gate, "doctor")):find(SECRET, 1, true))
+  end)
+
   it("is in the answer to the call in which it died", function()
     local gate = daemon.start { config = ([[return { upstreams = { fake = { command = "python3",
       args = { "-SE", "%s/tests/support/fake_upstream.py" } } } }]]):format(daemon.root) }

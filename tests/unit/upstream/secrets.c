@@ -215,6 +215,28 @@ TEST(redacts_lines_and_their_json)
                        "{\"k\":\"***\\nx\\n***\"}"));
 }
 
+/* mcpServers files have their secrets written out. */
+TEST(redacts_what_a_name_says_is_secret)
+{
+    struct secrets used = {NULL};
+    const struct {
+        struct str name, value;
+    } all[] = {{STR("GITHUB_TOKEN"), STR("ghp-one")},
+               {STR("X-Api-Key"), STR("key-two")},
+               {STR("Authorization"), STR("Bearer bear-three")},
+               {STR("DATABASE_URL"), STR("postgres://u:pw-four@h/db")},
+               {STR("AUTHOR"), STR("author-five")},
+               {STR("SSH_KEY"), STR("/home/me/.ssh/id")},
+               {STR("MAX_TOKEN"), STR("100000")}};
+    for (size_t i = 0; i < sizeof(all) / sizeof(*all); i++)
+        secrets_add_named(arena, &used, all[i].name, all[i].value);
+    assert_true(str_is(
+        secrets_redact(arena, &used,
+                       STR_LIT("ghp-one key-two bear-three u:pw-four@h author-five /home/me/.ssh/id 100000")),
+        "*** *** *** u:***@h author-five /home/me/.ssh/id 100000"));
+    secrets_add_named(arena, NULL, STR_LIT("TOKEN"), STR_LIT("no place for it"));
+}
+
 TEST(builds_environments)
 {
     static const char taken[] = "API_TOKEN MISSING PATH";
