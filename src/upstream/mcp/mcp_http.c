@@ -198,6 +198,7 @@ static void pass_on(struct mcp_transport *t, uint64_t about, struct str text)
 #define SESSION_BODY_MAX_BYTES 65536u /* of a longer one the code is not read */
 #define MCP_INVALID_PARAMS     (-32602)
 #define MCP_SESSION_NOT_FOUND  (-32001)
+#define MCP_NOT_INITIALIZED    (-32002)
 
 #define LIST_CHANGED "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/tools/list_changed\"}"
 
@@ -391,7 +392,8 @@ static bool says_session_lost(struct str text, bool rejected)
     static const char *const lost[] = {"not found", "no valid",   "not valid", "invalid",
                                        "expired",   "unknown",    "missing",   "required",
                                        "not exist", "terminated", "no longer"};
-    static const char *const begin[] = {"server not initialized", "expect initialize"};
+    static const char *const begin[] = {"server not initialized", "expect initialize",
+                                        "before initialization was complete"};
     text = str_cut(text, SESSION_TEXT_MAX_BYTES);
     for (size_t i = 0; rejected && i < sizeof(begin) / sizeof(*begin); i++)
         if (str_contains_nocase(text, str_of(begin[i])))
@@ -429,8 +431,11 @@ static bool has_lost_session(const struct exchange *x, struct str body)
         json_int(json_get_text(error, "code"), &code);
         /* -32602 is about arguments, of which one may be called session. -32001 is also what some SDKs say of
          * a request that timed out, which may have run. */
-        lost = code != MCP_INVALID_PARAMS && (says_session_lost(text, rejected) ||
-                                              (code == MCP_SESSION_NOT_FOUND && (rejected || !text.len)));
+        lost =
+            code != MCP_INVALID_PARAMS && (says_session_lost(text, rejected || code == MCP_NOT_INITIALIZED) ||
+                                           (code == MCP_SESSION_NOT_FOUND && (rejected || !text.len)));
+        /* The Python SDK's, with the code of invalid params. */
+        lost |= str_contains_nocase(text, STR_LIT("request before initialization was complete"));
     }
     arena_free(arena);
     return lost;

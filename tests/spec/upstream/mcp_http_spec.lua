@@ -192,6 +192,9 @@ return tool "size" { description = "x", upstream = "far/größe", schema = json 
     ["422 of the Rust SDK"] = { status = 422, body = "Unexpected message, expect initialize request" },
     ["an error with status 200"] = { status = 200, body = rpc_error(-32001, "Session not found") },
     ["another code with status 200"] = { status = 200, body = rpc_error(-32600, "Unknown session") },
+    ["a server that is not initialized, with status 200"] = { status = 200, body = rpc_error(-32002, "Server not initialized") },
+    ["the Python SDK's words"] = { status = 200,
+      body = rpc_error(-32602, "Received request before initialization was complete") },
     ["an error in a stream"] = { headers = SSE_HEAD, pieces = event("-32001", "Session has expired") },
   }
   for label, answer in pairs(LOST) do
