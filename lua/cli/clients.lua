@@ -112,6 +112,12 @@ local function strings(value, cwd)
   return value
 end
 
+-- Codex' seconds as the daemon reads them: a whole number below 1000, else milliseconds.
+local function in_seconds(value)
+  if type(value) ~= "number" then return nil end
+  return value < 1000 and value % 1 == 0 and value or math.floor(value * 1000)
+end
+
 -- opencode has the words of the command in one list, Zed had an object, Codex names variables.
 local function to_plain(entry)
   local command = entry.command
@@ -136,7 +142,8 @@ local function to_plain(entry)
     entry.env = entry.env or {}
     entry.env[name] = "${" .. name .. ":-}"
   end
-  entry.startupTimeout = entry.startupTimeout or entry.startup_timeout_sec
+  entry.startupTimeout = entry.startupTimeout or in_seconds(entry.startup_timeout_sec)
+  entry.timeout = entry.timeout or in_seconds(entry.tool_timeout_sec)
   for _, key in ipairs { "env_http_headers", "bearer_token_env_var", "env_vars", "startup_timeout_sec", "tool_timeout_sec",
                          "source", "environment", "required" } do
     entry[key] = nil
