@@ -334,8 +334,9 @@ local function check_running(d, u)
     add(d, "warning", "upstreams", "upstream_paused", "toolgate call one of its tools when it works again",
         "%s failed repeatedly, its breaker is %s: %s", name, breaker, why)
   else
-    add(d, "ok", "upstreams", "upstream", nil, "%s is %s, %d tools", name, state ~= "" and state or "configured",
-        number(u, "tools"))
+    local tools = number(u, "tools")
+    add(d, "ok", "upstreams", "upstream", nil, "%s is %s, %d tool%s", name, state ~= "" and state or "configured", tools,
+        tools == 1 and "" or "s")
   end
 end
 
@@ -403,7 +404,9 @@ local function check_policies(d)
         text(one.code))
   end
   if #d.findings == before and g then
-    add(d, "ok", "policies", "policies", nil, "%d policies load, %d examples hold", g.policies, d.state.examples)
+    local examples = d.state.examples
+    add(d, "ok", "policies", "policies", nil, "%d %s, %d %s", g.policies, g.policies == 1 and "policy loads" or "policies load",
+        examples, examples == 1 and "example holds" or "examples hold")
   end
 end
 

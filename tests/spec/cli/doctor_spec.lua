@@ -72,6 +72,7 @@ describe("toolgate doctor", function()
       finds(said, code, "ok")
     end
     assert.equal(before, state())
+    assert.matches("^1 policy loads, ", find(said, "policies").what)
   end)
 
   it("prints a line for each check, and what to do below it", function()
