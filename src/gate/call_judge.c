@@ -83,6 +83,17 @@ static bool reads_envelopes(const struct tool *tool)
     return tool->mode != POLICY_OFF && !(tool->policy && !tool->policy->envelopes);
 }
 
+bool call_is_rate_limited(const struct call *c, const struct upstream_answer *a, int64_t *after_s)
+{
+    const struct result error = {.value = a->rpc_error};
+    if (!a->reached || !json_is(a->rpc_error, JSON_OBJECT) || a->rpc_code == -32602 ||
+        a->rpc_code == -32601 || !reads_envelopes(c->tool) || c->tool->mode != POLICY_ENFORCE)
+        return false;
+    struct envelope e = envelope_of_error(c->arena, &error);
+    *after_s = e.after_s;
+    return e.kind == ENVELOPE_TRANSIENT && strcmp(e.code, "rate_limited") == 0;
+}
+
 static const struct {
     const char *code, *detail;
 } envelope_details[] = {

@@ -8,6 +8,7 @@
 #include "base/hash.h"
 #include "base/log.h"
 #include "json/write.h"
+#include "result/failure_envelope.h"
 
 enum step call_run_answered(struct call *c)
 {
@@ -17,6 +18,7 @@ enum step call_run_answered(struct call *c)
         [TARGET_MCP] = result_read_mcp, [TARGET_HTTP] = result_read, [TARGET_EXEC] = result_read_command};
     const struct upstream_answer *a = &c->upstream->answer;
     struct verdict *v = &c->verdict;
+    int64_t after_s;
     struct str detail = call_redact_text(c, a->detail), said = a->quoted;
     struct str hint =
         str_is(str_cut_front(a->code, strlen("too_large")), "too_large") ? CALL_HINT_ASK_FOR_LESS : STR_NONE;
@@ -34,6 +36,12 @@ enum step call_run_answered(struct call *c)
             v->data = json_is(c->result.value, JSON_STRING) ? json_str(c->result.value)
                                                             : json_to_str(c->arena, c->result.value);
         c->result = (struct result){0};
+        if (call_is_rate_limited(c, a, &after_s)) {
+            detail = ARENA_JOIN(c->arena, detail, STR_LIT("; the call did not run"));
+            verdict_set(v, CLASS_TRANSIENT, STR_LIT("rate_limited"), detail, STR_NONE);
+            v->after_s = after_s;
+            break;
+        }
         verdict_set(v, a->reached ? CLASS_TOOL_ERROR : CLASS_INVALID_ARGUMENTS, a->code, detail, hint);
         v->valid = a->reached;
         break;
@@ -45,7 +53,8 @@ enum step call_run_answered(struct call *c)
             detail = ARENA_JOIN(c->arena, detail, STR_LIT("; the call did not run"));
         }
         verdict_set(v, CLASS_TRANSIENT, a->code, detail, hint);
-        v->after_s = a->after_s;
+        v->after_s =
+            a->after_s < 0 && str_is(a->code, "http_429") ? envelope_of_message(said).after_s : a->after_s;
         break;
     case UPSTREAM_UNAVAILABLE:
         if (a->after_s >= 0)

@@ -122,6 +122,8 @@ enum step call_retry_due(struct call *call);
 /* ---- call_judge.c ---- */
 
 enum step call_judge(struct call *call); /* 7 */
+/* A JSON-RPC error says that the call was one too many: it did not run. `after_s`: when to repeat it; -1. */
+bool call_is_rate_limited(const struct call *call, const struct upstream_answer *answer, int64_t *after_s);
 /* The call may be a poll, and its result says that what it asks for goes on. */
 bool call_under_way(struct arena *arena, const struct ledger_limits *limits, const struct json *args,
                     const struct result *result);

@@ -19,6 +19,7 @@ local TOOLS = {
   only_data = { error = { code = -32000, message = "", data = { reason = "the table is locked" } } },
   plain_data = { error = { code = -32603, message = "it failed", data = "at line 7" } },
   long_data = { error = { code = -32000, message = ("m"):rep(9000) .. " last", data = { rows = ("d"):rep(20000) .. " end" } } },
+  limited = { error = { code = -32000, message = "Too many requests", data = { retryAfter = 7 } } },
   secret = { error = { code = -32000, message = 'no user "kimberley-7"',
                        data = { user = "kimberley-7", why = "kimberley-7 is locked" } } },
 }
@@ -42,6 +43,13 @@ for _, over in ipairs(offered.OVER) do
       assert.is_nil(result.structuredContent)
       return result, text(result)
     end
+
+    it("that was one call too many did not run, and says when to call again", function()
+      serves()
+      local result = client:calls("limited", {})
+      assert.same({ "wait", "rate_limited", 7 }, { verdict(result).verdict, verdict(result).code, verdict(result).after_s })
+      assert.truthy(text(result):find("the call did not run", 1, true), text(result))
+    end)
 
     it("keeps its structure as JSON, its pictures and its links", function()
       serves()

@@ -400,6 +400,13 @@ describe("an MCP server over HTTP that misbehaves", function()
     for _, how in ipairs { "named", "json" } do assert.equal("said " .. how, text(says(how))) end
   end)
 
+  it("says in the words of a 429 when to call again", function()
+    local body = { error = { message = "slow down, retry in 7 seconds" } }
+    server = http_server.mcp { calls = { ["x"] = { status = 429, body = body } } }
+    gates()
+    assert.equal(7, verdict(says "x").after_s)
+  end)
+
   it("breaks its stream for good: the call is transient", function()
     local result = breaks_off(function() return { status = 405 } end)
     is_transient(result, "broken_off")
