@@ -290,7 +290,7 @@ void call_ask_reopen(struct call *c)
     if (!c->ask || !c->ask->id_count)
         return;
     name_approved(c->ask, &request);
-    approvals_do_unheard(c->gate->approvals, &request);
+    approvals_do(c->gate->approvals, &request);
 }
 
 /*

@@ -200,14 +200,10 @@ void call_lax_settled(struct call *c)
         find_problems(c);
     if (!c->lax)
         return;
-    struct ledger_lax_finding found = {
-        .schema = schema_digest(c),
-        .tool = c->tool->name,
-        .problems = c->lax->problems,
-        .count = c->lax->problem_count,
-        .session = ledger_place_id(&c->place),
-        .user = c->request.peer ? c->request.peer->uid : 0,
-        .alone = !c->gate->many_users,
-    };
-    ledger_lax_found(c->gate->ledger, &found);
+    struct ledger_lax found = {.schema = schema_digest(c),
+                               .tool = c->tool->name,
+                               .session = ledger_place_id(&c->place),
+                               .user = c->request.peer ? c->request.peer->uid : 0,
+                               .alone = !c->gate->many_users};
+    ledger_lax_found(c->gate->ledger, &found, c->lax->problems, c->lax->problem_count);
 }

@@ -192,7 +192,6 @@ void limits_pace(struct rules_ctx *ctx, uint32_t tool, uint64_t arguments, bool 
 /* A call that asks to be let run. */
 struct admission {
     struct rules_ctx ctx;
-    const struct ledger_call *request;
     struct session_call call; /* what the window knows of it before it is judged */
     struct window_query query;
     struct window_past past;
@@ -234,7 +233,7 @@ static unsigned judge_loop(struct admission *a)
     if (times >= repeats || window_times(&a->past.across) >= limit_count(limits->across_turns))
         a->code = CODE_LOOP;
     if (a->past.held >= 2) {
-        unsigned rounds = window_rounds(a->ctx.session, &a->query);
+        unsigned rounds = window_rounds(&a->query);
         if (rounds >= repeats && rounds > times) {
             a->code = CODE_CYCLE;
             times = rounds;
@@ -253,8 +252,15 @@ static bool fails_alike(struct admission *a)
         a->used = a->past.failed_alike;
         return true;
     }
-    unsigned failures = window_same_failure(a->ctx.session, &a->query, 0);
-    if (most == LEDGER_UNLIMITED || failures + 1 < most)
+    const struct session_call *calls = a->ctx.session->calls;
+    unsigned failed = 0; /* mostly too few did, which is quicker to count than a row */
+#pragma GCC unroll 32
+    for (unsigned i = 0; i < SESSION_CALLS_MAX; i++)
+        failed += calls[i].class == CALL_TOOL_ERROR;
+    if (most == LEDGER_UNLIMITED || failed + 1 < most)
+        return false;
+    unsigned failures = window_same_failure(&a->query, 0);
+    if (failures + 1 < most)
         return false;
     a->used = failures;
     return true;
@@ -270,7 +276,8 @@ static enum session_code over_same_call(struct admission *a)
     /* In a session whose turns are guessed from silence, "this turn" is too vague to refuse a read for; calls
      * in flight are not. */
     bool only_advises = limits->effects == LEDGER_EFFECTS_READ && !a->ctx.session->told_turn &&
-                        a->request->place.turn_idle_s > 0 && a->past.at_once < limit_count(limits->same_call);
+                        a->ctx.request->place.turn_idle_s > 0 &&
+                        a->past.at_once < limit_count(limits->same_call);
     if (!only_advises)
         return CODE_SAME_CALL;
     a->would = CODE_SAME_CALL;
@@ -322,23 +329,12 @@ static enum session_code find_refusal(struct admission *a)
 
 /* ---- the repair chain ----------------------------------------------------- */
 
-static struct chain_key key_of(const struct admission *a)
-{
-    return chain_key_of(a->call.tool, a->request->call, a->call.agent);
-}
-
 /* Asking again what was invalid just now is one more attempt, also if a loop is what speaks against it. */
 static void judge_attempt(struct admission *a)
 {
-    const struct ledger_call *request = a->request;
     bool is_valid = a->so_far == LEDGER_SO_FAR_VALID;
-    struct chain_attempt attempt = {.request = request,
-                                    .key = key_of(a),
-                                    .step = a->call.step,
-                                    .no_problems = is_valid,
-                                    .again = is_valid || a->past.invalid_before};
-    a->chain = chain_extend(&a->ctx, &attempt);
-    if (a->chain.runs_away && (!a->loops || request->arguments_lost))
+    a->chain = chain_extend(&a->ctx, &a->call, is_valid, is_valid || a->past.invalid_before);
+    if (a->chain.runs_away && (!a->loops || a->ctx.request->arguments_lost))
         a->says = LEDGER_HALT;
     if (a->chain.exhausted && !a->loops && !is_valid)
         a->code = CODE_RETRY_BUDGET;
@@ -347,13 +343,12 @@ static void judge_attempt(struct admission *a)
 static void judge_chain(struct admission *a)
 {
     bool is_valid = a->so_far == LEDGER_SO_FAR_VALID;
-    struct chain_key key = key_of(a);
     if (a->so_far == LEDGER_SO_FAR_INVALID || (is_valid && a->loops && a->past.invalid_last))
         judge_attempt(a);
     else if (a->so_far == LEDGER_SO_FAR_FABRICATED)
-        a->chain = chain_fabricated(&a->ctx, key, a->call.step);
+        a->chain = chain_fabricated(&a->ctx, &a->call);
     else
-        a->chain = chain_look(&a->ctx, key, a->call.step, false);
+        a->chain = chain_look(&a->ctx, &a->call, false);
 }
 
 /* ---- the verdict ---------------------------------------------------------- */
@@ -361,7 +356,7 @@ static void judge_chain(struct admission *a)
 /* Without a session everything advises, but for one call that is repeated again and again. */
 static void advise_only(struct admission *a, unsigned times)
 {
-    const struct ledger_place *place = &a->request->place;
+    const struct ledger_place *place = &a->ctx.request->place;
     uint32_t most = place->anonymous_repeats;
     if (a->code == CODE_LOOP && most && times >= limit_count(most)) {
         a->says = LEDGER_REFUSE;
@@ -373,15 +368,14 @@ static void advise_only(struct admission *a, unsigned times)
 
 static void judge(struct admission *a)
 {
-    if (a->so_far == LEDGER_SO_FAR_INVALID && a->request->lax)
-        a->lax = lax_judge(&a->ctx, a->request, a->call.step);
+    if (a->so_far == LEDGER_SO_FAR_INVALID && a->ctx.request->lax)
+        a->lax = lax_judge(&a->ctx, a->call.step);
     if (a->lax) /* what is wrong with it is let through: it is judged as if it were valid */
         a->so_far = LEDGER_SO_FAR_VALID;
     enum ledger_so_far so_far = a->so_far;
     if (so_far == LEDGER_SO_FAR_INVALID)
-        a->patience = a->request->arguments_lost
-                          ? SESSION_COUNT_MAX
-                          : chain_free_attempts(a->ctx.session, key_of(a), a->call.step);
+        a->patience =
+            a->ctx.request->arguments_lost ? SESSION_COUNT_MAX : chain_free_attempts(&a->ctx, &a->call);
     a->says = LEDGER_REFUSE;
     unsigned times = judge_loop(a);
     a->loops = a->code != CODE_NONE;
@@ -391,14 +385,14 @@ static void judge(struct admission *a)
             a->would = CODE_NONE;
     }
     judge_chain(a);
-    if (a->code && a->request->place.anonymous)
+    if (a->code && a->ctx.request->place.anonymous)
         advise_only(a, times);
     if (!a->code)
         a->says = so_far == LEDGER_SO_FAR_VALID     ? LEDGER_RUN
                   : so_far == LEDGER_SO_FAR_INVALID ? LEDGER_REPAIR
                                                     : LEDGER_REFUSE;
     if (a->lax == LAX_INSISTS && a->says == LEDGER_RUN)
-        a->chain = chain_spend(&a->ctx, key_of(a), a->call.step);
+        a->chain = chain_spend(&a->ctx, &a->call);
 }
 
 /* What was decided during an outage stands. */
@@ -406,14 +400,14 @@ static void judge_past(struct admission *a, const struct session_past *past)
 {
     a->loops = past->code != CODE_NONE && past->code != CODE_RETRY_BUDGET;
     if (past->says == LEDGER_RUN && a->so_far == LEDGER_SO_FAR_INVALID) {
-        bool at_once = lax_judge(&a->ctx, a->request, a->call.step) == LAX_AT_ONCE;
+        bool at_once = lax_judge(&a->ctx, a->call.step) == LAX_AT_ONCE;
         a->lax = at_once ? LAX_AT_ONCE : LAX_INSISTS;
         a->so_far = LEDGER_SO_FAR_VALID;
     }
     if (a->lax == LAX_INSISTS)
-        a->chain = chain_spend(&a->ctx, key_of(a), a->call.step);
+        a->chain = chain_spend(&a->ctx, &a->call);
     else if (a->so_far == LEDGER_SO_FAR_VALID)
-        a->chain = chain_look(&a->ctx, key_of(a), a->call.step, false);
+        a->chain = chain_look(&a->ctx, &a->call, false);
     else
         judge_chain(a);
     a->says = past->says;
@@ -444,7 +438,7 @@ static uint8_t label_of(const struct admission *a, const struct session_call *ca
         return ledger_label_number(STR_LIT("invalid_arguments"));
     if (call->class == CALL_FABRICATED)
         return ledger_label_number(STR_LIT("fabricated_id"));
-    return ledger_label_number(a->request->refused_as);
+    return ledger_label_number(a->ctx.request->refused_as);
 }
 
 /* A call that comes too soon again takes the place of the one before: hammering must not push out of the
@@ -477,7 +471,7 @@ static void record_refusal(struct admission *a, const struct session_call *call)
 
 static void record(struct admission *a)
 {
-    const struct ledger_call *request = a->request;
+    const struct ledger_call *request = a->ctx.request;
     struct session_call *call = &a->call;
     call->class = class_of(a);
     if (call->class == CALL_DENIED) {
@@ -499,7 +493,7 @@ static void record(struct admission *a)
         record_refusal(a, call);
     }
     if (request->lax && (call->class == CALL_INVALID || (a->lax && call->class == CALL_PENDING)))
-        lax_remember(&a->ctx, request, call->step, a->lax ? call->admission : 0);
+        lax_remember(&a->ctx, call->step, a->lax ? call->admission : 0);
     add_call(a->ctx.session, call);
 }
 
@@ -517,13 +511,13 @@ static void fill_answer(const struct admission *a, struct ledger_answer *answer)
     answer->turn = session->turn;
     answer->lax = a->lax && a->says == LEDGER_RUN;
     answer->insists = answer->lax && a->lax == LAX_INSISTS;
-    answer->may_insist = a->request->lax && !a->lax && lax_may_insist(&a->ctx, a->request);
+    answer->may_insist = a->ctx.request->lax && !a->lax && lax_may_insist(&a->ctx);
     answer->attempt = a->chain.attempt;
     answer->attempts_left = a->chain.left;
     answer->repeats = a->past.run.steps;
     answer->at_once = a->past.at_once;
     answer->came_of = a->past.came_of;
-    answer->no_progress = session_idle_calls(session, a->request->place.agent);
+    answer->no_progress = session_idle_calls(session, a->ctx.request->place.agent);
     answer->spent = a->past.spent + a->past.at_once + 1;
     answer->transient_count = a->past.transients;
     answer->chain = ledger_outcome_name(a->chain.outcome);
@@ -532,21 +526,15 @@ static void fill_answer(const struct admission *a, struct ledger_answer *answer)
 
 static void look_back(struct admission *a, const struct session_call *before)
 {
-    const struct ledger_call *request = a->request;
-    const struct ledger_limits *limits = a->ctx.limits;
-    struct session *session = a->ctx.session;
-    a->call = rules_new_call(&a->ctx, request->tool, request->admission, &request->place);
-    a->call.arguments = rules_cut_arguments(request->arguments, request->place.agent, limits->effects);
+    const struct ledger_call *request = a->ctx.request;
+    a->call = rules_new_call(&a->ctx);
+    a->call.arguments = rules_cut_arguments(request->arguments, request->place.agent, a->ctx.limits->effects);
     if (before) {
         a->call.turn = before->turn;
         a->call.step = before->step;
     }
-    a->query = window_query(session, &a->call, before, limits);
-    a->query.now_s = a->ctx.now_s;
-    a->query.spends_always = limits->same_call_hard;
-    a->query.spent_forever =
-        limits->effects == LEDGER_EFFECTS_DESTRUCTIVE && !limits->hinted && !session->told_turn;
-    window_look(session, &a->query, &a->past);
+    a->query = window_query(&a->ctx, &a->call, before);
+    window_look(&a->query, &a->past);
 }
 
 /* The call is there already: what was decided then. Of a chain, what is left of it now. */
@@ -557,7 +545,7 @@ static void answer_again(struct admission *a, const struct session_call *before,
     look_back(a, before);
     bool let_run = before->class <= CALL_RELEASED;
     a->lax = let_run && a->so_far == LEDGER_SO_FAR_INVALID ? LAX_INSISTS : LAX_NONE;
-    a->chain = chain_look(&a->ctx, key_of(a), a->call.step, is_invalid);
+    a->chain = chain_look(&a->ctx, &a->call, is_invalid);
     if (before->class == CALL_DENIED) {
         a->says = before->says;
         a->code = before->code;
@@ -577,10 +565,10 @@ void session_admit(struct session *session, const struct ledger_call *request,
                    const struct session_past *past, uint32_t rate_wait_ms, int64_t now_ms,
                    struct ledger_answer *answer, struct session_changes *changes)
 {
-    struct admission a = {.request = request, .rate_wait_ms = rate_wait_ms, .so_far = request->so_far};
+    struct admission a = {.rate_wait_ms = rate_wait_ms, .so_far = request->so_far};
     uint32_t gave_up = changes->gave_up_count;
     answer->version = session->version;
-    a.ctx = rules_begin(session, changes, request->limits, now_ms);
+    a.ctx = rules_begin(session, changes, request, now_ms);
     const struct session_call *before = session_find(session, request->admission);
     if (before) {
         /* Daemons replay an outage one after the other: the report of a call may come before the call. */
@@ -594,8 +582,8 @@ void session_admit(struct session *session, const struct ledger_call *request,
     }
     session->last_ms = (uint64_t)a.ctx.now_ms;
     rules_expire(&a.ctx);
-    rules_come_to_turn(&a.ctx, &request->place, !past);
-    rules_come_to_step(&a.ctx, &request->place);
+    rules_come_to_turn(&a.ctx, !past);
+    rules_come_to_step(&a.ctx);
     look_back(&a, NULL);
     if (past)
         judge_past(&a, past);

@@ -91,7 +91,7 @@ static void detail_set(struct buf *details, struct str name, struct str value)
         detail_add(details, name, value);
 }
 
-void commit_begin(struct ledger_entry *e)
+static void commit_begin(struct ledger_entry *e)
 {
     struct commit *c = &e->commit;
     c->changed = c->grows = c->journal_resized = false;
@@ -149,7 +149,8 @@ static void commit_ids(struct ledger_entry *e, const struct hash128 *ids, size_t
     c->changed |= e->session.ids_changes != before;
 }
 
-void commit_resize_journal(struct ledger_entry *e, uint16_t max)
+/* Another configuration wants another number of notes than the session was begun with. */
+static void commit_resize_journal(struct ledger_entry *e, uint16_t max)
 {
     struct commit *c = &e->commit;
     resize_journal(&e->parts, &e->session, max);
@@ -540,7 +541,8 @@ static void apply_look(const struct ledger_entry *e, const struct session_reques
 
 /* ---- all of them ---- */
 
-void apply_request(struct ledger_entry *e, struct session_request *r, int64_t now_ms, const char *engine)
+static void apply_request(struct ledger_entry *e, struct session_request *r, int64_t now_ms,
+                          const char *engine)
 {
     struct session *s = &e->session;
     struct session_changes *changes = &e->ledger->changes;
@@ -599,7 +601,8 @@ void request_fail(const struct session_request *r, enum err error, const char *w
     err_set(&r->answer->why, error, "%s", why);
 }
 
-void request_not_found(const struct session_request *r)
+/* The session does not exist, and the request does not begin it. */
+static void request_not_found(const struct session_request *r)
 {
     static const struct session none;
     if (r->kind == LEDGER_LAPSED)
@@ -612,4 +615,49 @@ void request_not_found(const struct session_request *r)
     if (r->kind == LEDGER_VIEW && r->answer)
         err_set(&r->answer->why, ERR_NOT_FOUND, "no session '" STR_FMT "' is known",
                 STR_ARG(r->call->place.session));
+}
+
+/* ---- several at once ---- */
+
+#define COMMIT_BATCH_MAX                                                                                     \
+    16u /* requests of one commit: fewer than the window holds, so that a commit sent again is recognised */
+
+/* A kept request whose commit had landed after all, though its reply was lost. */
+static bool has_landed(const struct ledger_entry *e, const struct session_request *r)
+{
+    const struct session_mark *marks = e->session.marks;
+    for (unsigned i = 0; r->is_past && e->begun && i < SESSION_MARKS_MAX; i++)
+        if (marks[i].daemon == e->ledger->daemon)
+            return (int32_t)(marks[i].request - r->sequence) >= 0;
+    return false;
+}
+
+void apply_batch(struct ledger_entry *e, int64_t now_ms)
+{
+    struct session_request *r;
+    commit_begin(e);
+    for (unsigned count = 0; count < COMMIT_BATCH_MAX && (r = STAILQ_FIRST(&e->queue)); count++) {
+        if (r->kind == LEDGER_FORGET && e->begun && count)
+            break;
+        /* Kept requests are committed alone. If the reply is lost, they are put back and recognised by the
+         * session's mark; a request beside them would be made twice, or refused and never taken back. */
+        if (e->replays && count && !r->is_past && r->kind != LEDGER_BOUNDARY)
+            break;
+        STAILQ_REMOVE_HEAD(&e->queue, next);
+        STAILQ_INSERT_TAIL(&e->flying, r, next);
+        bool begins = r->kind == LEDGER_ADMIT || r->kind == LEDGER_SETTLE || r->kind == LEDGER_TURN ||
+                      r->kind == LEDGER_SEE;
+        if (!e->begun && !begins) {
+            request_not_found(r);
+            continue;
+        }
+        if (has_landed(e, r))
+            continue;
+        entry_begin(e, hash_random() | 1);
+        if (r->kind == LEDGER_FORGET)
+            break;
+        if (e->session.journal_max != e->ledger->history && !request_only_looks(r->kind))
+            commit_resize_journal(e, (uint16_t)e->ledger->history);
+        apply_request(e, r, now_ms, entry_store(e)->kind->name);
+    }
 }

@@ -273,9 +273,8 @@ static void on_ended(void *owner, const char *why)
             r->unavailable = why == record_unreadable ? "the record of approvals cannot be read" : why;
             r->is_ended = true;
         }
-    /* Those that have come since stand behind them. NOLINTNEXTLINE(clang-analyzer-unix.Malloc): it was
-     * removed */
-    while ((r = TAILQ_FIRST(&a->requests)) && r->is_ended) {
+    /* Those that have come since stand behind them. */
+    while ((r = TAILQ_FIRST(&a->requests)) && r->is_ended) { /* NOLINT(clang-analyzer-unix.Malloc) */
         TAILQ_REMOVE(&a->requests, r, next);
         if (r->is_owned)
             free(r);
@@ -319,28 +318,24 @@ void approvals_free(struct approvals *a)
     free(a);
 }
 
-static void begin(struct approvals *a, struct approval_request *r)
-{
-    r->unavailable = NULL;
-    r->is_applied = r->is_ended = false;
-    TAILQ_INSERT_TAIL(&a->requests, r, next);
-    record_run(&a->record);
-}
-
 bool approvals_do(struct approvals *a, struct approval_request *r)
 {
+    bool unheard = !r->done;
+    if (unheard) {
+        struct approval_request *copy = alloc_zeroed(sizeof(*copy));
+        *copy = *r;
+        r = copy;
+    }
+    r->unavailable = NULL;
+    r->is_applied = r->is_ended = false;
+    r->is_owned = unheard;
     r->is_inside = true;
-    begin(a, r);
+    TAILQ_INSERT_TAIL(&a->requests, r, next);
+    record_run(&a->record);
+    if (unheard)
+        return true;
     r->is_inside = false;
     return r->is_ended;
-}
-
-void approvals_do_unheard(struct approvals *a, const struct approval_request *request)
-{
-    struct approval_request *r = alloc_zeroed(sizeof(*r));
-    *r = *request;
-    r->is_owned = true;
-    begin(a, r);
 }
 
 void approvals_cancel(struct approvals *a, const void *owner)

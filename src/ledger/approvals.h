@@ -114,10 +114,8 @@ struct approvals *approvals_new(struct ledger *ledger);
 void approvals_free(struct approvals *approvals);
 
 /* True: it has ended, and `done` is not called. False: `done` is called later, exactly once; the request, and
- * what it borrows, lives until then. */
+ * what it borrows, lives until then. Without `done` it has no texts, and a copy of it is made. */
 bool approvals_do(struct approvals *approvals, struct approval_request *request);
-/* Copies a request without texts, whose answer is not needed. */
-void approvals_do_unheard(struct approvals *approvals, const struct approval_request *request);
 /* Forgets the owner's requests; what they change may be committed all the same. */
 void approvals_cancel(struct approvals *approvals, const void *owner);
 

@@ -22,15 +22,16 @@ static uint32_t cut_hash(uint32_t hash)
     return cut || !hash ? cut : 1;
 }
 
-struct chain_key chain_key_of(uint32_t tool, struct str call, uint16_t agent)
+/* Above, who calls (0: the session's main agent); below, the hash of dev.toolgate/call (0: it has none). */
+static uint32_t caller_of(const struct rules_ctx *ctx, const struct session_call *call)
 {
-    return (struct chain_key){tool, (uint32_t)agent << CHAIN_AGENT_SHIFT | cut_hash(rules_hash_label(call))};
+    return (uint32_t)call->agent << CHAIN_AGENT_SHIFT | cut_hash(rules_hash_label(ctx->request->call));
 }
 
-/* Whether calls of the key continue this chain: each agent repairs its own. */
-static bool is_chain_of(const struct session_chain *chain, struct chain_key key)
+/* Whether such calls continue this chain: each agent repairs its own. */
+static bool is_chain_of(const struct session_chain *chain, const struct session_call *call)
 {
-    return chain->tool == key.tool && chain->call >> CHAIN_AGENT_SHIFT == key.call >> CHAIN_AGENT_SHIFT;
+    return chain->tool == call->tool && chain->call >> CHAIN_AGENT_SHIFT == call->agent;
 }
 
 static void drop_chain(struct session *session, struct session_chain *chain)
@@ -85,10 +86,9 @@ static bool has_problem(const struct session_chain *chain, struct session_proble
     return false;
 }
 
-static void add_problems(struct session_chain *chain, const struct chain_attempt *attempt)
+static void add_problems(struct session_chain *chain, const struct ledger_call *request)
 {
-    const struct ledger_call *request = attempt->request;
-    for (size_t i = 0; i < request->problem_count && !attempt->no_problems; i++) {
+    for (size_t i = 0; i < request->problem_count; i++) {
         struct session_problem problem = {hash_text(request->problems[i].path),
                                           hash_text(request->problems[i].code)};
         if (has_problem(chain, problem))
@@ -124,17 +124,17 @@ static bool extends_path(const struct session_chain *chain, struct str path)
 }
 
 /* Each remaining problem is where there was one before, or deeper, and they are not the same ones. */
-static bool is_progress(const struct session_chain *before, const struct chain_attempt *attempt)
+static bool is_progress(const struct session_chain *before, const struct ledger_call *request, uint8_t step)
 {
     struct session_chain now = {0};
-    if (before->attempts == 0 || before->step == attempt->step || before->problems_cut ||
-        before->problem_count == 0 || before->free_attempts >= SESSION_FREE_ATTEMPTS)
+    if (before->attempts == 0 || before->step == step || before->problems_cut || before->problem_count == 0 ||
+        before->free_attempts >= SESSION_FREE_ATTEMPTS)
         return false;
-    add_problems(&now, attempt);
+    add_problems(&now, request);
     if (now.problems_cut || now.problem_count == 0)
         return false;
-    for (size_t i = 0; i < attempt->request->problem_count; i++)
-        if (!extends_path(before, attempt->request->problems[i].path))
+    for (size_t i = 0; i < request->problem_count; i++)
+        if (!extends_path(before, request->problems[i].path))
             return false;
     bool differs = now.problem_count != before->problem_count;
     for (unsigned i = 0; i < now.problem_count; i++)
@@ -146,18 +146,20 @@ static bool is_progress(const struct session_chain *before, const struct chain_a
 
 /* The chain that a call of `step` continues; NULL: it opens one. `attempt` (may be NULL) has the problems of
  * the call: of several open chains of earlier steps it continues the one that it resembles most. */
-static struct session_chain *find_chain(const struct session *session, struct chain_key key, uint8_t step,
+static struct session_chain *find_chain(const struct rules_ctx *ctx, const struct session_call *call,
                                         const struct session_chain *attempt)
 {
+    struct session *session = ctx->session;
+    uint32_t caller = caller_of(ctx, call);
     struct session_chain *named = NULL, *earlier = NULL;
     struct session_chain *open = NULL, *ended = NULL; /* extended longest ago */
     unsigned count = 0, most = 0;
     for (unsigned i = 0; i < session->chain_count; i++) {
-        struct session_chain *chain = (struct session_chain *)&session->chains[i];
-        if (!is_chain_of(chain, key))
+        struct session_chain *chain = &session->chains[i];
+        if (!is_chain_of(chain, call))
             continue;
         count++;
-        if (chain->call == key.call)
+        if (chain->call == caller)
             named = chain;
         if (chain->ended) {
             ended = ended ? ended : chain;
@@ -167,7 +169,7 @@ static struct session_chain *find_chain(const struct session *session, struct ch
         unsigned alike = 0; /* problems of the attempt that are those of the chain's last attempt */
         for (unsigned k = 0; attempt && k < attempt->problem_count; k++)
             alike += has_problem(chain, attempt->problems[k]);
-        if (chain->step != step && (!earlier || alike > most)) {
+        if (chain->step != call->step && (!earlier || alike > most)) {
             earlier = chain;
             most = alike;
         }
@@ -189,28 +191,25 @@ static unsigned attempts_left(uint32_t repair, unsigned attempt)
     return attempt > most ? 0 : most + 1 - attempt;
 }
 
-static bool is_sibling_of(const struct session_chain *chain, const struct chain_attempt *attempt)
+/* The chain as it is with one more invalid call; those of one step are one attempt. `request` NULL: its
+ * problems do not count. */
+static void count_attempt(struct session_chain *chain, const struct ledger_call *request, uint8_t step,
+                          bool is_free)
 {
-    return chain->attempts > 0 && chain->step == attempt->step;
-}
-
-/* The chain as it is with one more invalid call; those of one step are one attempt. */
-static void count_attempt(struct session_chain *chain, const struct chain_attempt *attempt, bool is_free)
-{
-    bool is_sibling = is_sibling_of(chain, attempt);
+    bool is_sibling = chain->attempts > 0 && chain->step == step;
     if (is_free)
         chain->free_attempts++;
     else if (!is_sibling && chain->attempts < ATTEMPTS_MAX)
         chain->attempts++;
-    chain->step = attempt->step;
-    if (attempt->no_problems)
+    chain->step = step;
+    if (!request)
         return;
     if (!is_sibling) {
         chain->problem_count = 0;
         chain->problems_cut = false;
         memset(chain->problems, 0, sizeof(chain->problems));
     }
-    add_problems(chain, attempt);
+    add_problems(chain, request);
 }
 
 static bool runs_away(const struct rules_ctx *ctx, const struct session_chain *chain, bool lost)
@@ -219,18 +218,21 @@ static bool runs_away(const struct rules_ctx *ctx, const struct session_chain *c
     return chain->ended && chain->attempts >= most;
 }
 
-struct chain_state chain_extend(struct rules_ctx *ctx, const struct chain_attempt *attempt)
+struct chain_state chain_extend(struct rules_ctx *ctx, const struct session_call *call, bool no_problems,
+                                bool again)
 {
     struct session *session = ctx->session;
+    const struct ledger_call *request = no_problems ? NULL : ctx->request;
     struct session_chain chain = {0};
-    add_problems(&chain, attempt);
-    struct session_chain *before = find_chain(session, attempt->key, attempt->step, &chain);
-    chain = (struct session_chain){.tool = attempt->key.tool};
+    if (request)
+        add_problems(&chain, request);
+    struct session_chain *before = find_chain(ctx, call, &chain);
+    chain = (struct session_chain){.tool = call->tool};
     if (before && before->ended) {
-        before->attempts += before->step != attempt->step && before->attempts < ATTEMPTS_MAX;
-        before->step = attempt->step;
+        before->attempts += before->step != call->step && before->attempts < ATTEMPTS_MAX;
+        before->step = call->step;
         return (struct chain_state){.exhausted = true,
-                                    .runs_away = runs_away(ctx, before, attempt->request->arguments_lost),
+                                    .runs_away = runs_away(ctx, before, ctx->request->arguments_lost),
                                     .attempt = before->attempts};
     }
     if (before) {
@@ -239,29 +241,31 @@ struct chain_state chain_extend(struct rules_ctx *ctx, const struct chain_attemp
     } else if (session->chain_count == SESSION_CHAINS_MAX) {
         give_up_oldest(ctx);
     }
-    chain.call = attempt->key.call;
-    struct chain_state state = {.made_progress = !ctx->limits->repair_hard && is_progress(&chain, attempt)};
-    bool is_sibling = is_sibling_of(&chain, attempt); /* insistence may have spent all of its step */
+    chain.call = caller_of(ctx, call);
+    struct chain_state state = {.made_progress = request && !ctx->limits->repair_hard &&
+                                                 is_progress(&chain, request, call->step)};
+    /* Insistence may have spent all of its step. */
+    bool is_sibling = chain.attempts > 0 && chain.step == call->step;
     unsigned repair = limit_count(ctx->limits->repair);
-    count_attempt(&chain, attempt, state.made_progress);
-    chain.name_len = session_keep_text(chain.name, sizeof(chain.name), attempt->request->tool);
-    chain.ext_len = session_keep_text(chain.ext, sizeof(chain.ext), attempt->request->ext);
+    count_attempt(&chain, request, call->step, state.made_progress);
+    chain.name_len = session_keep_text(chain.name, sizeof(chain.name), ctx->request->tool);
+    chain.ext_len = session_keep_text(chain.ext, sizeof(chain.ext), ctx->request->ext);
     state.attempt = chain.attempts;
     state.left = attempts_left(ctx->limits->repair, chain.attempts);
     state.exhausted =
         !is_sibling && !state.made_progress && repair != SESSION_COUNT_MAX && chain.attempts > repair;
-    if (state.exhausted && !attempt->request->place.anonymous) {
+    if (state.exhausted && !ctx->request->place.anonymous) {
         chain.ended = true;
-        state.outcome = attempt->again ? OUTCOME_REDUNDANT : OUTCOME_EXHAUSTED;
+        state.outcome = again ? OUTCOME_REDUNDANT : OUTCOME_EXHAUSTED;
         state.retries = chain.attempts - 1u;
     }
     session->chains[session->chain_count++] = chain;
     return state;
 }
 
-struct chain_state chain_look(const struct rules_ctx *ctx, struct chain_key key, uint8_t step, bool invalid)
+struct chain_state chain_look(const struct rules_ctx *ctx, const struct session_call *call, bool invalid)
 {
-    const struct session_chain *chain = find_chain(ctx->session, key, step, NULL);
+    const struct session_chain *chain = find_chain(ctx, call, NULL);
     struct chain_state state = {.attempt = 1, .left = limit_count(ctx->limits->repair)};
     if (!chain)
         return state;
@@ -272,15 +276,15 @@ struct chain_state chain_look(const struct rules_ctx *ctx, struct chain_key key,
     return state;
 }
 
-unsigned chain_free_attempts(const struct session *session, struct chain_key key, uint8_t step)
+unsigned chain_free_attempts(const struct rules_ctx *ctx, const struct session_call *call)
 {
-    const struct session_chain *chain = find_chain(session, key, step, NULL);
+    const struct session_chain *chain = find_chain(ctx, call, NULL);
     return chain ? chain->free_attempts : 0;
 }
 
-struct chain_state chain_spend(struct rules_ctx *ctx, struct chain_key key, uint8_t step)
+struct chain_state chain_spend(struct rules_ctx *ctx, const struct session_call *call)
 {
-    struct session_chain *chain = find_chain(ctx->session, key, step, NULL);
+    struct session_chain *chain = find_chain(ctx, call, NULL);
     if (chain && chain->attempts < ATTEMPTS_MAX)
         chain->attempts++;
     unsigned attempt = chain ? chain->attempts : 1;
@@ -294,12 +298,12 @@ static bool is_heard(const struct session_chain *chain, uint8_t step)
     return later > 0 && later < 128;
 }
 
-struct chain_state chain_succeed(struct rules_ctx *ctx, struct chain_key key, uint8_t step)
+struct chain_state chain_succeed(struct rules_ctx *ctx, const struct session_call *call)
 {
-    struct session_chain *chain = find_chain(ctx->session, key, step, NULL);
+    struct session_chain *chain = find_chain(ctx, call, NULL);
     struct chain_state state = {.attempt = 1, .left = limit_count(ctx->limits->repair)};
     state.outcome = OUTCOME_NO_RETRY;
-    if (chain && !chain->ended && is_heard(chain, step)) {
+    if (chain && !chain->ended && is_heard(chain, call->step)) {
         state.outcome = OUTCOME_SUCCESS;
         state.retries = chain->attempts;
         drop_chain(ctx->session, chain);
@@ -307,17 +311,17 @@ struct chain_state chain_succeed(struct rules_ctx *ctx, struct chain_key key, ui
     /* The model has found valid arguments: it may try again where it was used up. */
     for (unsigned i = ctx->session->chain_count; i-- > 0;) {
         struct session_chain *ended = &ctx->session->chains[i];
-        if (is_chain_of(ended, key) && ended->ended && is_heard(ended, step))
+        if (is_chain_of(ended, call) && ended->ended && is_heard(ended, call->step))
             drop_chain(ctx->session, ended);
     }
     return state;
 }
 
-struct chain_state chain_fabricated(struct rules_ctx *ctx, struct chain_key key, uint8_t step)
+struct chain_state chain_fabricated(struct rules_ctx *ctx, const struct session_call *call)
 {
-    struct chain_state state = chain_look(ctx, key, step, false);
-    struct session_chain *chain = find_chain(ctx->session, key, step, NULL);
-    if (!chain || chain->ended || !is_heard(chain, step))
+    struct chain_state state = chain_look(ctx, call, false);
+    struct session_chain *chain = find_chain(ctx, call, NULL);
+    if (!chain || chain->ended || !is_heard(chain, call->step))
         return state;
     state.outcome = OUTCOME_FABRICATED_ON_RETRY;
     state.retries = chain->attempts;

@@ -69,6 +69,22 @@ struct ledger_entry *entries_get(struct lru *entries, struct ledger *ledger, str
     return entry;
 }
 
+struct session_store *entry_store(const struct ledger_entry *e)
+{
+    return e->ledger->redis && !e->local ? e->ledger->redis : e->ledger->memory;
+}
+
+void entry_begin(struct ledger_entry *e, uint64_t version)
+{
+    struct session_parts *p = &e->parts;
+    if (e->begun)
+        return;
+    session_begin(&e->session, version, entry_store(e)->kind->now_ms(entry_store(e)));
+    e->session.journal_max = (uint16_t)e->ledger->history;
+    p->journal.len = p->ids.len = p->details.len = 0;
+    e->begun = true;
+}
+
 void entry_forget(struct ledger_entry *entry)
 {
     entry->loaded = entry->begun = entry->stored = false;

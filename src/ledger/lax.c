@@ -32,9 +32,9 @@ static bool is_among(const struct ledger_call *request, uint64_t bits, uint32_t 
 }
 
 /* The problems of a call, each once. 0: it has none, or too many to remember. */
-static unsigned list_problems(const struct rules_ctx *ctx, const struct ledger_call *request,
-                              uint32_t out[SESSION_LAX_MAX])
+static unsigned list_problems(const struct rules_ctx *ctx, uint32_t out[SESSION_LAX_MAX])
 {
+    const struct ledger_call *request = ctx->request;
     unsigned count = 0;
     if (!request->lax || ctx->limits->effects == LEDGER_EFFECTS_DESTRUCTIVE)
         return 0;
@@ -59,17 +59,18 @@ static struct session_lax *find(const struct session *session, uint32_t tool, ui
     return NULL;
 }
 
-enum lax_kind lax_judge(const struct rules_ctx *ctx, const struct ledger_call *request, uint8_t step)
+enum lax_kind lax_judge(const struct rules_ctx *ctx, uint8_t step)
 {
     uint32_t problems[SESSION_LAX_MAX];
-    unsigned count = list_problems(ctx, request, problems);
-    uint32_t tool = session_tool(request->tool);
+    unsigned count = list_problems(ctx, problems);
+    uint32_t tool = session_tool(ctx->request->tool);
     enum lax_kind kind = LAX_AT_ONCE;
     for (unsigned i = 0; i < count; i++) {
         const struct session_lax *asked = find(ctx->session, tool, problems[i]);
         if (asked && asked->state == LAX_REFUSED)
             return LAX_NONE;
-        if (is_among(request, request->lax_known, problems[i]) || (asked && asked->state == LAX_ACCEPTED))
+        if (is_among(ctx->request, ctx->request->lax_known, problems[i]) ||
+            (asked && asked->state == LAX_ACCEPTED))
             continue;
         if (!asked || asked->step == step) /* its feedback may not have been read */
             return LAX_NONE;
@@ -78,24 +79,24 @@ enum lax_kind lax_judge(const struct rules_ctx *ctx, const struct ledger_call *r
     return count ? kind : LAX_NONE;
 }
 
-bool lax_may_insist(const struct rules_ctx *ctx, const struct ledger_call *request)
+bool lax_may_insist(const struct rules_ctx *ctx)
 {
     uint32_t problems[SESSION_LAX_MAX];
-    unsigned count = list_problems(ctx, request, problems);
+    unsigned count = list_problems(ctx, problems);
     for (unsigned i = 0; i < count; i++) {
-        const struct session_lax *asked = find(ctx->session, session_tool(request->tool), problems[i]);
+        const struct session_lax *asked = find(ctx->session, session_tool(ctx->request->tool), problems[i]);
         if (asked && asked->state == LAX_REFUSED)
             return false;
     }
     return count;
 }
 
-void lax_remember(struct rules_ctx *ctx, const struct ledger_call *request, uint8_t step, uint64_t admission)
+void lax_remember(struct rules_ctx *ctx, uint8_t step, uint64_t admission)
 {
     struct session *session = ctx->session;
     uint32_t problems[SESSION_LAX_MAX];
-    unsigned count = list_problems(ctx, request, problems);
-    uint32_t tool = session_tool(request->tool);
+    unsigned count = list_problems(ctx, problems);
+    uint32_t tool = session_tool(ctx->request->tool);
     for (unsigned i = 0; i < count; i++) {
         const struct session_lax *before = find(session, tool, problems[i]);
         struct session_lax entry = {.tool = tool, .problem = problems[i], .state = LAX_ASKED, .step = step};
@@ -113,8 +114,9 @@ void lax_remember(struct rules_ctx *ctx, const struct ledger_call *request, uint
 }
 
 /* What the server has accepted once it accepts: its error is about something else. */
-bool lax_settle(struct session *session, const struct session_call *call, const struct ledger_call *request)
+bool lax_settle(struct rules_ctx *ctx, const struct session_call *call)
 {
+    struct session *session = ctx->session;
     bool learnt = false;
     for (unsigned i = 0; i < session->lax_count; i++) {
         struct session_lax *asked = &session->lax[i];
@@ -124,7 +126,8 @@ bool lax_settle(struct session *session, const struct session_call *call, const 
         if (call->class == CALL_OK || call->class == CALL_PARTIAL) {
             learnt |= asked->state != LAX_ACCEPTED;
             asked->state = LAX_ACCEPTED;
-        } else if (asked->state == LAX_ASKED && is_among(request, request->refused, asked->problem)) {
+        } else if (asked->state == LAX_ASKED &&
+                   is_among(ctx->request, ctx->request->refused, asked->problem)) {
             asked->state = LAX_REFUSED;
         }
     }
@@ -160,7 +163,7 @@ static bool has_two_users(const struct lax_entry *e)
 }
 
 /* An operator has said so: whatever the fleet has learnt of the tool, or of one place in it. */
-static bool forget(struct lax_table *t, const struct lax_finding *f)
+static bool forget(struct lax_table *t, const struct ledger_lax *f)
 {
     unsigned before = t->count;
     for (unsigned i = t->count; i-- > 0;)
@@ -169,7 +172,7 @@ static bool forget(struct lax_table *t, const struct lax_finding *f)
     return t->count != before;
 }
 
-bool lax_table_apply(struct lax_table *t, const struct lax_finding *f, uint32_t now_s, struct arena *arena)
+bool lax_table_apply(struct lax_table *t, const struct ledger_lax *f, uint32_t now_s, struct arena *arena)
 {
     struct lax_entry e = {.schema = f->schema};
     unsigned at = 0;
@@ -181,15 +184,16 @@ bool lax_table_apply(struct lax_table *t, const struct lax_finding *f, uint32_t 
     if (is_there)
         e = t->list[at];
     bool changes = !e.known_s;
+    uint64_t session = f->session.low ^ f->session.high, user = (uint64_t)f->user << 1 | 1;
     for (unsigned i = 0; i < e.session_count; i++)
-        changes = changes && e.sessions[i] != f->session;
+        changes = changes && e.sessions[i] != session;
     /* When all places are taken by sessions of one user, the last gives way to one of another. */
     bool is_full = e.session_count == LAX_SESSIONS;
-    if (!changes || (is_full && !f->alone && (has_two_users(&e) || e.users[0] == f->user)))
+    if (!changes || (is_full && !f->alone && (has_two_users(&e) || e.users[0] == user)))
         return false;
     e.session_count += !is_full;
-    e.sessions[e.session_count - 1] = f->session;
-    e.users[e.session_count - 1] = f->user;
+    e.sessions[e.session_count - 1] = session;
+    e.users[e.session_count - 1] = user;
     e.touched_s = now_s;
     bool is_enough = e.session_count == LAX_SESSIONS && (f->alone || has_two_users(&e));
     e.known_s = is_enough ? now_s : 0;
@@ -316,7 +320,7 @@ uint64_t ledger_lax_look(struct ledger *l, uint64_t schema, const struct ledger_
 }
 
 /* One more change to the record. */
-static void add_pending(struct lax_fleet *f, struct lax_finding finding)
+static void add_pending(struct lax_fleet *f, struct ledger_lax finding)
 {
     if (f->pending_count == LAX_PENDING_MAX) {
         if (!f->has_dropped)
@@ -334,38 +338,36 @@ static void add_pending(struct lax_fleet *f, struct lax_finding finding)
 
 void ledger_lax_forget(struct ledger *l, struct str tool, struct str path)
 {
-    add_pending(&l->lax, (struct lax_finding){.tool = tool, .path = path, .forgets = true});
+    add_pending(&l->lax, (struct ledger_lax){.tool = tool, .path = path, .forgets = true});
     record_run(&l->lax.record);
 }
 
-void ledger_lax_found(struct ledger *l, const struct ledger_lax_finding *found)
+void ledger_lax_found(struct ledger *l, const struct ledger_lax *found, const struct ledger_problem *problems,
+                      size_t count)
 {
-    for (size_t i = 0; i < found->count; i++) {
-        const struct ledger_problem *problem = &found->problems[i];
-        if (problem->code.len <= LAX_CODE_BYTES && problem->place.len <= LAX_PATH_BYTES)
-            add_pending(&l->lax, (struct lax_finding){.schema = found->schema,
-                                                      .session = found->session.low ^ found->session.high,
-                                                      .user = ((uint64_t)found->user << 1) | 1,
-                                                      .alone = found->alone,
-                                                      .tool = str_cut(found->tool, LAX_NAME_BYTES),
-                                                      .path = problem->place,
-                                                      .code = problem->code});
+    for (size_t i = 0; i < count; i++) {
+        struct ledger_lax one = *found;
+        one.tool = str_cut(found->tool, LAX_NAME_BYTES);
+        one.path = problems[i].place;
+        one.code = problems[i].code;
+        if (one.code.len <= LAX_CODE_BYTES && one.path.len <= LAX_PATH_BYTES)
+            add_pending(&l->lax, one);
     }
     record_run(&l->lax.record);
 }
 
-size_t ledger_lax_list(struct ledger *l, struct arena *arena, struct ledger_lax_known **out)
+size_t ledger_lax_list(struct ledger *l, struct arena *arena, struct ledger_lax **out)
 {
     const struct lax_table *t = table_of(&l->lax);
     size_t count = 0;
-    *out = ARENA_ARRAY(arena, struct ledger_lax_known, t->count);
+    *out = ARENA_ARRAY(arena, struct ledger_lax, t->count);
     for (unsigned i = 0; i < t->count; i++) {
         const struct lax_entry *e = &t->list[i];
         if (e->known_s && !has_expired(e, now_s(&l->lax)))
-            (*out)[count++] = (struct ledger_lax_known){
-                .tool = arena_dup(arena, e->tool),
-                .problem = {.place = arena_dup(arena, e->path), .code = arena_dup(arena, e->code)},
-                .until_s = e->known_s + LAX_KNOWN_S};
+            (*out)[count++] = (struct ledger_lax){.tool = arena_dup(arena, e->tool),
+                                                  .path = arena_dup(arena, e->path),
+                                                  .code = arena_dup(arena, e->code),
+                                                  .until_s = e->known_s + LAX_KNOWN_S};
     }
     return count;
 }

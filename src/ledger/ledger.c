@@ -1,6 +1,4 @@
-/*
- * The interface of ledger.h: a call becomes a request to its session, which transaction.c carries out.
- */
+/* The ledger as a whole: new, free, status, sessions, call ids. */
 #include "ledger/ledger.h"
 
 #include "base/alloc.h"

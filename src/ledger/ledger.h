@@ -443,28 +443,23 @@ size_t ledger_sessions(const struct ledger *ledger, struct ledger_session *sessi
 uint64_t ledger_lax_look(struct ledger *ledger, uint64_t schema, const struct ledger_problem *problems,
                          size_t count);
 
-/* A session has found out that the server accepts these problems. */
-struct ledger_lax_finding {
-    uint64_t schema;
-    struct str tool; /* for ledger_lax_list */
-    const struct ledger_problem *problems;
-    size_t count;
-    struct hash128 session; /* ledger_session_id */
-    uint32_t user;
-    bool alone; /* the daemon has no other user */
+/* A problem that a server accepts. */
+struct ledger_lax {
+    uint64_t schema;             /* digest; not in a list */
+    struct str tool, path, code; /* the path is a place in the schema */
+    struct hash128 session;      /* that has found it out (ledger_session_id), */
+    uint32_t user;               /* of this user, */
+    bool alone;                  /* which is the daemon's only one: three sessions are enough */
+    bool forgets;     /* the ledger's own: an operator's word about the tool, and the path if there is one */
+    uint32_t until_s; /* in a list: since the epoch, then it is asked about again */
 };
-void ledger_lax_found(struct ledger *ledger, const struct ledger_lax_finding *found);
-
+/* A session has found out that the server accepts these problems; `found` has all but path and code. */
+void ledger_lax_found(struct ledger *ledger, const struct ledger_lax *found,
+                      const struct ledger_problem *problems, size_t count);
 /* Forgets what the fleet has learnt of the tool, at this place of its schema; empty: at any. */
 void ledger_lax_forget(struct ledger *ledger, struct str tool, struct str path);
-
 /* All that is known, as this daemon has read it last. */
-struct ledger_lax_known {
-    struct str tool;
-    struct ledger_problem problem;
-    uint32_t until_s; /* since the epoch: then it is asked about again */
-};
-size_t ledger_lax_list(struct ledger *ledger, struct arena *arena, struct ledger_lax_known **out);
+size_t ledger_lax_list(struct ledger *ledger, struct arena *arena, struct ledger_lax **out);
 
 /* ---- call ids ---- */
 

@@ -1,10 +1,10 @@
 /*
  * What the files of the ledger share. No other file includes this.
  *
- *   ledger.c       the interface of ledger.h: a call becomes a request, request.c copies it
- *   entry.c        the sessions that this daemon has in use or remembers, and the commit being made of each
- *   apply.c        a request on a session and its parts
- *   transaction.c  load, apply, commit, retry
+ *   ledger.c       the ledger as a whole, and its call ids
+ *   transaction.c  ledger_ask; load, apply, commit, retry
+ *   apply.c        requests on a session and its parts, and the commit that is made of that
+ *   entry.c        the sessions that this daemon has in use or remembers, and copies of requests
  *   outage.c       while Redis is away
  */
 #ifndef TOOLGATE_LEDGER_LEDGER_INTERNAL_H
@@ -131,14 +131,15 @@ struct ledger_entry {
 void entries_clear(struct lru *entries);
 /* Made if it is new; then it is not loaded. Lets go of those used longest ago beyond ENTRIES_MAX. */
 struct ledger_entry *entries_get(struct lru *entries, struct ledger *ledger, struct hash128 id);
+/* Where it is stored now. */
+struct session_store *entry_store(const struct ledger_entry *entry);
+/* A new session, unless it has begun. */
+void entry_begin(struct ledger_entry *entry, uint64_t version);
 /* Forget what is known of it, so that it is loaded again. */
 void entry_forget(struct ledger_entry *entry);
 
-void commit_begin(struct ledger_entry *entry);
 /* The load or the commit is over: the entry is not busy any more. */
 void commit_end(struct ledger_entry *entry);
-/* Another configuration wants another number of notes than the session was begun with. */
-void commit_resize_journal(struct ledger_entry *entry, uint16_t max);
 /* Completes `store`. The session gets its next version. `everything`: for a store that has nothing of it. */
 void commit_finish(struct ledger_entry *entry, uint32_t ttl_s, bool everything);
 
@@ -201,16 +202,13 @@ void base64url_write(const void *bytes, size_t len, char *out);
 
 /* ---- apply.c ---- */
 
-/* Applies it to the entry's session and parts, collects what has to be written in `commit`, fills in the
- * answer. */
-void apply_request(struct ledger_entry *entry, struct session_request *request, int64_t now_ms,
-                   const char *engine);
+/* Applies those that wait to the entry's session and parts, fills in their answers, and collects what has to
+ * be written in `commit`. */
+void apply_batch(struct ledger_entry *entry, int64_t now_ms);
 /* Whether it may only look: nothing is committed for it. */
 bool request_only_looks(enum ledger_kind kind);
 /* The answer is that none exists, for this reason. */
 void request_fail(const struct session_request *request, enum err error, const char *why);
-/* The session does not exist, and the request does not begin it. */
-void request_not_found(const struct session_request *request);
 /* The line of a chain that no call continued, and the hook for it. */
 void log_gave_up(const struct ledger *ledger, const struct session_chain *chain);
 

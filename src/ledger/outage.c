@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define OUTAGE_LOG_LINES   5u     /* of `ledger_away`, one after the other */
+#define OUTAGE_LOG_LINES   5u     /* of redis_down, one after the other */
 #define OUTAGE_LOG_LINE_MS 10000u /* until there may be one more */
 #define REFUSED_RETRY_MS   500u   /* a session that Redis refused is counted here this long */
 #define REPLAYING_MAX      64u    /* sessions whose kept requests are under way */

@@ -81,8 +81,8 @@ struct fleet_daemon {
 };
 
 struct fleet { /* embedded in the ledger */
-    struct record record;
     struct loop *loop;
+    struct record record;
     struct timer beat;
     struct fleet_daemon self; /* policies 0: not told yet */
     struct fleet_daemon list[FLEET_DAEMONS_MAX];
@@ -113,15 +113,6 @@ void fleet_code(void *fleet, struct record_coder *coder);
 #define LAX_PATH_BYTES   120u     /* of a problem; a longer one is never known */
 #define LAX_RECORD_BYTES 65536u
 
-/* What a session has found out about one problem. */
-struct lax_finding {
-    uint64_t schema; /* digest */
-    uint64_t session, user;
-    struct str tool, path, code; /* the path is a place in the schema */
-    bool alone;                  /* the daemon serves one user only: three sessions are enough */
-    bool forgets; /* an operator's word about the tool, and the path if there is one: nothing else is told */
-};
-
 struct lax_table {
     uint64_t spare[2]; /* of older versions */
     unsigned count;
@@ -136,7 +127,7 @@ struct lax_table {
 
 void lax_table_code(void *table, struct record_coder *coder);
 /* True: it changed. New texts are copied into the arena. */
-bool lax_table_apply(struct lax_table *table, const struct lax_finding *finding, uint32_t now_s,
+bool lax_table_apply(struct lax_table *table, const struct ledger_lax *finding, uint32_t now_s,
                      struct arena *arena);
 
 struct lax_fleet {          /* embedded in the ledger */
@@ -144,7 +135,7 @@ struct lax_fleet {          /* embedded in the ledger */
     struct record record;
     int64_t read_us; /* when it was read; 0: never */
     bool has_dropped;
-    struct lax_finding pending[LAX_PENDING_MAX];
+    struct ledger_lax pending[LAX_PENDING_MAX];
     unsigned pending_count, applied; /* the first ones are in the table that is committed */
     struct arena *arena;             /* of their texts */
 };

@@ -1,7 +1,7 @@
 /*
  * The rules: what requests do to a session. This file has what they share, and turn, reset and boundary;
  * admit is in admit.c, settle in settle.c. What the window says of a call is in window.c, repair chains are
- * in chains.c, sums and pace in limits.c.
+ * in chains.c, sums and pace in admit.c.
  */
 #include "ledger/rules_internal.h"
 
@@ -44,14 +44,13 @@ static uint16_t cut_agent(uint32_t agent)
     return (uint16_t)(agent && !(uint16_t)agent ? 1 : agent);
 }
 
-struct session_call rules_new_call(const struct rules_ctx *ctx, struct str tool, uint64_t admission,
-                                   const struct ledger_place *place)
+struct session_call rules_new_call(const struct rules_ctx *ctx)
 {
     const struct ledger_limits *limits = ctx->limits;
-    return (struct session_call){.tool = session_tool(tool),
+    return (struct session_call){.tool = session_tool(ctx->request->tool),
                                  .second = ctx->now_s,
-                                 .admission = cut_admission(admission),
-                                 .agent = cut_agent(place->agent),
+                                 .admission = cut_admission(ctx->request->admission),
+                                 .agent = cut_agent(ctx->request->place.agent),
                                  .effects = limits->effects,
                                  .hard = limits->same_call_hard,
                                  .hinted = limits->hinted,
@@ -108,7 +107,7 @@ static void set_back(struct session *session, uint64_t by_ms)
 }
 
 struct rules_ctx rules_begin(struct session *session, struct session_changes *changes,
-                             const struct ledger_limits *limits, int64_t now_ms)
+                             const struct ledger_call *request, int64_t now_ms)
 {
     if (now_ms + CLOCK_SET_BACK_MS < (int64_t)session->last_ms)
         set_back(session, session->last_ms - (uint64_t)now_ms);
@@ -116,7 +115,8 @@ struct rules_ctx rules_begin(struct session *session, struct session_changes *ch
         now_ms = (int64_t)session->last_ms;
     return (struct rules_ctx){.session = session,
                               .changes = changes,
-                              .limits = limits ? limits : &ledger_default_limits,
+                              .request = request,
+                              .limits = request && request->limits ? request->limits : &ledger_default_limits,
                               .now_ms = now_ms,
                               .now_s = second_of(now_ms),
                               .idle_ms = now_ms - (int64_t)session->last_ms};
@@ -288,8 +288,9 @@ uint32_t session_turn_of(const struct session *session, const struct ledger_plac
 }
 
 /* A turn that is past counts in the current one. Silence begins a turn only if no client ever named one. */
-void rules_come_to_turn(struct rules_ctx *ctx, const struct ledger_place *place, bool may_guess)
+void rules_come_to_turn(struct rules_ctx *ctx, bool may_guess)
 {
+    const struct ledger_place *place = &ctx->request->place;
     struct session *session = ctx->session;
     uint32_t turn = place->turn_text ? named_turn(session, place->turn_text) : place->turn;
     if (turn)
@@ -304,8 +305,9 @@ void rules_come_to_turn(struct rules_ctx *ctx, const struct ledger_place *place,
 
 /* Calls of one model message: those of one name, else those that were sent together or admitted before the
  * feedback of a sibling. */
-void rules_come_to_step(struct rules_ctx *ctx, const struct ledger_place *place)
+void rules_come_to_step(struct rules_ctx *ctx)
 {
+    const struct ledger_place *place = &ctx->request->place;
     struct session *session = ctx->session;
     uint32_t label = rules_hash_label(place->step);
     /* They were sent together, and no other connection's call came between. */

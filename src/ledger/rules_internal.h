@@ -11,7 +11,8 @@
 struct rules_ctx {
     struct session *session;
     struct session_changes *changes;
-    const struct ledger_limits *limits; /* of the request's tool */
+    const struct ledger_call *request;  /* NULL: of a turn or a reset */
+    const struct ledger_limits *limits; /* of its tool */
     int64_t now_ms;
     uint32_t now_s;
     int64_t idle_ms;           /* since the session's last request */
@@ -73,16 +74,15 @@ uint64_t rules_cut_arguments(struct hash128 arguments, uint32_t agent, enum ledg
 uint64_t rules_cut_result(struct hash128 result, unsigned bits);
 
 /* A call of the session's turn and step; its arguments and class are the caller's to set. */
-struct session_call rules_new_call(const struct rules_ctx *ctx, struct str tool, uint64_t admission,
-                                   const struct ledger_place *place);
+struct session_call rules_new_call(const struct rules_ctx *ctx);
 
 /* Changes nothing yet: a request that was applied already has no time. */
 struct rules_ctx rules_begin(struct session *session, struct session_changes *changes,
-                             const struct ledger_limits *limits, int64_t now_ms);
+                             const struct ledger_call *request, int64_t now_ms);
 void rules_expire(struct rules_ctx *ctx);
 /* `may_guess`: silence may begin a turn. */
-void rules_come_to_turn(struct rules_ctx *ctx, const struct ledger_place *place, bool may_guess);
-void rules_come_to_step(struct rules_ctx *ctx, const struct ledger_place *place);
+void rules_come_to_turn(struct rules_ctx *ctx, bool may_guess);
+void rules_come_to_step(struct rules_ctx *ctx);
 void rules_end_silence(struct rules_ctx *ctx);
 /* Feedback of a call of this step goes out. */
 void rules_end_step(struct session *session, uint8_t step);
@@ -98,15 +98,14 @@ void rules_note_call(struct rules_ctx *ctx, const struct session_call *call, uin
 
 /* Whose past is asked for. */
 struct window_query {
-    const struct session_call *call; /* what is known of it */
-    const struct session_call *self; /* in the window; NULL: it is not there yet */
-    unsigned older;                  /* calls of the window that are older than it */
+    const struct session *session;
+    const struct session_call *call;    /* what is known of it */
+    const struct session_call *self;    /* in the window; NULL: it is not there yet */
+    const struct ledger_limits *limits; /* of its tool */
+    unsigned older;                     /* calls of the window that are older than it */
     uint32_t now_s;
-    enum ledger_effects effects; /* of its tool */
-    bool hinted, edits_files;    /* as in ledger_limits */
-    bool any_outcome;            /* runs go by the arguments alone */
-    bool spends_always;          /* `spent` counts each run, with any result */
-    bool spent_forever;          /* `spent` counts calls of earlier turns, too */
+    bool any_outcome;   /* runs go by the arguments alone */
+    bool spent_forever; /* `spent` counts calls of earlier turns, too */
 };
 
 /* Steps in a row with one outcome. */
@@ -139,24 +138,21 @@ struct window_past {
     bool invalid_last;     /* and nothing else came of it since */
 };
 
-/* Of a call that is at `self` in the window, or comes behind all calls (NULL). Its time, and what `spent`
- * counts, are the caller's to set. */
-struct window_query window_query(const struct session *session, const struct session_call *call,
-                                 const struct session_call *self, const struct ledger_limits *limits);
+/* Of a call that is at `self` in the window, or comes behind all calls (NULL). */
+struct window_query window_query(const struct rules_ctx *ctx, const struct session_call *call,
+                                 const struct session_call *self);
 bool window_has_tool(const struct session *session, uint32_t tool);
-void window_look(const struct session *session, const struct window_query *query, struct window_past *past);
+void window_look(const struct window_query *query, struct window_past *past);
 
 /* How often a cycle of 2 to 5 calls has been repeated if this call is made now; 1: it is in no cycle. */
-unsigned window_rounds(const struct session *session, const struct window_query *query);
+unsigned window_rounds(const struct window_query *query);
 
 /* The same call's last result in an earlier step of its turn; NULL: none exists. */
-const struct session_call *window_last_result(const struct session *session,
-                                              const struct window_query *query);
+const struct session_call *window_last_result(const struct window_query *query);
 
 /* Failures in a row of the agent's calls of the tool with one masked error, in the turn, before the call; no
  * call of any tool succeeded between. `masked` 0: any; else they must have this one. */
-unsigned window_same_failure(const struct session *session, const struct window_query *query,
-                             uint64_t masked);
+unsigned window_same_failure(const struct window_query *query, uint64_t masked);
 
 /* Counts of calls that left the window are forgotten: of one tool (0: of all) with these effects (bits). What
  * an annotation alone calls destructive is a write. */
@@ -171,22 +167,6 @@ void window_forget_turn(struct session *session, uint8_t turn);
 
 /* ---- chains.c ---- */
 
-/* call: above, who calls (0: the session's main agent); below, hash of dev.toolgate/call (0: it has none). */
-struct chain_key {
-    uint32_t tool, call;
-};
-
-struct chain_key chain_key_of(uint32_t tool, struct str call, uint16_t agent);
-
-/* An invalid call. */
-struct chain_attempt {
-    const struct ledger_call *request;
-    struct chain_key key;
-    uint8_t step;
-    bool no_problems; /* its problems do not count: it is valid, and refused because it was invalid before */
-    bool again;       /* the same arguments were invalid before */
-};
-
 struct chain_state {
     bool exhausted;     /* this attempt is one too many */
     bool runs_away;     /* and there were many after that */
@@ -196,20 +176,24 @@ struct chain_state {
     unsigned retries;             /* of that chain */
 };
 
-struct chain_state chain_extend(struct rules_ctx *ctx, const struct chain_attempt *attempt);
-/* What `attempt` and `left` are for the next call of this key in `step`; for its last one if `invalid`. */
-struct chain_state chain_look(const struct rules_ctx *ctx, struct chain_key key, uint8_t step, bool invalid);
-/* A call that was admitted in `step` ran. The tool's chains that were used up are forgotten. */
-struct chain_state chain_succeed(struct rules_ctx *ctx, struct chain_key key, uint8_t step);
-/* A call that was admitted in `step` had an id that no result gave. */
-struct chain_state chain_fabricated(struct rules_ctx *ctx, struct chain_key key, uint8_t step);
+/* The chain is that of a call: of its tool, its agent, and the request's dev.toolgate/call. */
+
+/* It is invalid. `no_problems`: its problems do not count: it is valid, and refused because it was invalid
+ * before. `again`: the same arguments were invalid before. */
+struct chain_state chain_extend(struct rules_ctx *ctx, const struct session_call *call, bool no_problems,
+                                bool again);
+/* What `attempt` and `left` are for the next such call in its step; for its last one if `invalid`. */
+struct chain_state chain_look(const struct rules_ctx *ctx, const struct session_call *call, bool invalid);
+/* It ran. The tool's chains that were used up are forgotten. */
+struct chain_state chain_succeed(struct rules_ctx *ctx, const struct session_call *call);
+/* It had an id that no result gave. */
+struct chain_state chain_fabricated(struct rules_ctx *ctx, const struct session_call *call);
+/* How many attempts have made progress; 0: there is no chain. */
+unsigned chain_free_attempts(const struct rules_ctx *ctx, const struct session_call *call);
+/* It was let run although it is invalid: an attempt of the chain, if there is one, that does not end it. */
+struct chain_state chain_spend(struct rules_ctx *ctx, const struct session_call *call);
 void chain_give_up_all(struct rules_ctx *ctx);
 void chain_drop_tool(struct session *session, uint32_t tool);
-
-/* How many attempts have made progress; 0: there is no chain. */
-unsigned chain_free_attempts(const struct session *session, struct chain_key key, uint8_t step);
-/* It was let run although it is invalid: an attempt of the chain, if there is one, that does not end it. */
-struct chain_state chain_spend(struct rules_ctx *ctx, struct chain_key key, uint8_t step);
 
 /* ---- lax.c ---- */
 
@@ -218,13 +202,13 @@ enum lax_kind {
     LAX_AT_ONCE, /* the server has accepted each of its problems before */
     LAX_INSISTS  /* the session has asked about the others in an earlier step */
 };
-enum lax_kind lax_judge(const struct rules_ctx *ctx, const struct ledger_call *request, uint8_t step);
+enum lax_kind lax_judge(const struct rules_ctx *ctx, uint8_t step);
 /* Of a call that is asked about now: the server has refused none of its problems. */
-bool lax_may_insist(const struct rules_ctx *ctx, const struct ledger_call *request);
+bool lax_may_insist(const struct rules_ctx *ctx);
 /* Its problems were asked about in `step`, or (admission) it is let run with them. */
-void lax_remember(struct rules_ctx *ctx, const struct ledger_call *request, uint8_t step, uint64_t admission);
+void lax_remember(struct rules_ctx *ctx, uint8_t step, uint64_t admission);
 /* True: the session has learnt from this call that the server accepts a problem. */
-bool lax_settle(struct session *session, const struct session_call *call, const struct ledger_call *request);
+bool lax_settle(struct rules_ctx *ctx, const struct session_call *call);
 void lax_drop_tool(struct session *session, uint32_t tool);
 
 /* ---- admit.c ---- */

@@ -22,7 +22,6 @@ static const enum session_call_class settled_classes[LEDGER_CLASS_COUNT] = {
 /* What became of a call. */
 struct settlement {
     struct rules_ctx ctx;
-    const struct ledger_call *request;
     struct session_call *call;
     struct session_call came; /* what is to be recorded of it */
     bool is_counted;          /* already */
@@ -35,13 +34,12 @@ struct settlement {
 
 static void find_call(struct settlement *s)
 {
-    s->call = (struct session_call *)session_find(s->ctx.session, s->request->admission);
+    s->call = (struct session_call *)session_find(s->ctx.session, s->ctx.request->admission);
     if (!s->call) { /* never admitted, or the window has lost it: its effect is unknown */
-        const struct ledger_call *request = s->request;
+        const struct ledger_call *request = s->ctx.request;
         s->is_orphan = true;
-        rules_come_to_step(&s->ctx, &request->place);
-        struct session_call orphan =
-            rules_new_call(&s->ctx, request->tool, request->admission, &request->place);
+        rules_come_to_step(&s->ctx);
+        struct session_call orphan = rules_new_call(&s->ctx);
         orphan.arguments = rules_cut_arguments(request->arguments, request->place.agent, orphan.effects);
         orphan.class = CALL_UNKNOWN;
         s->ctx.changes->new_tool = !window_has_tool(s->ctx.session, orphan.tool);
@@ -54,25 +52,25 @@ static void find_call(struct settlement *s)
     s->is_counted = call->class != CALL_PENDING && call->class != CALL_DENIED &&
                     !(call->class == CALL_UNKNOWN && call->may_settle);
     s->came = *call;
-    s->came.class = settled_classes[s->request->class];
-    s->came.result = call_ran(&s->came) ? rules_cut_result(s->request->result, 39) : 0;
-    s->came.masked =
-        call_ran(&s->came) && s->came.class != CALL_MISMATCH ? rules_cut_result(s->request->masked, 40) : 0;
+    s->came.class = settled_classes[s->ctx.request->class];
+    s->came.result = call_ran(&s->came) ? rules_cut_result(s->ctx.request->result, 39) : 0;
+    s->came.masked = call_ran(&s->came) && s->came.class != CALL_MISMATCH
+                         ? rules_cut_result(s->ctx.request->masked, 40)
+                         : 0;
     s->came.may_settle = s->came.changed = false;
 }
 
 static void compare_with_last(struct settlement *s)
 {
-    struct session *session = s->ctx.session;
-    s->query = window_query(session, &s->came, s->call, s->ctx.limits);
-    window_look(session, &s->query, &s->past);
+    s->query = window_query(&s->ctx, &s->came, s->call);
+    window_look(&s->query, &s->past);
     if (!call_ran(&s->came))
         return;
     s->came.asked = s->past.asked_ever < SESSION_COUNT_MAX ? s->past.asked_ever + 1 : SESSION_COUNT_MAX;
-    s->came.under_way = s->request->under_way;
+    s->came.under_way = s->ctx.request->under_way;
     if (s->past.held == 0)
         return;
-    const struct session_call *last = window_last_result(session, &s->query);
+    const struct session_call *last = window_last_result(&s->query);
     s->settled->unchanged = last && last->result == s->came.result;
     /* A new result is a reason to ask again only where asking changes nothing itself. */
     const struct ledger_limits *limits = s->ctx.limits;
@@ -82,24 +80,22 @@ static void compare_with_last(struct settlement *s)
 
 static void settle_chain(struct settlement *s)
 {
-    const struct ledger_call *request = s->request;
-    struct chain_key key = chain_key_of(s->came.tool, request->call, s->came.agent);
-    struct chain_attempt attempt = {
-        .request = request, .key = key, .step = s->came.step, .again = s->past.invalid_before};
-    if (s->came.class == CALL_INVALID) {
-        s->chain = chain_extend(&s->ctx, &attempt);
-        s->settled->says = s->chain.exhausted && !request->place.anonymous ? LEDGER_REFUSE : LEDGER_REPAIR;
-    } else if (s->came.class >= CALL_OK && s->came.class <= CALL_MISMATCH) {
-        s->chain = chain_succeed(&s->ctx, key, s->came.step);
-    } else if (s->came.class == CALL_FABRICATED) {
-        s->chain = chain_fabricated(&s->ctx, key, s->came.step);
+    const struct session_call *came = &s->came;
+    if (came->class == CALL_INVALID) {
+        bool anonymous = s->ctx.request->place.anonymous;
+        s->chain = chain_extend(&s->ctx, came, false, s->past.invalid_before);
+        s->settled->says = s->chain.exhausted && !anonymous ? LEDGER_REFUSE : LEDGER_REPAIR;
+    } else if (came->class >= CALL_OK && came->class <= CALL_MISMATCH) {
+        s->chain = chain_succeed(&s->ctx, came);
+    } else if (came->class == CALL_FABRICATED) {
+        s->chain = chain_fabricated(&s->ctx, came);
     }
 }
 
 /* What was taken when it was let run makes room for what it came to; what did not run costs nothing. */
 static void settle_sums(struct settlement *s)
 {
-    const struct ledger_call *request = s->request;
+    const struct ledger_call *request = s->ctx.request;
     const struct ledger_limits *limits = s->ctx.limits;
     bool taken = !s->was_denied && !s->is_orphan;
     bool given_back = s->came.class >= CALL_RELEASED || request->not_begun;
@@ -121,7 +117,7 @@ static void count_settled(struct settlement *s)
     session->last_ms = (uint64_t)s->ctx.now_ms;
     settle_chain(s);
     if (session->lax_count && !s->is_orphan)
-        s->settled->lax_learnt = lax_settle(session, &s->came, s->request);
+        s->settled->lax_learnt = lax_settle(&s->ctx, &s->came);
     rules_end_step(session, s->came.step);
     rules_end_silence(&s->ctx);
     enum session_call_class class = s->came.class;
@@ -131,10 +127,10 @@ static void count_settled(struct settlement *s)
         rules_progress(session, s->came.agent, false);
     settle_sums(s);
     if (s->settled->says != LEDGER_REPAIR)
-        rules_note_call(&s->ctx, &s->came, s->is_orphan ? 0 : ledger_label_number(s->request->label),
+        rules_note_call(&s->ctx, &s->came, s->is_orphan ? 0 : ledger_label_number(s->ctx.request->label),
                         s->settled->says == LEDGER_REFUSE ? CODE_RETRY_BUDGET
-                        : s->request->declined            ? CODE_DECLINED
-                        : s->request->approved            ? CODE_APPROVED
+                        : s->ctx.request->declined        ? CODE_DECLINED
+                        : s->ctx.request->approved        ? CODE_APPROVED
                                                           : CODE_NONE,
                         s->chain.retries);
     *s->call = s->came;
@@ -144,10 +140,10 @@ static void count_settled(struct settlement *s)
 bool session_settle(struct session *session, const struct ledger_call *request, int64_t now_ms,
                     struct ledger_answer *settled, struct session_changes *changes)
 {
-    struct settlement s = {.request = request, .chain.attempt = 1, .settled = settled};
+    struct settlement s = {.chain.attempt = 1, .settled = settled};
     settled->says = LEDGER_RUN;
     settled->unchanged = settled->lax_learnt = false;
-    s.ctx = rules_begin(session, changes, request->limits, now_ms);
+    s.ctx = rules_begin(session, changes, request, now_ms);
     s.ctx.not_enforced = request->not_enforced;
     s.chain.left = limit_count(s.ctx.limits->repair);
     find_call(&s);
@@ -155,13 +151,12 @@ bool session_settle(struct session *session, const struct ledger_call *request, 
     if (!s.is_counted) {
         count_settled(&s);
     } else {
-        struct chain_key key = chain_key_of(s.came.tool, request->call, s.came.agent);
-        s.chain = chain_look(&s.ctx, key, s.came.step, true);
+        s.chain = chain_look(&s.ctx, &s.came, true);
         if (s.came.class == CALL_INVALID)
             settled->says = s.chain.exhausted ? LEDGER_REFUSE : LEDGER_REPAIR;
     }
     bool failed = s.came.class == CALL_TOOL_ERROR && s.came.masked;
-    unsigned row = failed ? 1 + window_same_failure(s.ctx.session, &s.query, s.came.masked) : 0;
+    unsigned row = failed ? 1 + window_same_failure(&s.query, s.came.masked) : 0;
     settled->error = OK;
     settled->repeats = s.past.run.steps + 1;
     settled->asked = s.past.asked_ever + 1;

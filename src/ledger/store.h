@@ -158,16 +158,8 @@ struct store_memory_usage {
 };
 void store_memory_usage(const struct session_store *store, struct store_memory_usage *out);
 
-/* ---- store_redis.c: a Redis that many daemons share. Each part of a session is a key; the hash tag is
- * base64url of the session's id, so that all are in one slot:
- *
- *   tg2:{B}s   core, string          tg2:{B}i   seen ids, string
- *   tg2:{B}j   journal, string       tg2:{B}d   details, hash
- *   tg2:{B}r   a bucket of rates, hash
- *   tg2:callid_key   the fleet's key for call ids
- *
- * A commit is one call of lua/ledger/commit.lua. While Redis is away a request ends at once as STORE_UNDONE.
- * ---- */
+/* ---- store_redis.c: a Redis that many daemons share (README.md: Keys). A commit is one call of
+ * lua/ledger/commit.lua. While Redis is away a request ends at once as STORE_UNDONE. ---- */
 
 /* Begins to connect. From the loop's turn, never inside a call, outage_redis_up(ledger) is called when
  * requests are taken and the key for call ids is known (or could not be had, see store_redis_key), and

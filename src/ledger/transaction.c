@@ -18,8 +18,6 @@
 
 #include <stdlib.h>
 
-#define COMMIT_BATCH_MAX                                                                                     \
-    16u /* requests of one commit: fewer than the window holds, so that a commit sent again is recognised */
 #define CONFLICTS_MAX         16u /* of one commit; then its requests are unavailable */
 #define CONFLICTS_AT_ONCE     3u  /* further ones wait a little first, at random */
 #define CONFLICT_PAUSE_MS     2u  /* doubled with each, up to CONFLICT_PAUSE_MAX_MS */
@@ -28,11 +26,6 @@
 #define UNREADABLE_RETRY_MS   60000u /* and one whose value cannot be read */
 
 static void on_ended(struct store_request *store);
-
-static struct session_store *store_of(const struct ledger_entry *e)
-{
-    return e->ledger->redis && !e->local ? e->ledger->redis : e->ledger->memory;
-}
 
 /* ---- a request ends ---- */
 
@@ -88,17 +81,6 @@ void transaction_back_to_queue(struct ledger_entry *e)
 
 /* ---- load ---- */
 
-static void begin_session(struct ledger_entry *e, uint64_t version)
-{
-    struct session_parts *p = &e->parts;
-    if (e->begun)
-        return;
-    session_begin(&e->session, version, store_of(e)->kind->now_ms(store_of(e)));
-    e->session.journal_max = (uint16_t)e->ledger->history;
-    p->journal.len = p->ids.len = p->details.len = 0;
-    e->begun = true;
-}
-
 static void replace(struct buf *buf, struct str bytes)
 {
     buf->len = 0;
@@ -117,7 +99,7 @@ static bool take_stored(struct ledger_entry *e, const char **event)
     enum codec_result result = codec_decode(core, &e->session);
     unsigned with = session_parts_with(&e->session);
     if (result == CODEC_OLDER) {
-        begin_session(e, e->session.version);
+        entry_begin(e, e->session.version);
         e->session.ids = IDS_FORGOTTEN; /* its other parts are still there */
         with = PART_BIT(PART_JOURNAL) | PART_BIT(PART_IDS) | PART_BIT(PART_DETAILS);
     }
@@ -179,48 +161,6 @@ static void take_load(struct ledger_entry *e)
         outage_serve(e, true, false, false);
     else if (!take_stored(e, &event))
         leave_unreadable(e, event);
-}
-
-/* ---- apply ---- */
-
-/* A kept request whose commit had landed after all, though its reply was lost. */
-static bool has_landed(const struct ledger_entry *e, const struct session_request *r)
-{
-    const struct session_mark *marks = e->session.marks;
-    for (unsigned i = 0; r->is_past && e->begun && i < SESSION_MARKS_MAX; i++)
-        if (marks[i].daemon == e->ledger->daemon)
-            return (int32_t)(marks[i].request - r->sequence) >= 0;
-    return false;
-}
-
-static void apply_batch(struct ledger_entry *e, int64_t now_ms)
-{
-    struct session_request *r;
-    commit_begin(e);
-    for (unsigned count = 0; count < COMMIT_BATCH_MAX && (r = STAILQ_FIRST(&e->queue)); count++) {
-        if (r->kind == LEDGER_FORGET && e->begun && count)
-            break;
-        /* Kept requests are committed alone. If the reply is lost, they are put back and recognised by the
-         * session's mark; a request beside them would be made twice, or refused and never taken back. */
-        if (e->replays && count && !r->is_past && r->kind != LEDGER_BOUNDARY)
-            break;
-        STAILQ_REMOVE_HEAD(&e->queue, next);
-        STAILQ_INSERT_TAIL(&e->flying, r, next);
-        bool begins = r->kind == LEDGER_ADMIT || r->kind == LEDGER_SETTLE || r->kind == LEDGER_TURN ||
-                      r->kind == LEDGER_SEE;
-        if (!e->begun && !begins) {
-            request_not_found(r);
-            continue;
-        }
-        if (has_landed(e, r))
-            continue;
-        begin_session(e, hash_random() | 1);
-        if (r->kind == LEDGER_FORGET)
-            break;
-        if (e->session.journal_max != e->ledger->history && !request_only_looks(r->kind))
-            commit_resize_journal(e, (uint16_t)e->ledger->history);
-        apply_request(e, r, now_ms, store_of(e)->kind->name);
-    }
 }
 
 /* ---- commit ---- */
@@ -351,7 +291,7 @@ static bool run_once(struct ledger_entry *e, int64_t now_ms)
     if (!e->loaded) {
         e->ledger->status.loads++;
         *store = (struct store_request){.id = e->node.id, .with = e->with, .ended = on_ended};
-        if (!store_of(e)->kind->load(store_of(e), store))
+        if (!entry_store(e)->kind->load(entry_store(e), store))
             return false;
         take_load(e);
         return true;
@@ -365,7 +305,7 @@ static bool run_once(struct ledger_entry *e, int64_t now_ms)
     commit_finish(e, e->ledger->ttl_s, false);
     store->forget = forgets(e);
     store->ended = on_ended;
-    if (!store_of(e)->kind->commit(store_of(e), store))
+    if (!entry_store(e)->kind->commit(entry_store(e), store))
         return false;
     take_commit(e);
     return true;
@@ -400,7 +340,7 @@ void transaction_run(struct ledger_entry *e)
         if (e->ledger->redis && !outage_can_run(e)) {
             outage_serve(e, false, false, false);
         } else {
-            int64_t now_ms = store_of(e)->kind->now_ms(store_of(e));
+            int64_t now_ms = entry_store(e)->kind->now_ms(entry_store(e));
             /* A cached session may have ended with its time to live. Once for the requests that wait: a store
              * whose clock was set may still have it, and would be asked again and again. */
             if (e->loaded && e->stored && !e->age_checked &&

@@ -296,7 +296,7 @@ static void see_other(struct row *row, const struct session_call *other)
 static void see_budget(struct row *row, const struct session_call *call, bool this_turn)
 {
     struct window_past *past = row->past;
-    bool always = row->query->spends_always;
+    bool always = row->query->limits->same_call_hard;
     bool counts =
         (row->armed || always) && (this_turn || row->query->spent_forever) && takes_budget(call, always);
     if (counts && (call->step == row->query->call->step || call->class == CALL_PENDING)) {
@@ -399,25 +399,30 @@ static void see_same(struct row *row, const struct session_call *call, bool this
         count_step(row, call, this_turn);
 }
 
-struct window_query window_query(const struct session *session, const struct session_call *call,
-                                 const struct session_call *self, const struct ledger_limits *limits)
+struct window_query window_query(const struct rules_ctx *ctx, const struct session_call *call,
+                                 const struct session_call *self)
 {
+    const struct session *session = ctx->session;
+    const struct ledger_limits *limits = ctx->limits;
+    unsigned place = self ? (unsigned)(self - session->calls) : 0;
+    bool destroys = limits->effects == LEDGER_EFFECTS_DESTRUCTIVE && !limits->hinted;
     return (struct window_query){
+        .session = session,
         .call = call,
         .self = self,
+        .limits = limits,
         .older =
-            self ? (unsigned)(self - session->calls + SESSION_CALLS_MAX - session->oldest) % SESSION_CALLS_MAX
-                 : session->call_count,
-        .effects = limits->effects,
-        .hinted = limits->hinted,
-        .edits_files = limits->edits_files,
+            self ? (place + SESSION_CALLS_MAX - session->oldest) % SESSION_CALLS_MAX : session->call_count,
+        .now_s = ctx->now_s,
         /* where a new result is no reason to go on */
         .any_outcome = limits->compare_arguments || effects_change(limits->effects),
+        .spent_forever = destroys && !session->told_turn,
     };
 }
 
-void window_look(const struct session *session, const struct window_query *query, struct window_past *past)
+void window_look(const struct window_query *query, struct window_past *past)
 {
+    const struct session *session = query->session;
     const struct session_spent *before =
         find_spent((struct session *)session, query->call->tool, query->call->arguments);
     *past = (struct window_past){.spent = before ? before->count : 0};
@@ -426,9 +431,9 @@ void window_look(const struct session *session, const struct window_query *query
     struct row row = {.query = query,
                       .past = past,
                       .call = {.tool = query->call->tool,
-                               .effects = query->effects,
-                               .hinted = query->hinted,
-                               .edits_files = query->edits_files,
+                               .effects = query->limits->effects,
+                               .hinted = query->limits->hinted,
+                               .edits_files = query->limits->edits_files,
                                .failed = failed},
                       .goes_on = true,
                       .armed = true,
@@ -448,7 +453,8 @@ void window_look(const struct session *session, const struct window_query *query
     for (unsigned i = query->older; i-- > oldest;) {
         const struct session_call *call = call_at(session, i);
         bool this_turn = call->turn == query->call->turn;
-        if (!this_turn && !row.goes_on && !(query->spent_forever && (row.armed || query->spends_always)))
+        if (!this_turn && !row.goes_on &&
+            !(query->spent_forever && (row.armed || query->limits->same_call_hard)))
             return;
         if (is_same_call(call, query))
             see_same(&row, call, this_turn);
@@ -501,11 +507,11 @@ static enum likeness compare(const struct lap_call *a, const struct lap_call *b)
     return a->masked && a->masked == b->masked ? NEARLY_ALIKE : DIFFERENT;
 }
 
-unsigned window_rounds(const struct session *session, const struct window_query *query)
+unsigned window_rounds(const struct window_query *query)
 {
     struct lap lap;
     unsigned most = 1;
-    read_lap(session, query, &lap);
+    read_lap(query->session, query, &lap);
     for (unsigned period = 2; period <= PERIOD_MAX; period++) {
         bool is_mixed = false; /* else it is a run */
         unsigned alike = 0, i = 0;
@@ -536,10 +542,11 @@ bool session_find_loop(const struct session *session, struct session_loop *loop)
     if (last->turn != (uint8_t)session->turn)
         return false;
     struct ledger_limits limits = {.effects = last->effects};
-    struct window_query query = window_query(session, last, last, &limits);
+    struct rules_ctx ctx = {.session = (struct session *)session, .limits = &limits};
+    struct window_query query = window_query(&ctx, last, last);
     query.any_outcome = false;
     struct window_past past;
-    window_look(session, &query, &past);
+    window_look(&query, &past);
     enum session_code code = last->code;
     bool denied =
         last->class == CALL_DENIED && (code == CODE_LOOP || code == CODE_CYCLE || code == CODE_SAME_CALL ||
@@ -547,17 +554,17 @@ bool session_find_loop(const struct session *session, struct session_loop *loop)
     *loop = (struct session_loop){last->tool, past.run.steps + 1, denied ? last->code : CODE_NONE,
                                   denied && last->says == LEDGER_HALT};
     if (loop->code == CODE_CYCLE)
-        loop->times = window_rounds(session, &query);
+        loop->times = window_rounds(&query);
     bool excused = last->changed || (call_ran(last) && last->under_way);
     return denied || (loop->times >= SESSION_LOOP_CALLS && !excused);
 }
 
 /* ---- results --------------------------------------------------------------------- */
 
-const struct session_call *window_last_result(const struct session *session, const struct window_query *query)
+const struct session_call *window_last_result(const struct window_query *query)
 {
     for (unsigned i = query->older; i-- > 0;) {
-        const struct session_call *call = call_at(session, i);
+        const struct session_call *call = call_at(query->session, i);
         if (call->turn != query->call->turn)
             return NULL;
         if (call_ran(call) && call->step != query->call->step && is_same_call(call, query))
@@ -566,11 +573,11 @@ const struct session_call *window_last_result(const struct session *session, con
     return NULL;
 }
 
-unsigned window_same_failure(const struct session *session, const struct window_query *query, uint64_t masked)
+unsigned window_same_failure(const struct window_query *query, uint64_t masked)
 {
     unsigned count = 0;
     for (unsigned i = query->older; i-- > 0;) {
-        const struct session_call *call = call_at(session, i);
+        const struct session_call *call = call_at(query->session, i);
         if (call->turn != query->call->turn || call->class == CALL_BOUNDARY)
             break;
         if (succeeded(call)) /* of any tool: the model has looked, or changed something */
@@ -596,13 +603,17 @@ const struct session_call *session_last_failure(const struct session *session, c
 
 /* ---- changing it ----------------------------------------------------------------- */
 
-/* Bits of the calls that are among the last ones of the agents that called last. */
+/* Bits of the calls that are among the last ones of the agents that called last; 0 where one agent called. */
 static uint32_t find_last_calls(const struct session *session)
 {
-    uint16_t agents[SESSION_AGENTS_MAX];
+    uint16_t agents[SESSION_AGENTS_MAX], first = session->calls[0].agent;
     unsigned calls[SESSION_AGENTS_MAX] = {0}, known = 0;
     uint32_t last = 0;
-    for (unsigned i = session->call_count; i-- > 0;) {
+    bool several = false;
+#pragma GCC unroll 32
+    for (unsigned i = 1; i < SESSION_CALLS_MAX; i++)
+        several |= session->calls[i].agent != first;
+    for (unsigned i = several ? session->call_count : 0; i-- > 0;) {
         uint16_t agent = call_at(session, i)->agent;
         unsigned at = 0;
         while (at < known && agents[at] != agent)

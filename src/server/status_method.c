@@ -180,13 +180,13 @@ static void put_ledger(struct json_out *out, struct arena *arena, const struct l
  * make it permanent or forbid it. */
 static void put_schema_lax(struct json_out *out, struct arena *arena, const struct client *client)
 {
-    struct ledger_lax_known *list;
+    struct ledger_lax *list;
     size_t count = ledger_lax_list(client->server->gate.ledger, arena, &list);
     json_field_open(out, "schema_lax", '[');
     for (size_t i = 0; i < count; i++)
         if (client_may_call(client, list[i].tool))
-            json_put_object(out, FIELD_STR("tool", list[i].tool), FIELD_STR("path", list[i].problem.place),
-                            FIELD_STR("code", list[i].problem.code),
+            json_put_object(out, FIELD_STR("tool", list[i].tool), FIELD_STR("path", list[i].path),
+                            FIELD_STR("code", list[i].code),
                             FIELD_NUM("until_ms", (int64_t)list[i].until_s * 1000),
                             FIELD_TEXT("permanent", "schema = \"advise\""),
                             FIELD_TEXT("forbidden", "schema = \"strict\""));

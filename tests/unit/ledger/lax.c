@@ -12,16 +12,12 @@ static bool alone; /* no other user */
 
 static void finds(struct ledger_case *t, const char *session, uint32_t user, struct ledger_problem problem)
 {
-    struct ledger_lax_finding found = {
-        .schema = SCHEMA,
-        .tool = STR_LIT("find_rows"),
-        .problems = &problem,
-        .count = 1,
-        .session = ledger_session_id(str_of(session)),
-        .user = user,
-        .alone = alone,
-    };
-    ledger_lax_found(t->ledger, &found);
+    struct ledger_lax found = {.schema = SCHEMA,
+                               .tool = STR_LIT("find_rows"),
+                               .session = ledger_session_id(str_of(session)),
+                               .user = user,
+                               .alone = alone};
+    ledger_lax_found(t->ledger, &found, &problem, 1);
 }
 
 static bool knows(struct ledger_case *t, uint64_t schema, struct ledger_problem problem)
@@ -59,12 +55,12 @@ static void learn(struct ledger_case *t)
 
 STORY(it_is_known_for_thirty_days)
 {
-    struct ledger_lax_known *list;
+    struct ledger_lax *list;
     alone = true;
     learn(t);
     assert_int_equal(ledger_lax_list(t->ledger, t->arena, &list), 1);
     assert_true(str_is(list[0].tool, "find_rows"));
-    assert_true(str_is(list[0].problem.place, "limit"));
+    assert_true(str_is(list[0].path, "limit"));
     case_now += (int64_t)LAX_KNOWN_S * 1000 - 1000;
     finds(t, "u/d", 1, limit); /* does not lengthen it */
     assert_true(knows(t, SCHEMA, limit));
@@ -110,8 +106,12 @@ TEST(the_record_is_bounded_and_decodes_to_itself)
     struct buf bytes = {0}, again = {0};
     struct record_coder to = {.out = &bytes}, back_to = {.out = &again};
     for (unsigned i = 1; i <= LAX_ENTRIES_MAX + 5; i++) {
-        struct lax_finding f = {
-            .schema = i, .session = i, .user = 1, .tool = STR("t"), .path = STR("pp"), .code = STR("ccc")};
+        struct ledger_lax f = {.schema = i,
+                               .session = {i, 0},
+                               .user = 1,
+                               .tool = STR("t"),
+                               .path = STR("pp"),
+                               .code = STR("ccc")};
         assert_true(lax_table_apply(&table, &f, 1000 + i, arena));
         assert_false(lax_table_apply(&table, &f, 2000 + i, arena));
     }
