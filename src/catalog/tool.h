@@ -50,30 +50,29 @@ struct tool {
     struct schema *contradictory; /* the input schema as published, where it contradicts itself; else NULL */
     const struct problem *contradictions;
     size_t contradiction_count;
-    bool keeps_contradictions;           /* a policy wrote the schema, or it is declared strict */
-    enum policy_schema_mode schema_mode; /* of the input schema; never SCHEMA_MODE_UNSET */
-    const struct policy *policy;         /* its own; NULL: none */
-    const struct overlay *overlays;      /* in the order of their files */
+    const struct policy *policy;    /* its own; NULL: none */
+    const struct overlay *overlays; /* in the order of their files */
     size_t overlay_count;
-    bool takes_ids;            /* one of its policies says which arguments are ids */
-    bool redacts;              /* one of its policies redacts results */
-    struct policy_wants wants; /* of its own policy and of the overlays */
-    bool unregistered;         /* the agent has yet to register it: only examples can call it */
-    enum tool_held held;       /* changed: built from what was accepted; new: without a schema */
-    bool schema_pending; /* its upstream has yet to list it: not in tools/list, any object is accepted */
     enum tool_runner runner;
-    struct target target;      /* RUNNER_UPSTREAM */
-    bool idempotent;           /* a second identical call has no further effect */
-    struct policy_retry retry; /* times 0: no retry */
+    enum policy_schema_mode schema_mode; /* of the input schema; never SCHEMA_MODE_UNSET */
+    enum tool_held held;                 /* changed: built from what was accepted; new: without a schema */
     enum policy_effects effects;
     enum effects_source effects_from; /* EFFECTS_FROM_NAME: guessed */
     enum policy_mode mode;
     enum policy_unknown unknown;
-    /* what is applied; tool_destroys: what its policy names, and JSON's spelling */
-    struct coerce_options coerce;
-    struct coerce_options proposes; /* what a refusal may suggest */
     enum policy_formats formats;
-    const struct time_zone *timezone;   /* of date-times that lack one; NULL: they stay as they are */
+    struct policy_retry retry; /* times 0: no retry */
+    bool keeps_contradictions; /* a policy wrote the schema, or it is declared strict */
+    bool takes_ids;            /* one of its policies says which arguments are ids */
+    bool redacts;              /* one of its policies redacts results */
+    struct policy_wants wants; /* of its own policy and of the overlays */
+    bool unregistered;         /* the agent has yet to register it: only examples can call it */
+    bool schema_pending; /* its upstream has yet to list it: not in tools/list, any object is accepted */
+    bool idempotent;     /* a second identical call has no further effect */
+    struct coerce_options coerce;     /* applied; tool_destroys: what its policy names, and JSON's spelling */
+    struct coerce_options proposes;   /* what a refusal may suggest */
+    struct target target;             /* RUNNER_UPSTREAM */
+    const struct time_zone *timezone; /* of date-times that lack one; NULL: they stay as they are */
     const struct ledger_limits *limits; /* most tools have those of others */
     const struct str *volatiles;        /* loop.volatile of all its policies */
     size_t volatile_count;

@@ -545,7 +545,13 @@ struct json json_copy(struct arena *arena, const struct json *value)
 
 const struct json *json_pool_copy(struct arena_pool *pool, const struct json *value)
 {
-    return json_keep(pool->arena, copy_value(pool->arena, value, (struct copied_span){.pool = pool}));
+    struct json copy = copy_value(pool->arena, value, (struct copied_span){.pool = pool});
+    if (value->type < JSON_ARRAY || !is_leaf(value))
+        return json_keep(pool->arena, copy);
+    struct json leaf;
+    memset(&leaf, 0, sizeof(leaf));
+    put_leaf(&leaf, copy);
+    return arena_pool_keep(pool, &leaf, sizeof(leaf));
 }
 
 struct strings_walk {

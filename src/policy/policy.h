@@ -122,42 +122,45 @@ struct policy {
     size_t guard_count;       /* 0: the policy of the one tool `name` */
     const struct str *except; /* of a gateway: tools that it does not guard */
     size_t except_count;
-    uint8_t check_sets, result_sets; /* of a gateway: pattern_set bits */
-    size_t position;                 /* among the files, of one with guards */
+    size_t position; /* among the files, of one with guards */
     struct str title, upstream, description, use_when, avoid_when;
     const struct exec_spec *exec;                            /* a command runs the tool; NULL: none */
     const struct http_spec *http;                            /* an HTTP endpoint; NULL: none */
     const struct json *schema, *output_schema, *annotations; /* NULL: not declared */
     enum policy_effects effects;
     enum policy_mode mode;
-    unsigned mode_line;      /* of `mode = "shadow"`; 0: it is not declared, or computed */
-    struct str shadow_until; /* "2026-12-01": when mode shadow was to end; empty: not declared */
+    unsigned mode_line; /* of `mode = "shadow"`; 0: it is not declared, or computed */
     enum policy_unknown unknown;
     enum policy_formats formats;
-    const struct time_zone *timezone; /* of date-times that lack one; NULL: not declared */
     enum policy_schema_mode schema_mode;
-    bool validate;  /* false: the schema is documentation only */
-    bool envelopes; /* results may report their own failure: result/failure_envelope.h */
-    bool final;     /* its result ends the run */
     int fails_open; /* on_policy_error: 0 closed, 1 open */
-    bool unknown_given, formats_given, coerce_given, mode_given, compact_given, retry_given, idempotent_given;
-    bool idempotent; /* the same call twice has the effect of one */
-    struct policy_compact compact;
-    struct policy_limits limits;
-    struct policy_retry retry;
-    uint64_t cost;          /* of one call; POLICY_COST_UNSET */
-    uint32_t poll_every_ms; /* loop.poll.every; 0: at any pace */
-    struct coerce_options coerce;
-    struct coerce_options coerce_named; /* those that the policy turns on by name, or all by coerce = true */
-    uint32_t repair, same_call, transient;          /* retry = {…}; POLICY_UNSET */
-    uint32_t repeats, halt, across_turns, poll_max; /* loop = {…}; POLICY_UNSET */
-    bool polls;
     enum policy_compare compare;
     int same_failure; /* enum policy_same_failure, or a count */
+    enum policy_rate_by rate_by;
+    int hook_lines[HOOK_COUNT];
+    struct policy_retry retry;
+    uint32_t poll_every_ms;                         /* loop.poll.every; 0: at any pace */
+    uint32_t repair, same_call, transient;          /* retry = {…}; POLICY_UNSET */
+    uint32_t repeats, halt, across_turns, poll_max; /* loop = {…}; POLICY_UNSET */
+    uint8_t check_sets, result_sets;                /* of a gateway: pattern_set bits */
+    bool validate;                                  /* false: the schema is documentation only */
+    bool envelopes; /* results may report their own failure: result/failure_envelope.h */
+    bool final;     /* its result ends the run */
+    bool unknown_given, formats_given, coerce_given, mode_given, compact_given, retry_given, idempotent_given;
+    bool idempotent; /* the same call twice has the effect of one */
+    struct coerce_options coerce;
+    struct coerce_options coerce_named; /* those that the policy turns on by name, or all by coerce = true */
+    bool polls;
+    struct policy_wants wants;
+    bool hooks[HOOK_COUNT];  /* which functions it has */
+    bool quarantined;        /* it does not run, as it stalled the process: only its names were read */
+    struct str shadow_until; /* "2026-12-01": when mode shadow was to end; empty: not declared */
+    const struct time_zone *timezone; /* of date-times that lack one; NULL: not declared */
+    struct policy_compact compact;
+    struct policy_limits limits;
+    uint64_t cost; /* of one call; POLICY_COST_UNSET */
     struct policy_rate rates[POLICY_RATES_MAX];
     size_t rate_count;
-    enum policy_rate_by rate_by;
-    struct policy_wants wants;
     const struct str *volatiles; /* loop.volatile: arguments left out of the fingerprint */
     size_t volatile_count;
     const struct str *volatile_results; /* loop.volatile_result: fields of results, as in redact */
@@ -174,11 +177,8 @@ struct policy {
     size_t rule_count;
     const struct policy_example *examples;
     size_t example_count;
-    struct str instructions; /* of gateway{…} */
-    bool hooks[HOOK_COUNT];  /* which functions it has */
-    int hook_lines[HOOK_COUNT];
+    struct str instructions;          /* of gateway{…} */
     struct policy_failures *failures; /* of its functions; NULL: none */
-    bool quarantined;         /* it does not run, as it stalled the process: only its names were read */
     uint64_t source_hash;     /* of its text and of the modules that it may require, wherever the file lies */
     struct policy_code *code; /* rules and functions; this room only */
     struct policy_set *set;
