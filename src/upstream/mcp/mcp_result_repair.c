@@ -10,7 +10,8 @@
 #include "json/parse.h"
 #include "json/write.h"
 
-#define REPLACEMENT "\xEF\xBF\xBD" /* U+FFFD */
+#define REPLACEMENT            "\xEF\xBF\xBD" /* U+FFFD */
+#define DATA_ADDRESS_MAX_BYTES 128u           /* of what stands before the data */
 
 /* ---- text -------------------------------------------------------------------- */
 
@@ -103,19 +104,71 @@ static const char *type_of(const struct json *item)
     return NULL;
 }
 
+static bool has_null(const struct json *object)
+{
+    for (uint32_t i = 0; json_is(object, JSON_OBJECT) && i < object->len; i++)
+        if (object->members[i].value.type == JSON_NULL)
+            return true;
+    return false;
+}
+
+/* Behind the last byte of "data:image/png;base64,"; 0: it is no such address. */
+static size_t address_of_data(const struct json *item)
+{
+    struct str data = str_cut(json_str(json_get_text(item, "data")), DATA_ADDRESS_MAX_BYTES);
+    const char *comma = str_starts(data, "data:") ? memchr(data.at, ',', data.len) : NULL;
+    return comma ? (size_t)(comma + 1 - data.at) : 0;
+}
+
 static bool is_block(const struct json *item)
 {
-    return json_is(item, JSON_OBJECT) && json_str(json_get_text(item, "type")).len;
+    struct str type = json_str(json_get_text(item, "type"));
+    const struct json *text = json_get_text(item, "text");
+    return json_is(item, JSON_OBJECT) && type.len && !has_null(item) &&
+           !has_null(json_get_text(item, "resource")) && !address_of_data(item) &&
+           (!str_is(type, "text") || !text || text->type == JSON_STRING);
+}
+
+static struct json without_nulls(struct arena *arena, const struct json *object)
+{
+    struct json out = *object;
+    for (uint32_t i = 0; i < object->len; i++)
+        if (object->members[i].value.type == JSON_NULL)
+            out = json_without(arena, &out, object->members[i].key);
+    return out;
+}
+
+/* The address says the MIME type, too. */
+static struct json without_data_address(struct arena *arena, const struct json *item)
+{
+    struct str data = json_str(json_get_text(item, "data"));
+    size_t head = address_of_data(item);
+    struct str says = str_from(str_cut(data, head - 1), strlen("data:")), mime = str_split(&says, ';');
+    struct json out = json_with(arena, item, STR_LIT("data"), json_string(str_from(data, head)));
+    if (json_get_text(item, "mimeType") || !mime.len)
+        return out;
+    return json_with(arena, &out, STR_LIT("mimeType"), json_string(mime));
 }
 
 static struct json block_of(struct arena *arena, const struct json *item)
 {
-    const char *type = json_is(item, JSON_OBJECT) ? type_of(item) : NULL;
     if (is_block(item))
         return *item;
+    if (!json_is(item, JSON_OBJECT))
+        return text_block(arena, item);
+    struct json block = without_nulls(arena, item);
+    const struct json *resource = json_get_text(&block, "resource"), *text = json_get_text(&block, "text");
+    if (json_is(resource, JSON_OBJECT))
+        block = json_with(arena, &block, STR_LIT("resource"), without_nulls(arena, resource));
+    if (address_of_data(&block))
+        block = without_data_address(arena, &block);
+    bool is_text = str_is(json_str(json_get_text(&block, "type")), "text");
+    if (is_text && text && text->type != JSON_STRING)
+        return text_block(arena, text);
+    const char *type = json_str(json_get_text(&block, "type")).len ? NULL : type_of(&block);
     if (type)
-        return json_with(arena, item, STR_LIT("type"), json_string(str_of(type)));
-    return text_block(arena, item);
+        return json_with(arena, &block, STR_LIT("type"), json_string(str_of(type)));
+    return is_block(&block) ? block : text_block(arena, item);
 }
 
 static struct json blocks_of(struct arena *arena, const struct json *content)

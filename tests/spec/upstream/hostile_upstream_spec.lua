@@ -182,6 +182,12 @@ describe("a server that misbehaves", function()
         ['{"content":{"type":"text","text":"one"}}'] = { { type = "text", text = "one" } },
         ['{"content":["a",null,{"text":"b"}]}'] = { { type = "text", text = "a" }, { type = "text", text = "b" } },
         ['{"content":[{"data":"AAAA","mimeType":"image/png"}]}'] = { { type = "image", data = "AAAA", mimeType = "image/png" } },
+        ['{"content":[{"type":"image","data":"data:image/png;base64,AAAA"}]}'] =
+          { { type = "image", data = "AAAA", mimeType = "image/png" } },
+        ['{"content":[{"type":"resource","resource":{"uri":"f://a","text":"x","mimeType":null},"annotations":null}]}'] =
+          { { type = "resource", resource = { uri = "f://a", text = "x" } } },
+        ['{"content":[{"type":"text","text":5},{"type":"text","text":{"a":1}}]}'] =
+          { { type = "text", text = "5" }, { type = "text", text = '{"a":1}' } },
         ['[{"type":"text","text":"in a list"}]'] = { { type = "text", text = "in a list" } },
         ['{"content":[{"type":"text","text":"mean NaN"}],"x":NaN,"y":[-Infinity]}'] = { { type = "text", text = "mean NaN" } },
       } do
