@@ -14,6 +14,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#define WORD_MAX_BYTES 16u
+
 struct secret_value {
     struct secret_value *next;
     struct str value;
@@ -58,13 +60,23 @@ static void append_secret(struct expansion *x, struct str value)
     add_lines(x, value);
 }
 
+/* SORT_KEY = created_at is no secret, and results may hold it. */
+static bool is_word(struct str value)
+{
+    for (size_t i = 0; i < value.len; i++)
+        if (!(value.at[i] >= 'a' && value.at[i] <= 'z') && value.at[i] != '_')
+            return false;
+    return value.len < WORD_MAX_BYTES;
+}
+
 /* By whole words: AUTHOR and KEYBOARD name no secret, and a path, a number or a switch is none. */
 static bool is_named_secret(struct str name, struct str value)
 {
-    static const char *const words[] = {"key",    "apikey",      "token",      "secret",        "password",
-                                        "passwd", "pwd",         "pass",       "passphrase",    "auth",
-                                        "cookie", "pat",         "credential", "authorization", "credentials",
-                                        "dsn",    "clientsecret"};
+    /* The first two only before what is no plain word. */
+    static const char *const words[] = {
+        "key",        "auth",          "apikey",      "token",      "secret",      "password",
+        "passwd",     "pwd",           "pass",        "passphrase", "cookie",      "pat",
+        "credential", "authorization", "credentials", "dsn",        "clientsecret"};
     size_t digits = 0;
     bool found = false;
     while (digits < value.len && ascii_is_digit(value.at[digits]))
@@ -72,7 +84,7 @@ static bool is_named_secret(struct str name, struct str value)
     for (size_t from = 0, at = 0; at <= name.len; at++)
         if (at == name.len || name.at[at] == '_' || name.at[at] == '-') {
             struct str word = {name.at + from, at - from};
-            for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+            for (size_t i = is_word(value) ? 2 : 0; i < sizeof(words) / sizeof(words[0]); i++)
                 found |= word.len == strlen(words[i]) && str_starts_nocase(word, words[i]);
             from = at + 1;
         }

@@ -227,13 +227,15 @@ TEST(redacts_what_a_name_says_is_secret)
                {STR("DATABASE_URL"), STR("postgres://u:pw-four@h/db")},
                {STR("AUTHOR"), STR("author-five")},
                {STR("SSH_KEY"), STR("/home/me/.ssh/id")},
-               {STR("MAX_TOKEN"), STR("100000")}};
+               {STR("MAX_TOKEN"), STR("100000")},
+               {STR("SORT_KEY"), STR("created_at")}};
     for (size_t i = 0; i < sizeof(all) / sizeof(*all); i++)
         secrets_add_named(arena, &used, all[i].name, all[i].value);
     assert_true(str_is(
-        secrets_redact(arena, &used,
-                       STR_LIT("ghp-one key-two bear-three u:pw-four@h author-five /home/me/.ssh/id 100000")),
-        "*** *** *** u:***@h author-five /home/me/.ssh/id 100000"));
+        secrets_redact(
+            arena, &used,
+            STR_LIT("ghp-one key-two bear-three u:pw-four@h author-five /home/me/.ssh/id 100000 created_at")),
+        "*** *** *** u:***@h author-five /home/me/.ssh/id 100000 created_at"));
     secrets_add_named(arena, NULL, STR_LIT("TOKEN"), STR_LIT("no place for it"));
 }
 
