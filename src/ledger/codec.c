@@ -150,21 +150,6 @@ void session_parts_add_note(struct session_parts *p, const struct session *s, ui
 
 /* ---- details ---- */
 
-bool detail_next(struct str *rest, struct detail *detail)
-{
-    uint32_t lengths[2];
-    if (rest->len < sizeof(lengths))
-        return false;
-    memcpy(lengths, rest->at, sizeof(lengths));
-    const char *name = rest->at + DETAIL_HEAD_BYTES;
-    size_t bytes = DETAIL_HEAD_BYTES + (size_t)lengths[0] + lengths[1];
-    if (rest->len < bytes)
-        return false;
-    *detail = (struct detail){{name, lengths[0]}, {name + lengths[0], lengths[1]}};
-    *rest = str_from(*rest, bytes);
-    return true;
-}
-
 void detail_add(struct buf *details, struct str name, struct str value)
 {
     uint32_t lengths[2] = {(uint32_t)name.len, (uint32_t)value.len};

@@ -62,11 +62,12 @@ struct session_call rules_new_call(const struct rules_ctx *ctx)
 const struct session_call *session_find(const struct session *session, uint64_t admission)
 {
     uint64_t cut = cut_admission(admission);
-    for (unsigned i = session->call_count; i-- > 0;) { /* mostly the newest */
-        const struct session_call *call = session_call_at((struct session *)session, i);
-        if (call->admission == cut && call->class != CALL_BOUNDARY)
-            return call;
-    }
+    const struct session_call *calls = session->calls;
+#pragma GCC unroll 32
+    for (unsigned i = 0; i < SESSION_CALLS_MAX; i++)
+        if (calls[i].admission_low == (uint32_t)cut && calls[i].admission == cut && i < session->call_count &&
+            calls[i].class != CALL_BOUNDARY)
+            return &calls[i];
     return NULL;
 }
 
@@ -194,13 +195,24 @@ void rules_progress(struct session *session, uint16_t agent, bool made)
     idle[0] = now;
 }
 
-/* What was let run and not settled in its time: it may have run, with an unknown result. */
+static bool is_overdue(const struct session_call *call, uint64_t now_ms)
+{
+    return call->class == CALL_PENDING && now_ms > call->deadline_ms;
+}
+
+/* What was let run and not settled in its time: it may have run, with an unknown result. The first look is at
+ * all of the array, in any order, as there is mostly none. */
 void rules_expire(struct rules_ctx *ctx)
 {
     struct session *session = ctx->session;
-    for (unsigned i = 0; i < session->call_count; i++) {
+    uint64_t now_ms = (uint64_t)ctx->now_ms;
+    bool any = false;
+#pragma GCC unroll 32
+    for (unsigned i = 0; i < SESSION_CALLS_MAX; i++)
+        any |= is_overdue(&session->calls[i], now_ms);
+    for (unsigned i = 0; any && i < session->call_count; i++) {
         struct session_call *call = session_call_at(session, i);
-        if (call->class != CALL_PENDING || (uint64_t)ctx->now_ms <= call->deadline_ms)
+        if (!is_overdue(call, now_ms))
             continue;
         call->class = CALL_UNKNOWN;
         call->may_settle = true;

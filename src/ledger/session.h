@@ -90,8 +90,13 @@ _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "sessions are stored a
 
 /* One call of the window. */
 struct SESSION_STORED session_call {
-    uint32_t tool;           /* hash of its name */
-    uint64_t arguments : 48; /* hash of the canonical arguments */
+    uint32_t tool; /* hash of its name */
+    union SESSION_STORED {
+        struct SESSION_STORED {
+            uint64_t arguments : 48; /* hash of the canonical arguments */
+        };
+        uint32_t arguments_low; /* compared first: quicker than 48 bits */
+    };
     union SESSION_STORED {
         struct SESSION_STORED {   /* of a call that ran */
             uint64_t result : 39; /* hash of its result; 0: nothing is known of it */
@@ -115,12 +120,17 @@ struct SESSION_STORED session_call {
     bool may_settle : 1; /* CALL_UNKNOWN whose reservation ended: its result may still come */
     bool hard : 1;       /* same_call_hard */
     bool hinted : 1, edits_files : 1;
-    uint16_t slot : 5;       /* no other call of the window has it: for details of its own */
-    uint8_t turn, step;      /* their low bytes */
-    uint64_t admission : 40; /* cut_admission */
-    uint32_t second;         /* when it was recorded */
-    uint64_t masked : 40;    /* of a call that ran: hash of its result without what is masked; 0: not known */
-    uint16_t agent;          /* who called it; 0: the session's main agent */
+    uint16_t slot : 5;  /* no other call of the window has it: for details of its own */
+    uint8_t turn, step; /* their low bytes */
+    union SESSION_STORED {
+        struct SESSION_STORED {
+            uint64_t admission : 40; /* cut_admission */
+        };
+        uint32_t admission_low; /* the same */
+    };
+    uint32_t second;      /* when it was recorded */
+    uint64_t masked : 40; /* of a call that ran: hash of its result without what is masked; 0: not known */
+    uint16_t agent;       /* who called it; 0: the session's main agent */
 };
 _Static_assert(sizeof(struct session_call) == 36 && SESSION_CALLS_MAX == 1 << 5, "a slot has 5 bits");
 
@@ -423,7 +433,20 @@ struct detail {
     struct str name, value;
 };
 /* Takes the next field off `rest`; false: none exists. */
-bool detail_next(struct str *rest, struct detail *detail);
+static inline bool detail_next(struct str *rest, struct detail *detail)
+{
+    uint32_t lengths[2];
+    if (rest->len < sizeof(lengths))
+        return false;
+    memcpy(lengths, rest->at, sizeof(lengths));
+    const char *name = rest->at + DETAIL_HEAD_BYTES;
+    size_t bytes = DETAIL_HEAD_BYTES + (size_t)lengths[0] + lengths[1];
+    if (rest->len < bytes)
+        return false;
+    *detail = (struct detail){{name, lengths[0]}, {name + lengths[0], lengths[1]}};
+    *rest = str_from(*rest, bytes);
+    return true;
+}
 /* Behind the others; there must be none of this name. */
 void detail_add(struct buf *details, struct str name, struct str value);
 struct str detail_find(struct str details, struct str name); /* empty: none exists */

@@ -212,6 +212,21 @@ struct row {
     int refused_step;                  /* of another call that was not; STEP_NONE, STEP_MIXED: several */
 };
 
+/* Whether any other call is alike, wherever it stands: mostly none is. */
+static bool has_alike(const struct session *session, const struct window_query *query)
+{
+    const struct session_call *calls = session->calls, *self = query->self;
+    uint64_t arguments = query->call->arguments;
+    uint32_t tool = query->call->tool;
+    unsigned count = session->call_count;
+#pragma GCC unroll 32
+    for (unsigned i = 0; i < SESSION_CALLS_MAX; i++)
+        if (calls[i].arguments_low == (uint32_t)arguments && calls[i].arguments == arguments &&
+            calls[i].tool == tool && i < count && &calls[i] != self)
+            return true;
+    return false;
+}
+
 bool window_has_tool(const struct session *session, uint32_t tool)
 {
     for (unsigned i = session->call_count; i-- > 0;)
@@ -426,6 +441,8 @@ void window_look(const struct window_query *query, struct window_past *past)
     const struct session_spent *before =
         find_spent((struct session *)session, query->call->tool, query->call->arguments);
     *past = (struct window_past){.spent = before ? before->count : 0};
+    if (!has_alike(session, query))
+        return;
     bool failed = false; /* the last time that it ran, with a tool_error */
     unsigned oldest = find_alike(session, query, past, &failed);
     struct row row = {.query = query,
