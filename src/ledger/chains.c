@@ -222,9 +222,9 @@ struct chain_state chain_extend(struct rules_ctx *ctx, const struct session_call
                                 bool again)
 {
     struct session *session = ctx->session;
-    const struct ledger_call *request = no_problems ? NULL : ctx->request;
+    const struct ledger_call *request = ctx->request;
     struct session_chain chain = {0};
-    if (request)
+    if (!no_problems)
         add_problems(&chain, request);
     struct session_chain *before = find_chain(ctx, call, &chain);
     chain = (struct session_chain){.tool = call->tool};
@@ -232,7 +232,7 @@ struct chain_state chain_extend(struct rules_ctx *ctx, const struct session_call
         before->attempts += before->step != call->step && before->attempts < ATTEMPTS_MAX;
         before->step = call->step;
         return (struct chain_state){.exhausted = true,
-                                    .runs_away = runs_away(ctx, before, ctx->request->arguments_lost),
+                                    .runs_away = runs_away(ctx, before, request->arguments_lost),
                                     .attempt = before->attempts};
     }
     if (before) {
@@ -242,19 +242,19 @@ struct chain_state chain_extend(struct rules_ctx *ctx, const struct session_call
         give_up_oldest(ctx);
     }
     chain.call = caller_of(ctx, call);
-    struct chain_state state = {.made_progress = request && !ctx->limits->repair_hard &&
+    struct chain_state state = {.made_progress = !no_problems && !ctx->limits->repair_hard &&
                                                  is_progress(&chain, request, call->step)};
     /* Insistence may have spent all of its step. */
     bool is_sibling = chain.attempts > 0 && chain.step == call->step;
     unsigned repair = limit_count(ctx->limits->repair);
-    count_attempt(&chain, request, call->step, state.made_progress);
-    chain.name_len = session_keep_text(chain.name, sizeof(chain.name), ctx->request->tool);
-    chain.ext_len = session_keep_text(chain.ext, sizeof(chain.ext), ctx->request->ext);
+    count_attempt(&chain, no_problems ? NULL : request, call->step, state.made_progress);
+    chain.name_len = session_keep_text(chain.name, sizeof(chain.name), request->tool);
+    chain.ext_len = session_keep_text(chain.ext, sizeof(chain.ext), request->ext);
     state.attempt = chain.attempts;
     state.left = attempts_left(ctx->limits->repair, chain.attempts);
     state.exhausted =
         !is_sibling && !state.made_progress && repair != SESSION_COUNT_MAX && chain.attempts > repair;
-    if (state.exhausted && !ctx->request->place.anonymous) {
+    if (state.exhausted && !request->place.anonymous) {
         chain.ended = true;
         state.outcome = again ? OUTCOME_REDUNDANT : OUTCOME_EXHAUSTED;
         state.retries = chain.attempts - 1u;
