@@ -54,8 +54,8 @@ static void set_place(struct call *c)
     c->place = (struct ledger_place){
         .session = reports ? STR_NONE : key,
         .uid = r->peer ? r->peer->uid : 0,
-        .session_id = r->session_id,
-        .anonymous = !r->session.len && (!reports || call_is_of(key, r->session_id)),
+        .session_id = r->check.session,
+        .anonymous = !r->session.len && (!reports || call_is_of(key, r->check.session)),
         .anonymous_repeats = config->anonymous_repeats,
         .turn = r->turn,
         .turn_text = r->turn_text,
@@ -127,7 +127,8 @@ static void refuse_busy(struct call *c)
 static bool look(struct call *c, bool newest)
 {
     struct ledger_call *request = ARENA_NEW(c->arena, struct ledger_call);
-    *request = (struct ledger_call){.place = c->place, .newest = newest, .admission = c->request.admission};
+    *request =
+        (struct ledger_call){.place = c->place, .newest = newest, .admission = c->request.check.admission};
     if (c->request.mode != CALL_REPORT)
         catalog_wants(c->generation, request);
     c->peek = ARENA_NEW(c->arena, struct ledger_answer);
@@ -341,8 +342,7 @@ static enum step admit(struct call *c)
         c->rated = request;
         c->rated_ns = clock_mono_ns();
     }
-    if (ledger_ask(c->gate->ledger, LEDGER_ADMIT, request, c->arena, answer, call_resume, c) ==
-        LEDGER_PENDING)
+    if (ledger_ask(c->gate->ledger, LEDGER_ADMIT, request, c->arena, answer, call_resume, c) != LEDGER_DONE)
         return STEP_WAIT;
     return admit_answered(c);
 }
@@ -430,9 +430,9 @@ static struct ledger_call *settle_request(struct call *c, enum ledger_class clas
         .facts = json_is(v->facts, JSON_OBJECT) ? v->facts : NULL,
         .refused = refused,
         .uncounted = c->answer->uncounted,
-        .not_enforced = v->would.len || c->request.marks & CALL_NOT_ENFORCED,
-        .approved =
-            (c->request.consent_count || c->request.marks & CALL_APPROVED) && v->class != CLASS_FORBIDDEN,
+        .not_enforced = v->would.len || c->request.check.marks & CALL_NOT_ENFORCED,
+        .approved = (c->request.consent_count || c->request.check.marks & CALL_APPROVED) &&
+                    v->class != CLASS_FORBIDDEN,
         .declined = v->class == CLASS_FORBIDDEN && str_is(v->code, "declined"),
         .not_begun = v->class == CLASS_UNAVAILABLE,
         .cost_told = cost >= 0,
@@ -673,7 +673,7 @@ struct call *call_new(struct gate *gate, struct arena *arena, const struct call_
     c->generation = generation_ref(gate->generation);
     if (!gate->admissions) /* the seed separates processes */
         gate->admissions = hash_random();
-    c->admission = request->mode == CALL_REPORT ? request->admission : hash_next(&gate->admissions);
+    c->admission = request->mode == CALL_REPORT ? request->check.admission : hash_next(&gate->admissions);
     c->answer = &not_admitted;
     if (request->trace)
         c->traces = ARENA_ARRAY(arena, struct call_trace, CALL_TRACES_MAX);

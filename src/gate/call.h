@@ -8,8 +8,8 @@
 #define TOOLGATE_GATE_CALL_H
 
 #include "base/err.h"
-#include "base/hash.h"
 #include "base/str.h"
+#include "ledger/ledger.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -25,7 +25,6 @@ struct generation;
 struct json;
 struct json_out;
 struct ledger;
-struct ledger_answer;
 struct metrics;
 struct peer;
 struct policy;
@@ -91,9 +90,7 @@ struct call_request {
     struct str coverage;        /* what a judge in the agent's program found; empty: it did not judge */
     const struct json *judged_facts, *judged_follow_up; /* beside it; NULL: none */
     struct str judged_question;                         /* to the user; empty: none */
-    uint64_t admission;                                 /* with session_id: of the check, from call_read_id */
-    struct hash128 session_id;
-    uint8_t marks; /* of the check, too: CALL_NOT_ENFORCED, CALL_APPROVED */
+    struct ledger_call_id check; /* from call_read_id; marks: CALL_NOT_ENFORCED, CALL_APPROVED */
 
     /* Only tools/call. */
     bool supports_elicitation; /* the client can put an upstream's questions to its user */
@@ -115,8 +112,7 @@ struct call_request {
     const struct str *masked;
     size_t masked_count;
 
-    const struct ledger_answer
-        *past;           /* set by stage 1: what prepare hooks see of the session; NULL: nothing */
+    const struct ledger_answer *past; /* by stage 1: what prepare hooks see of the session; NULL: nothing */
     uint64_t batch;      /* of messages that were sent before an answer to any of them was read; 0: alone */
     int64_t received_ns; /* when the message was read, by the monotonic clock; 0: unknown */
     bool dry_run;        /* asks the ledger nothing and counts nothing */

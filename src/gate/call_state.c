@@ -209,30 +209,31 @@ bool call_is_dry_run(const struct call *c)
 static uint8_t call_marks(const struct call *c)
 {
     if (c->request.mode != CALL_CHECK)
-        return c->request.marks;
+        return c->request.check.marks;
     bool approved = c->request.consent_count && c->verdict.class != CLASS_FORBIDDEN;
     return (uint8_t)((c->verdict.would.len ? CALL_NOT_ENFORCED : 0) | (approved ? CALL_APPROVED : 0));
+}
+
+static struct ledger_call_id id_of(const struct call *c)
+{
+    return (struct ledger_call_id){ledger_place_id(&c->place), c->admission, call_uid(&c->request),
+                                   call_marks(c)};
 }
 
 struct str call_id(struct call *c)
 {
     if (c->id)
         return (struct str){c->id, LEDGER_CALL_ID_CHARS};
-    char *id = arena_alloc(c->arena, LEDGER_CALL_ID_CHARS + 1);
-    struct ledger_call_id written = {.session = ledger_place_id(&c->place),
-                                     .admission = c->admission,
-                                     .uid = call_uid(&c->request),
-                                     .marks = call_marks(c)};
-    ledger_call_id_write(c->gate->ledger, &written, id);
-    c->id = id;
-    return (struct str){id, LEDGER_CALL_ID_CHARS};
+    struct ledger_call_id id = id_of(c);
+    char *text = arena_alloc(c->arena, LEDGER_CALL_ID_CHARS + 1);
+    ledger_call_id_write(c->gate->ledger, &id, text);
+    c->id = text;
+    return (struct str){text, LEDGER_CALL_ID_CHARS};
 }
 
 void call_report_of(const struct call *check, struct call_request *report)
 {
-    report->session_id = ledger_place_id(&check->place);
-    report->admission = check->admission;
-    report->marks = call_marks(check);
+    report->check = id_of(check);
 }
 
 enum err call_read_id(const struct gate *gate, struct arena *arena, struct str id,
@@ -242,11 +243,8 @@ enum err call_read_id(const struct gate *gate, struct arena *arena, struct str i
         return err_set(why, ERR_NOT_FOUND,
                        "expected the %u characters that toolgate/check gave, got %zu characters",
                        LEDGER_CALL_ID_CHARS, id.len);
-    struct ledger_call_id read = {.uid = call_uid(report)};
-    enum err err = ledger_call_id_read(gate->ledger, id, &read);
-    report->session_id = read.session;
-    report->admission = read.admission;
-    report->marks = read.marks;
+    report->check.uid = call_uid(report);
+    enum err err = ledger_call_id_read(gate->ledger, id, &report->check);
     if (err == ERR_UNAVAILABLE)
         return err_set(why, err,
                        "this daemon has not reached Redis since it started, so it cannot tell whose call "
@@ -257,7 +255,7 @@ enum err call_read_id(const struct gate *gate, struct arena *arena, struct str i
                        "reply, unchanged");
     struct str named =
         call_session_key(arena, &gate->generation->config, report->peer, report->session, report->connection);
-    if (report->session.len && !call_is_of(named, report->session_id))
+    if (report->session.len && !call_is_of(named, report->check.session))
         return err_set(why, ERR_NOT_FOUND,
                        "this call was checked in another session than '" STR_FMT
                        "': leave dev.toolgate/session out of reports, or name the check's",

@@ -296,27 +296,24 @@ enum err config_ledger_validate(const struct config *config, struct why *why)
 enum err config_ledger_open(const struct config *config, struct loop *loop, const char *key_file,
                             struct ledger **out, struct why *why)
 {
-    struct ledger_options options = {
-        .ttl_s = config->ledger_ttl_s,
-        .history = config->ledger_history,
-        .memory_bytes = config->ledger_memory,
-        .on_outage = (enum ledger_outage)config->ledger_on_outage,
-        .settles_unheard = config->ledger_settle != 0,
-        .key_file = key_file,
-        .loop = loop,
-        .password_file = config->ledger_password_file,
-        .timeout_ms = config->ledger_timeout_ms,
-    };
+    struct ledger_options options = {.ttl_s = config->ledger_ttl_s,
+                                     .history = config->ledger_history,
+                                     .memory_bytes = config->ledger_memory,
+                                     .on_outage = (enum ledger_outage)config->ledger_on_outage,
+                                     .settles_unheard = config->ledger_settle != 0,
+                                     .key_file = key_file,
+                                     .loop = loop,
+                                     .password_file = config->ledger_password_file,
+                                     .timeout_ms = config->ledger_timeout_ms};
     *out = config->ledger_redis ? NULL : ledger_new_local(&options);
     if (*out)
         return OK;
     struct arena *arena = arena_new();
     struct str address;
     enum err err = fill_address(arena, config, &address, why);
-    if (err == OK) {
-        options.address = arena_dup(arena, address).at;
+    options.address = err == OK ? arena_dup(arena, address).at : NULL;
+    if (err == OK)
         err = ledger_new_redis(&options, out, why);
-    }
     arena_free(arena);
     return err;
 }

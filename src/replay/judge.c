@@ -365,8 +365,8 @@ static void settle_by_class(struct judge *judge, struct arena *arena, const stru
     struct forgotten forgotten = {arena, report, tool};
     struct ledger_answer settled;
     struct ledger_call settle = {
-        .place = {.session_id = report->session_id, .turn = report->turn, .step = report->step},
-        .admission = report->admission,
+        .place = {.session_id = report->check.session, .turn = report->turn, .step = report->step},
+        .admission = report->check.admission,
         .tool = tool->name,
         .fingerprint = forgotten_fingerprint,
         .of = &forgotten,
@@ -438,7 +438,7 @@ void judge_call(struct judge *judge, struct arena *arena, const struct recorded_
     if (out->runs && !in_one) {
         struct call_request report = request;
         call_report_of(made, &report);
-        out->open = (struct judge_open){true, index, report.session_id, report.admission};
+        out->open = (struct judge_open){true, index, report.check.session, report.check.admission};
         report.tool = out->tool;
         report.arguments = call_outcome(made)->arguments;
         if (call->kind == RECORDED_CALL && call->ran) {
@@ -461,8 +461,8 @@ void judge_report(struct judge *judge, struct arena *arena, const struct recorde
     if (!choose_tool(judge, open->world, arena, &call, &report, &out->known))
         return;
     const struct tool *known = client_tools_find(report.client_tools, world->generation, tool);
-    report.session_id = open->session_id;
-    report.admission = open->admission;
+    report.check.session = open->session_id;
+    report.check.admission = open->admission;
     report_result(judge, world, arena, &report, known ? known : generation_find(world->generation, tool),
                   &call, out);
 }

@@ -129,7 +129,7 @@ static enum err read_report(struct request *r, struct call_request *c)
         return reply_refuse(r, RPC_UNAVAILABLE, "params.callId: %s", why.text);
     if (err != OK)
         return refuse_report(r, arena_printf(r->arena, "params.callId: %s", why.text));
-    c->client_tools = client_tools_of(r->client->client_tools, c->session_id, false);
+    c->client_tools = client_tools_of(r->client->client_tools, c->check.session, false);
     unreported_clear(r->client);
     if (!c->result == !error)
         return reply_refuse(
