@@ -235,7 +235,7 @@ describe("a server that misbehaves", function()
 
   describe("with its timing", function()
     it("gets a deadline, and then a cancellation", function()
-      serves("", 'timeout = "300ms"')
+      serves("", 'timeout = "2s"')
       is_up "bad"
       local result = does "silent"
       assert.equal("wait", verdict(result).verdict)
