@@ -34,9 +34,9 @@ static bool has_value(const struct rule_condition *c, const struct json *value)
 }
 
 /* A side is how the value compares with a bound: -1 below, 0 equal, 1 above. */
-static bool is_within(const struct rule_condition *c, int low_side, int high_side)
+static bool is_within(const struct range *range, int low_side, int high_side)
 {
-    const struct bound *low = &c->range->low, *high = &c->range->high;
+    const struct bound *low = &range->low, *high = &range->high;
     return (!low->value || low_side > 0 || (low_side == 0 && !low->open)) &&
            (!high->value || high_side < 0 || (high_side == 0 && !high->open));
 }
@@ -55,11 +55,11 @@ bool condition_matches(const struct rule_condition *c, const struct json *value)
         return condition_is_given(value) && !has_value(c, value);
     case COND_NUMBERS:
         return json_is(value, JSON_NUMBER) &&
-               is_within(c, low->value ? json_number_cmp(value, low->value) : 0,
+               is_within(range, low->value ? json_number_cmp(value, low->value) : 0,
                          high->value ? json_number_cmp(value, high->value) : 0);
     case COND_TIMES:
         return json_is(value, JSON_STRING) && word_time_parse(json_str(value), &t) &&
-               is_within(c, (t > low->seconds) - (t < low->seconds),
+               is_within(range, (t > low->seconds) - (t < low->seconds),
                          (t > high->seconds) - (t < high->seconds));
     case COND_GIVEN:
         return condition_is_given(value);
