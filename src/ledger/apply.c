@@ -617,8 +617,6 @@ static void request_not_found(const struct session_request *r)
                 STR_ARG(r->call->place.session));
 }
 
-/* ---- several at once ---- */
-
 #define COMMIT_BATCH_MAX                                                                                     \
     16u /* requests of one commit: fewer than the window holds, so that a commit sent again is recognised */
 

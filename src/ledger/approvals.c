@@ -23,8 +23,6 @@ static struct approval *find_id(struct approval_table *t, uint64_t id)
     return NULL;
 }
 
-/* ---- room ---- */
-
 static bool is_of(const struct approval *a, const struct approval *b, bool of_session)
 {
     return a->uid == b->uid && (!of_session || a->session_hash == b->session_hash);

@@ -181,8 +181,6 @@ static struct session_chain *find_chain(const struct rules_ctx *ctx, const struc
     return count < SESSION_SIBLINGS_MAX ? NULL : open;
 }
 
-/* ---- attempts -------------------------------------------------------------------- */
-
 static unsigned attempts_left(uint32_t repair, unsigned attempt)
 {
     unsigned most = limit_count(repair);

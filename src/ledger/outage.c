@@ -182,8 +182,6 @@ static void go_local(struct ledger_entry *e)
     e->stored = true;
 }
 
-/* ---- no stand-in ---- */
-
 static void refuse(struct ledger *l, const struct session_request *r)
 {
     struct ledger_status status;
@@ -224,8 +222,6 @@ static void serve_all_uncounted(struct ledger_entry *e, bool lost)
     entry_forget(e);
 }
 
-/* ---- a replay that failed ---- */
-
 static void put_kept_back(struct ledger_entry *e, bool refused)
 {
     struct request_queue kept = STAILQ_HEAD_INITIALIZER(kept), others = STAILQ_HEAD_INITIALIZER(others);
@@ -264,8 +260,6 @@ static void put_kept_back(struct ledger_entry *e, bool refused)
     e->unreadable = refused && e->local; /* Redis would refuse what is kept next, too */
     replay_soon(e->ledger);
 }
-
-/* ---- deciding ---- */
 
 void outage_serve(struct ledger_entry *e, bool tried, bool applied, bool lost)
 {

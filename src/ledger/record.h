@@ -64,10 +64,8 @@ uint64_t record_number(struct record_coder *coder, uint64_t n, unsigned bytes);
 /* The length in this many bytes, then the text. */
 void record_text(struct record_coder *coder, struct str *text, unsigned length_bytes, size_t max);
 
-/* ---- which daemons share a Redis, and by which policies they judge. Each writes itself into one record when
- * its policies change and every FLEET_BEAT_MS; one that has not done so for FLEET_GONE_S is gone. Daemons
- * with different policies give one session different verdicts: each of them warns, until they are alike
- * again. ---- */
+/* ---- which daemons share a Redis, and by which policies they judge. Daemons with different policies give
+ * one session different verdicts: each of them warns, until they are alike again. ---- */
 
 #define FLEET_GONE_S        65u
 #define FLEET_DAEMONS_MAX   128u /* the one heard of longest ago goes */
@@ -100,11 +98,9 @@ void fleet_tell(struct fleet *fleet, uint64_t policies);
 void fleet_clear(struct fleet *fleet); /* after the store: it ends no request any more */
 void fleet_code(void *fleet, struct record_coder *coder);
 
-/* ---- lax.c: what is known of schemas that their servers do not keep. A session remembers the problems that
- * it was asked about, and what the server has said to them. The fleet shares one record: three sessions of
- * two users make a problem known for 30 days, three of one user where the daemon serves no other. It is read
- * only for calls with such problems; all changes are idempotent, so they are applied again after a conflict
- * or an outage. ---- */
+/* ---- lax.c: what is known of schemas that their servers do not keep: three sessions of two users make a
+ * problem known for 30 days, three of one user where the daemon serves no other. All changes are idempotent,
+ * so they are applied again after a conflict or an outage. ---- */
 
 #define LAX_ENTRIES_MAX  128u     /* the one touched longest ago goes */
 #define LAX_PENDING_MAX  64u      /* changes that Redis does not have yet */

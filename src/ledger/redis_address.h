@@ -1,12 +1,5 @@
 /*
- * Where a Redis is, as an operator writes it:
- *
- *   unix:/run/redis/redis.sock[?db=N]
- *   redis://[[user]:password@]host[:port][/db]            host may be [an IPv6 address]
- *   cluster://[[user]:password@]host[:port],…             some nodes of a cluster; the others are learned
- *   sentinel://[[user]:password@]host[:port],…/master[/db][?sentinels=[user]:password]
- *
- * Behind ?sentinels= stand the user and password of the sentinels themselves. Users and passwords may be
+ * Where a Redis is, as an operator writes it: redis_address.c has the forms. Users and passwords may be
  * percent-encoded. No error and no shown form contains a password.
  */
 #ifndef TOOLGATE_LEDGER_REDIS_ADDRESS_H

@@ -509,8 +509,6 @@ void redis_connection_wake(struct redis_connection *n)
     timer_set(&n->step, n->options->loop, 0, try_host, n);
 }
 
-/* ---- new, free ---- */
-
 struct redis_connection *redis_connection_new(struct redis_cluster *cluster,
                                               const struct redis_address_host *hosts, size_t host_count)
 {

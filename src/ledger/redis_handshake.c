@@ -230,8 +230,6 @@ static void read_trial(struct redis_connection *n, const redisReply *reply)
     }
 }
 
-/* ---- a sentinel ---- */
-
 static void read_master(struct redis_connection *n, const redisReply *reply)
 {
     const struct redis_address *a = &n->options->address;
@@ -256,8 +254,6 @@ static void read_master(struct redis_connection *n, const redisReply *reply)
     else
         redis_connection_sentinel_failed(n, "knows no master '" STR_FMT "'", STR_ARG(a->master));
 }
-
-/* ---- every reply of the handshake ---- */
 
 void redis_handshake_on_reply(struct redis_connection *n, uint8_t step, const redisReply *reply)
 {

@@ -4,8 +4,6 @@
  */
 #include "ledger/rules_internal.h"
 
-/* ---- settle ---------------------------------------------------------------------- */
-
 static const enum session_call_class settled_classes[LEDGER_CLASS_COUNT] = {
     [LEDGER_CLASS_OK] = CALL_OK,
     [LEDGER_CLASS_PARTIAL] = CALL_PARTIAL,

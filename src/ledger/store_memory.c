@@ -365,8 +365,6 @@ static bool memory_rate(struct session_store *store, struct store_rate_request *
     return true;
 }
 
-/* ---- the whole ----------------------------------------------------------- */
-
 static void clear(struct pool *pool)
 {
     while (pool->table.oldest)

@@ -1,13 +1,6 @@
 /*
- * The life of a request in its session:
- *
- *   start ─▶ queue ─▶ load (if not cached) ─▶ apply ─▶ commit ─▶ answered
- *              ▲                                          │
- *              └──── conflict: with what is stored now ───┘
- *
- * All that wait in a session when its turn comes are applied and committed together. A commit that another
- * daemon came before returns what is stored now; the requests are applied to that, and committed again. Where
- * the store is away, outage.c takes over.
+ * The life of a request in its session, as README.md draws it: all that wait when its turn comes are applied
+ * and committed together. Where the store is away, outage.c takes over.
  */
 #include "base/alloc.h"
 #include "base/arena.h"
@@ -26,8 +19,6 @@
 #define UNREADABLE_RETRY_MS   60000u /* and one whose value cannot be read */
 
 static void on_ended(struct store_request *store);
-
-/* ---- a request ends ---- */
 
 void transaction_finish(struct ledger *l, struct session_request *r)
 {

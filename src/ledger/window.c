@@ -549,8 +549,6 @@ unsigned window_rounds(const struct window_query *query)
     return most;
 }
 
-/* ---- in a loop now --------------------------------------------------------------- */
-
 bool session_find_loop(const struct session *session, struct session_loop *loop)
 {
     if (!session->call_count)
