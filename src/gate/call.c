@@ -231,6 +231,8 @@ static enum step check_rules(struct call *c)
 static enum step admit_answered(struct call *c)
 {
     const struct ledger_answer *answer = c->answer;
+    if (c->rated) /* not since it was asked: Redis took it later, and would get less back than it took */
+        c->rated_ns = clock_mono_ns();
     c->verdict.engine = answer->engine;
     verdict_from_ledger(&c->verdict, answer);
     if (answer->lax)
@@ -338,10 +340,7 @@ static enum step admit(struct call *c)
         .reservation_ms = reservation_ms(c),
         .not_enforced = c->tool && c->tool->mode == POLICY_SHADOW,
     };
-    if (limits->rate_count && request->so_far == LEDGER_SO_FAR_VALID) {
-        c->rated = request;
-        c->rated_ns = clock_mono_ns();
-    }
+    c->rated = limits->rate_count && request->so_far == LEDGER_SO_FAR_VALID ? request : NULL;
     if (ledger_ask(c->gate->ledger, LEDGER_ADMIT, request, c->arena, answer, call_resume, c) != LEDGER_DONE)
         return STEP_WAIT;
     return admit_answered(c);

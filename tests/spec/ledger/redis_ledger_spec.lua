@@ -184,15 +184,17 @@ describe("a ledger in Redis", function()
   it("takes secrets in its address from the environment", function()
     local store = redis.start { port = true, password = "from the env" }
     local gate = daemon.start { policies = POLICIES, environment = { LEDGER_PASSWORD = "from%20the%20env" },
-                                config = ("return { ledger = { redis = 'redis://:${LEDGER_PASSWORD}@127.0.0.1:%d' } }")
-                                           :format(store.port) }
+                                config = ([[return { ledger = {
+                                  redis = "redis://:${LEDGER_PASSWORD}@127.0.0.1:%d", timeout_ms = 5000 } }]])
+                                  :format(store.port) }
     assert.is_true(ledger_of(gate).connected)
   end)
 
   it("takes the password for --redis from the configured file", function()
     local store = redis.start { port = true, password = "of the file" }
     local file = process.write(os.tmpname(), "of the file\n")
-    local gate = gate_on("redis://127.0.0.1:" .. store.port, ("return { ledger = { password_file = '%s' } }"):format(file))
+    local gate = gate_on("redis://127.0.0.1:" .. store.port,
+                         ("return { ledger = { password_file = '%s', timeout_ms = 5000 } }"):format(file))
     assert.is_true(ledger_of(gate).connected)
     os.remove(file)
   end)
