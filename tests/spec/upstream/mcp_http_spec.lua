@@ -352,11 +352,11 @@ describe("an MCP server over HTTP that misbehaves", function()
   end)
 
   it("ends a stream within an event, which it gets again", function()
-    broken["break"].pieces = { "id: 41\nretry: 10\ndata:\n\n", 'id: 42\ndata: {"jsonrpc":"2.0","id":1,"resu' }
+    broken["break"].pieces = { "id: 41\nretry: 10\ndata:\n\n", "WAIT", 'id: 42\ndata: {"jsonrpc":"2.0","id":1,"resu' }
     local result = breaks_off(function(id)
       return { headers = SSE, pieces = { "data: " .. json.encode(answered):gsub('"ID"', tostring(id)) .. "\n\n", "HOLD" } }
     end)
-    broken["break"].pieces = { "id: 41\nretry: 10\ndata:\n\n", "CUT" }
+    broken["break"].pieces = { "id: 41\nretry: 10\ndata:\n\n", "WAIT", "CUT" }
     assert.equal("at last", text(result))
     server:sees("the stream resumed", function(seen) return seen.headers["last-event-id"] == "41" end)
   end)
