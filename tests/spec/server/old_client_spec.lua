@@ -101,12 +101,16 @@ describe("a client of an older version", function()
   it("is served through toolgate connect", function()
     local bridge = bridges.start()
     bridge:serves { config = config }
+    local function result() -- its server's lists may come up in between, which is announced
+      local message = bridge:hears()
+      return message.id and message.result or result()
+    end
     bridge:say { id = 1, method = "initialize", params = hello "2024-11-05" }
-    assert.equal("2024-11-05", bridge:hears().result.protocolVersion)
+    assert.equal("2024-11-05", result().protocolVersion)
     bridge:say { id = 2, method = "tools/list" }
-    assert.equal("inputSchema name", keys(by_name(bridge:hears().result.tools, "report")))
+    assert.equal("inputSchema name", keys(by_name(result().tools, "report")))
     bridge:call(3, "report", { x = 1 })
-    assert.equal("text text text", types(bridge:hears().result.content))
+    assert.equal("text text text", types(result().content))
   end)
 
   describe("with a batch", function()
