@@ -167,11 +167,11 @@ static bool find_object(struct scan *s)
 
 struct mcp_message mcp_message_next(struct str *rest)
 {
-    struct str text = *rest;
+    struct str text = rest->len ? *rest : STR_LIT(""); /* not NULL, to which nothing may be added */
     struct scan s = {text.at, text.at + text.len};
     struct mcp_message message = {0};
     *rest = STR_NONE;
-    if (!text.len || !find_object(&s))
+    if (!find_object(&s))
         return unusable(MCP_MESSAGE_NOISE, STR_NONE, "it is no JSON object");
     const char *start = s.at;
     if (take_object(&s, &message)) {
