@@ -28,7 +28,7 @@
 #define TEXT_MAX_BYTES 4096u
 #define UNIT_MAX_BYTES 64u
 #define LONG_BYTES     100000u
-#define DEADLINE_MS    5000u /* with sanitizers and on a busy machine */
+#define DEADLINE_MS    20000u /* with sanitizers and on a busy machine */
 
 static const char source[] =
     "-- reads: a command line. For the fuzzer.\n"
