@@ -1,14 +1,16 @@
 -- Fair turns: a client that sends many slow calls at once does not keep others waiting. No spec looks at a clock: the
--- daemon's own count of calls tells what was served before what.
+-- daemon is stopped while all clients send, and its own count of calls tells what it served before what.
 local http = require "http"
+local json = require "cjson"
 local socket = require "socket"
 local signal = require "posix.signal"
 local unistd = require "posix.unistd"
 
-local CALLS, OTHER = 1000, 65534 -- nobody
-local JSON_BODY = { "Content-Type: application/json" }
+local CALLS, OTHER = 200, 65534 -- nobody. So many calls fit into a socket's buffer
+local PING = '{"jsonrpc":"2.0","id":3,"method":"ping"}\n'
+local STATUS = '{"jsonrpc":"2.0","id":0,"method":"toolgate/status"}\n'
 
--- A policy whose check takes some milliseconds.
+-- A policy whose check takes some milliseconds: longer than a turn.
 local function slow(name)
   return ([==[
 -- %s: takes long to judge. For specs.
@@ -16,7 +18,7 @@ return tool "%s" {
   description = "Wait.", effects = "read", schema = params {},
   check = function()
     local n = 0
-    for i = 1, 400000 do n = n + i %% 7 end
+    for i = 1, 600000 do n = n + i %% 7 end
   end,
 }
 ]==]):format(name, name)
@@ -30,6 +32,11 @@ local function lines(count, name)
   local parts = {}
   for id = 1, count do parts[id] = line(id, name) end
   return table.concat(parts)
+end
+
+local function http_request(what, body)
+  return ("%s HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s")
+    :format(what, #(body or ""), body or "")
 end
 
 local function checks_of(status, name)
@@ -50,6 +57,13 @@ describe("a turn", function()
     assert(client.stream:send(lines(CALLS, "slow")))
   end
 
+  -- All that `send` sends waits when the daemon looks, however busy the machine is.
+  local function while_it_stops(send)
+    gate.child:signal(signal.SIGSTOP)
+    send()
+    gate.child:signal(signal.SIGCONT)
+  end
+
   -- What was sent is answered, in its order.
   local function hears_all(client, first)
     for id = first or 1, CALLS do
@@ -64,12 +78,15 @@ describe("a turn", function()
     assert.is_true(done < CALLS / 2, done .. " calls were served first")
   end
 
-  it("ends by time: a ping and a status come before the rest of 1,000 calls, which are all answered in order", function()
+  it("ends by time: a ping and a status come before the rest of 200 calls, which are all answered in order", function()
     local many, one = gate:connect(), gate:connect()
-    sends_many(many)
+    while_it_stops(function()
+      sends_many(many)
+      assert(one.stream:send((PING .. STATUS):rep(5)))
+    end)
     for _ = 1, 5 do
-      one:ask "ping"
-      is_early(one:asks "toolgate/status")
+      assert.same({}, one:hears().result)
+      is_early(one:hears().result)
     end
     hears_all(many)
     assert.equal(CALLS, checks_of(one:asks "toolgate/status", "slow"))
@@ -77,42 +94,51 @@ describe("a turn", function()
 
   it("ends by time on each of four connections", function()
     local many, one = {}, gate:connect()
-    for i = 1, 4 do
-      many[i] = gate:connect()
-      assert(many[i].stream:send(lines(CALLS / 4, "slow")))
-    end
-    for _ = 1, 5 do is_early(one:asks "toolgate/status") end
+    for i = 1, 4 do many[i] = gate:connect() end
+    while_it_stops(function()
+      for _, client in ipairs(many) do assert(client.stream:send(lines(CALLS / 4, "slow"))) end
+      assert(one.stream:send(STATUS:rep(5)))
+    end)
+    for _ = 1, 5 do is_early(one:hears().result) end
     for _, client in ipairs(many) do
       for id = 1, CALLS / 4 do assert.equal(id, client:hears().id) end
     end
   end)
 
   it("comes to the metrics and the page while calls wait", function()
-    local many, one = gate:connect(), gate:connect()
-    sends_many(many)
-    assert.equal(200, http.get(address, "/metrics").status)
-    is_early(one:asks "toolgate/status")
-    assert.equal(200, http.get(address, "/api/status.json").status)
-    is_early(one:asks "toolgate/status")
-    local reply = http.ask(address, "POST", "/api/check.json", JSON_BODY, '{"tool":"other","arguments":{}}')
-    assert.equal(200, reply.status)
-    is_early(one:asks "toolgate/status")
+    local many, metrics, page, check = gate:connect(), http.connect(address), http.connect(address), http.connect(address)
+    while_it_stops(function()
+      sends_many(many)
+      assert(metrics:send(http_request "GET /metrics"))
+      assert(page:send(http_request "GET /api/status.json"))
+      assert(check:send(http_request("POST /api/check.json", '{"tool":"other","arguments":{}}')))
+    end)
+    local text = http.receive(metrics).body
+    local served = 0
+    for count in text:gmatch '\ntoolgate_calls_total{[^}]*tool="slow"[^}]*} (%d+)' do served = served + count end
+    assert.is_true(served < CALLS / 2, served .. " calls were served before the metrics")
+    served = json.decode(http.receive(page).body).counters.checks
+    assert.is_true(served < CALLS / 2, served .. " calls were served before the page")
+    assert.equal(200, http.receive(check).status)
     hears_all(many)
   end)
 
   it("ends between two HTTP requests, too", function()
-    local one, streams, body = gate:connect(), {}, '{"tool":"slow","arguments":{}}'
-    gate.child:signal(signal.SIGSTOP) -- so that all wait when it looks
-    for i = 1, 200 do
-      streams[i] = http.connect(address)
-      assert(streams[i]:send(("POST /api/check.json HTTP/1.1\r\nHost: localhost\r\n%s\r\nContent-Length: %d\r\n\r\n%s")
-        :format(JSON_BODY[1], #body, body)))
+    local one, streams = gate:connect(), {}
+    while_it_stops(function()
+      for i = 1, 200 do
+        streams[i] = http.connect(address)
+        assert(streams[i]:send(http_request("POST /api/check.json", '{"tool":"slow","arguments":{}}')))
+      end
+      assert(one.stream:send(STATUS:rep(4)))
+    end)
+    for _ = 1, 4 do
+      local counts = one:hears().result.metrics
+      local done = counts.requests - counts.open
+      assert.is_true(done < #streams / 2, done .. " requests were served first")
     end
-    gate.child:signal(signal.SIGCONT)
-    for _ = 1, 4 do one:ask "ping" end
-    local ready = #socket.select(streams, nil, 0)
-    assert.is_true(ready < #streams / 2, ready .. " requests were served first")
     for _, stream in ipairs(streams) do assert.equal(200, http.receive(stream).status) end
+    assert.equal(#streams, one:asks "toolgate/status".metrics.requests)
   end)
 
   it("handles what a client has sent before it closed", function()
@@ -153,14 +179,16 @@ describe("a turn", function()
       assert.equal("pass", client:answer(2).result.verdict)
       assert.is_table(client:answer(3).result)
     end
-    local PING = '{"jsonrpc":"2.0","id":3,"method":"ping"}\n'
 
     it("ends between two of them: others are answered, while the connection's own lines wait", function()
       local one, was_first = gate:connect(), false
       for _ = 1, 20 do -- a busy machine may hold up whoever asks until all are registered
         local many = gate:connect()
-        assert(many.stream:send(registration(1) .. "\n" .. line(2, "own_150") .. PING))
-        for _ = 1, 4 do one:ask "ping" end
+        while_it_stops(function()
+          assert(many.stream:send(registration(1) .. "\n" .. line(2, "own_150") .. PING))
+          assert(one.stream:send(PING:rep(4)))
+        end)
+        for _ = 1, 4 do one:hears() end
         was_first = #socket.select({ many.stream }, nil, 0) == 0
         answers_in_order(many)
         if was_first then break end
@@ -208,12 +236,11 @@ describe("a turn", function()
     local other = process.start { "setpriv", "--reuid=" .. OTHER, "--regid=" .. OTHER, "--clear-groups", "luajit", "-e", script }
     local one, count = gate:connect(), 100
     process.eventually("the other user is served", function() return checks_of(one:asks "toolgate/status", "slow") > 8 end)
-    local status = '{"jsonrpc":"2.0","id":0,"method":"toolgate/status"}\n'
-    assert(one.stream:send(status .. lines(count, "other") .. status))
+    assert(one.stream:send(STATUS .. lines(count, "other") .. STATUS))
     local before = checks_of(one:hears().result, "slow")
     for id = 1, count do assert.equal(id, one:hears().id) end
     local during = checks_of(one:hears().result, "slow") - before
-    assert.is_true(during > count / 2 and during < count * 2, during .. " calls of the other user")
+    assert.is_true(during > count / 3 and during < count * 3, during .. " calls of the other user")
     other:signal(signal.SIGKILL)
     other:wait()
   end)
