@@ -3,6 +3,7 @@
 # Prints TAP. Needs root and mmdebstrap.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
+. tests/package/tap.sh
 if [ "$(id -u)" != 0 ] || [ "$(uname -m)" != x86_64 ]; then
     echo "# skipped: needs root on x86-64"
     exit 0
@@ -16,31 +17,15 @@ finish() {
 }
 trap finish EXIT
 
-# check TITLE COMMAND...
-check() {
-    local title=$1 out
-    shift
-    if out=$("$@" 2>&1); then
-        echo "ok - $title"
-    else
-        echo "not ok - $title"
-        printf '%s\n' "$out" | tail -n 20 | sed 's/^/#   /'
-    fi
-}
 inside() { chroot "$root" sh -c "cd /src && $1"; }
 
-# mmdebstrap hands a descriptor to a command of dash, which knows only those of one digit: none may be taken.
-for fd in /proc/$$/fd/*; do
-    fd=${fd##*/}
-    [ "$fd" -gt 2 ] && [ "$fd" -ne 255 ] && eval "exec $fd>&-"
-done
+close_descriptors
 libraries=$(sed -n '/^BUILD_PACKAGES :=/,/[^\\]$/p; /^STATIC_PACKAGES :=/p' Makefile | tr ' ' '\n' | sed -n 's/^lib.*-dev$/&:arm64/p' | paste -sd,)
 mmdebstrap --quiet --aptopt='Acquire::Retries "5"' --variant=minbase --architectures=amd64,arm64 \
     --include="make,pkg-config,crossbuild-essential-arm64,qemu-user-static,$libraries" bookworm "$root" 2> "$scratch/log" ||
     { echo "not ok - a bare Debian begins"; sed 's/^/#   /' "$scratch/log" | tail -n 10; exit 1; }
 mount --bind /proc "$root/proc" && mount --bind /dev "$root/dev"
-mkdir "$root/src"
-git ls-files -z | tar --null -T - -cf - | tar -x -C "$root/src"
+put_source "$root"
 
 check "make static builds for arm64" inside 'PKG_CONFIG_LIBDIR=/usr/lib/aarch64-linux-gnu/pkgconfig:/usr/share/pkgconfig \
     make -s -j2 static-now DEPS=no CC=aarch64-linux-gnu-gcc AR=aarch64-linux-gnu-ar'

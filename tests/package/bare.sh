@@ -3,6 +3,7 @@
 # what it built reads the sample. Prints TAP. Needs root and mmdebstrap.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
+. tests/package/tap.sh
 if [ "$(id -u)" != 0 ]; then
     echo "# skipped: a bare Debian needs root"
     exit 0
@@ -15,11 +16,7 @@ finish() {
 }
 trap finish EXIT
 
-# mmdebstrap hands a descriptor to a command of dash, which knows only those of one digit: none may be taken.
-for fd in /proc/$$/fd/*; do
-    fd=${fd##*/}
-    [ "$fd" -gt 2 ] && [ "$fd" -ne 255 ] && eval "exec $fd>&-"
-done
+close_descriptors
 
 # bare SUITE: a root with make, apt's settings of this machine, and the source as git has it, with its changes.
 bare() {
@@ -27,25 +24,12 @@ bare() {
     mmdebstrap --quiet --aptopt='Acquire::Retries "5"' --variant=minbase --include=make,ca-certificates "$1" "$root" || return 1
     cp -r /etc/apt/apt.conf.d/. "$root/etc/apt/apt.conf.d/"
     cp /etc/resolv.conf "$root/etc/" 2>/dev/null
-    mkdir "$root/src"
-    git ls-files -z | tar --null -T - -cf - | tar -x -C "$root/src"
+    put_source "$root"
     mount --bind /proc "$root/proc" && mount --bind /dev "$root/dev"
 }
 
 # inside SUITE COMMAND
 inside() { chroot "$scratch/$1" sh -c "cd /src && $2"; }
-
-# check TITLE COMMAND...
-check() {
-    local title=$1 out
-    shift
-    if out=$("$@" 2>&1); then
-        echo "ok - $title"
-    else
-        echo "not ok - $title"
-        printf '%s\n' "$out" | tail -n 30 | sed 's/^/#   /'
-    fi
-}
 
 # An assistant that starts what its file names, and makes one call three times.
 guarded='cd && set -- $(sed -n "s/.*\"args\": *\[\(.*\)\].*/\1/p" .mcp.json | tr -d "\",") && [ $# -gt 0 ] &&

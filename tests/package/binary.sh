@@ -3,6 +3,7 @@
 # installed in a bare Debian without libcurl, whose carried copy then fetches. Needs root, mmdebstrap, npm. BUILD: a folder.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
+. tests/package/tap.sh
 build=$(realpath "${BUILD:-build}")
 if [ "$(id -u)" != 0 ]; then
     echo "# skipped: a bare Debian needs root"
@@ -16,18 +17,6 @@ finish() {
     rm -rf --one-file-system "$scratch"
 }
 trap finish EXIT
-
-# check TITLE COMMAND...
-check() {
-    local title=$1 out
-    shift
-    if out=$("$@" 2>&1); then
-        echo "ok - $title"
-    else
-        echo "not ok - $title"
-        printf '%s\n' "$out" | tail -n 30 | sed 's/^/#   /'
-    fi
-}
 
 version=$(sed -n 's/^.define TOOLGATE_VERSION "\(.*\)"/\1/p' src/base/version.h)
 check "make static" make -s --no-print-directory BUILD="$build" static-now
@@ -49,11 +38,7 @@ check "npx runs it" test "$(env -C "$scratch/npm" HOME="$scratch/home" npx --off
 check "node_modules/.bin/toolgate is the program" sh -c "head -c 4 '$scratch/npm/node_modules/.bin/toolgate' | grep -q ELF"
 
 # ---- the wheel in a bare Debian ----
-# mmdebstrap hands a descriptor to a command of dash, which knows only those of one digit: none may be taken.
-for fd in /proc/$$/fd/*; do
-    fd=${fd##*/}
-    [ "$fd" -gt 2 ] && [ "$fd" -ne 255 ] && eval "exec $fd>&-"
-done
+close_descriptors
 mmdebstrap --quiet --aptopt='Acquire::Retries "5"' --variant=minbase --include=python3-venv bookworm "$root" \
     2> "$scratch/log" || { echo "not ok - a bare Debian begins"; sed 's/^/#   /' "$scratch/log" | tail -n 10; exit 1; }
 mount --bind /proc "$root/proc" && mount --bind /dev "$root/dev"

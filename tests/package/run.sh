@@ -6,6 +6,7 @@
 # this machine.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
+. tests/package/tap.sh
 build=$(realpath "${BUILD:-build}")
 if [ "$(id -u)" != 0 ]; then
     echo "# skipped: the package's test needs root"
@@ -23,18 +24,6 @@ finish() {
     rm -rf --one-file-system "$scratch"
 }
 trap finish EXIT
-
-# check TITLE COMMAND...
-check() {
-    local title=$1 out
-    shift
-    if out=$("$@" 2>&1); then
-        echo "ok - $title"
-    else
-        echo "not ok - $title"
-        printf '%s\n' "$out" | tail -n 30 | sed 's/^/#   /'
-    fi
-}
 
 inside() { nsenter -t "$pid" -m -p -u -i -C -r -w env DEBIAN_FRONTEND=noninteractive LC_ALL=C.UTF-8 HOME=/root "$@"; }
 sh_inside() { inside sh -c "$1"; }
@@ -70,11 +59,7 @@ next=$scratch/toolgate_next.deb
 dpkg-deb --root-owner-group -b "$scratch/next" "$next" > /dev/null
 
 # ---- a clean Debian ----
-# mmdebstrap hands a descriptor to a command of dash, which knows only those of one digit: none may be taken.
-for fd in /proc/$$/fd/*; do
-    fd=${fd##*/}
-    [ "$fd" -gt 2 ] && [ "$fd" -ne 255 ] && eval "exec $fd>&-"
-done
+close_descriptors
 sources=$(ls /etc/apt/sources.list.d/debian.sources /etc/apt/sources.list 2>/dev/null | head -n 1)
 mmdebstrap --quiet --aptopt='Acquire::Retries "5"' --variant=minbase \
     --include=systemd,systemd-sysv,dbus,procps bookworm "$root" "$sources" 2> "$scratch/log" ||
