@@ -92,10 +92,6 @@ end
 
 -- ---- entries ----
 
-local KEPT_BY_CLIENT = { -- keys that narrow what the client shows: toolgate would show everything
-  includeTools = true, excludeTools = true, enabled_tools = true, disabled_tools = true, disabledTools = true,
-}
-
 local function without_dots(path, cwd)
   if path:find "^%./" then path = path:sub(3) end
   return cwd .. "/" .. path
@@ -170,9 +166,6 @@ end
 function clients.convert(entry, raw, cwd)
   if type(entry) ~= "table" or clients.is_toolgate(entry) then return nil end
   if entry.disabled == true or entry.enabled == false then return nil end
-  for key in pairs(entry) do
-    if KEPT_BY_CLIENT[key] then return nil, "the client shows only some of its tools (" .. key .. ")" end
-  end
   local asks = raw:match "%${(input:[^}]*)}" or raw:match "%${(command:[^}]*)}" or raw:match "%${(config:[^}]*)}"
   if asks then return nil, "only the client knows ${" .. asks .. "}" end
   if entry.envFile then return nil, "it reads an envFile" end

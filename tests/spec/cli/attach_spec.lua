@@ -95,6 +95,18 @@ describe("toolgate attach", function()
     assert.matches("none.json does not exist", words)
   end)
 
+  it("takes what a client has narrowed, and serves no more of it", function()
+    local spelled = { "enabled_tools", "includeTools" }
+    for i, client in ipairs { ".cursor/mcp.json", ".codeium/windsurf/mcp_config.json" } do
+      put(client, ('{"mcpServers":{"a":{"command":"python3","args":["%s"],"%s":["echo"]}}}'):format(FAKE, spelled[i]))
+      attach()
+    end
+    local _, out = process.run({ daemon.binary, "connect" }, { input = LIST, environment = environment })
+    local tools = cjson.decode(out).result.tools
+    assert.equal(2, #tools, out)
+    for _, tool in ipairs(tools) do assert.matches("echo", tool.name) end
+  end)
+
   it("lets a client of one file's servers call those alone", function()
     put(".cursor/mcp.json", CURSOR)
     attach()
@@ -225,13 +237,13 @@ describe("toolgate attach", function()
     assert.truthy(servers_of("codex").one and servers_of("codex").tw_o)
   end)
 
-  it("leaves where it is what only the client can start or narrows, and says so", function()
+  it("leaves where it is what only the client can start, and says so", function()
     local text = '{"servers":{"ask":{"command":"a","env":{"K":"${input:key}"}},"sse":{"type":"sse","url":"http://x"},'
-                 .. '"off":{"command":"b","disabled":true},"part":{"command":"c","disabledTools":["d"]},'
+                 .. '"off":{"command":"b","disabled":true},"part":{"command":"c","envFile":".env"},'
                  .. '"mine":{"command":"/usr/bin/toolgate","args":["connect"]},"good":{"command":"e"}}}'
     local path = put("proj/.vscode/mcp.json", text)
     local out = attach(path)
-    for _, words in ipairs { "ask stays", "input:key", "sse stays", "part stays", "disabledTools" } do
+    for _, words in ipairs { "ask stays", "input:key", "sse stays", "part stays", "envFile" } do
       assert.truthy(out:find(words, 1, true), out)
     end
     local now = json(process.read(path)).servers
