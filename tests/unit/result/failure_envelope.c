@@ -4,16 +4,12 @@
  * classification of recorded results.
  */
 #include "unit.h"
-#include "arena_case.h"
+#include "recorded_rows.h"
 #include "result/failure_envelope.h"
 #include "json/build.h"
-#include "json/parse.h"
 #include "json/write.h"
 
-#include <glob.h>
 #include <sys/stat.h>
-
-#define BESIDE_US "../shared/data/corpus"
 
 static const struct envelope_call unknown;
 
@@ -326,10 +322,10 @@ TEST(only_the_first_choices_are_kept)
 
 /* ---- recorded results ------------------------------------------------------------- */
 
-struct tally {
+static struct {
     unsigned rows, fine, false_alarms, failures, caught, soft, soft_caught, transient, waited, not_transient,
         waited_in_vain;
-};
+} tally;
 
 static bool is_env(struct str env, const char *a, const char *b, const char *c)
 {
@@ -337,7 +333,7 @@ static bool is_env(struct str env, const char *a, const char *b, const char *c)
 }
 
 /* As if no server had set isError. */
-static void judge_row(struct tally *t, const struct json *row)
+static void judge_row(const struct json *row)
 {
     struct str env = json_str(json_get_text(row, "env"));
     struct result result;
@@ -346,69 +342,39 @@ static void judge_row(struct tally *t, const struct json *row)
     struct envelope e = envelope_detect(arena, &result, &call);
     bool fails = e.kind == ENVELOPE_FAILED || e.kind == ENVELOPE_TRANSIENT;
     bool waits = envelope_of_error(arena, &result).kind == ENVELOPE_TRANSIENT;
-    t->rows++;
+    tally.rows++;
     if (str_is(env, "ok")) {
-        t->fine++;
-        t->false_alarms += e.kind != ENVELOPE_NONE;
+        tally.fine++;
+        tally.false_alarms += e.kind != ENVELOPE_NONE;
         if (e.kind != ENVELOPE_NONE)
             printf("gate_envelope: labelled ok, read as %s (%s): " STR_FMT "\n", kinds[e.kind], e.code,
                    STR_ARG(str_cut(json_str(json_get_text(row, "result")), 150)));
         return;
     }
-    t->failures++;
-    t->caught += fails;
+    tally.failures++;
+    tally.caught += fails;
     if (!fails)
         printf("gate_envelope: missed: " STR_FMT "\n",
                STR_ARG(str_cut(json_str(json_get_text(row, "result")), 300)));
-    t->soft += str_is(env, "soft_error");
-    t->soft_caught += str_is(env, "soft_error") && fails;
-    t->transient += str_is(env, "transient");
-    t->waited += str_is(env, "transient") && waits;
-    t->not_transient += is_env(env, "domain_error", "argument_error", "unknown_tool");
-    t->waited_in_vain += is_env(env, "domain_error", "argument_error", "unknown_tool") && waits;
-}
-
-static void judge_file(struct tally *t, const char *path)
-{
-    char *line = NULL;
-    size_t size = 0;
-    ssize_t len;
-    FILE *file = fopen(path, "rb");
-    assert_non_null(file);
-    while ((len = getline(&line, &size, file)) > 0) {
-        struct json row;
-        struct json_error fault;
-        arena_free(arena);
-        arena = arena_new();
-        assert_int_equal(OK, json_parse(arena, (struct str){line, (size_t)len}, NULL, &row, &fault));
-        judge_row(t, &row);
-    }
-    free(line);
-    fclose(file);
+    tally.soft += str_is(env, "soft_error");
+    tally.soft_caught += str_is(env, "soft_error") && fails;
+    tally.transient += str_is(env, "transient");
+    tally.waited += str_is(env, "transient") && waits;
+    tally.not_transient += is_env(env, "domain_error", "argument_error", "unknown_tool");
+    tally.waited_in_vain += is_env(env, "domain_error", "argument_error", "unknown_tool") && waits;
 }
 
 /* One row labelled ok is {"status":"error",…}: the label is wrong. */
 TEST(recorded_results_are_classified)
 {
-    const char *root = getenv("TOOLGATE_CORPUS") ? getenv("TOOLGATE_CORPUS") : BESIDE_US;
-    char pattern[512];
-    glob_t files;
-    struct tally t = {0};
-    snprintf(pattern, sizeof(pattern), "%s/trajectories-*.ndjson", root);
-    if (glob(pattern, 0, NULL, &files) != 0) {
-        printf("gate_envelope: no corpus at %s, so real answers are skipped\n", root);
-        skip();
-    }
-    for (size_t i = 0; i < files.gl_pathc; i++)
-        judge_file(&t, files.gl_pathv[i]);
-    globfree(&files);
+    each_recorded_row(judge_row);
     printf("gate_envelope: of %u results %u are fine, %u of them taken for failures; of %u failures %u are "
            "recognised (%u of %u that no error flag tells); of %u that pass %u, and %u of %u that do not\n",
-           t.rows, t.fine, t.false_alarms, t.failures, t.caught, t.soft_caught, t.soft, t.transient, t.waited,
-           t.waited_in_vain, t.not_transient);
-    assert_true(t.false_alarms <= 1);
-    assert_int_equal(t.soft, t.soft_caught);
-    assert_true(t.caught * 100 >= t.failures * 95);
-    assert_true(t.waited * 100 >= t.transient * 90);
-    assert_int_equal(0, t.waited_in_vain);
+           tally.rows, tally.fine, tally.false_alarms, tally.failures, tally.caught, tally.soft_caught,
+           tally.soft, tally.transient, tally.waited, tally.waited_in_vain, tally.not_transient);
+    assert_true(tally.false_alarms <= 1);
+    assert_int_equal(tally.soft, tally.soft_caught);
+    assert_true(tally.caught * 100 >= tally.failures * 95);
+    assert_true(tally.waited * 100 >= tally.transient * 90);
+    assert_int_equal(0, tally.waited_in_vain);
 }

@@ -3,15 +3,10 @@
  * is searched for complete results that are taken for partial ones.
  */
 #include "unit.h"
-#include "arena_case.h"
+#include "recorded_rows.h"
 #include "json/build.h"
-#include "json/parse.h"
 #include "json/write.h"
 #include "result/partial_result.h"
-
-#include <glob.h>
-
-#define BESIDE_US "../shared/data/corpus"
 
 static const struct json *json_of(const char *text)
 {
@@ -174,51 +169,26 @@ TEST(a_place_of_a_cut_is_named)
     assert_int_equal(0, partial_result_cut(arena, &result).len);
 }
 
-struct tally {
+static struct {
     unsigned rows, partial;
-};
+} tally;
 
-static void judge_file(struct tally *t, const char *path)
+static void judge_row(const struct json *row)
 {
-    char *line = NULL;
-    size_t size = 0;
-    ssize_t len;
-    FILE *file = fopen(path, "rb");
-    assert_non_null(file);
-    while ((len = getline(&line, &size, file)) > 0) {
-        struct json row;
-        struct json_error fault;
-        struct result result;
-        arena_free(arena);
-        arena = arena_new();
-        assert_int_equal(OK, json_parse(arena, (struct str){line, (size_t)len}, NULL, &row, &fault));
-        result_read(arena, json_get_text(&row, "result"), &result);
-        struct partial_result partial = partial_result_detect(arena, &result, NULL, NULL);
-        t->rows++;
-        t->partial += partial.code != NULL;
-        if (partial.code)
-            printf("partial_result: %s, " STR_FMT ": " STR_FMT "\n", partial.code, STR_ARG(partial.detail),
-                   STR_ARG(str_cut(json_str(json_get_text(&row, "result")), 150)));
-    }
-    free(line);
-    fclose(file);
+    struct result result;
+    result_read(arena, json_get_text(row, "result"), &result);
+    struct partial_result partial = partial_result_detect(arena, &result, NULL, NULL);
+    tally.rows++;
+    tally.partial += partial.code != NULL;
+    if (partial.code)
+        printf("partial_result: %s, " STR_FMT ": " STR_FMT "\n", partial.code, STR_ARG(partial.detail),
+               STR_ARG(str_cut(json_str(json_get_text(row, "result")), 150)));
 }
 
 /* Each of the recorded results is all that its tool has. */
 TEST(recorded_results_are_complete)
 {
-    const char *root = getenv("TOOLGATE_CORPUS") ? getenv("TOOLGATE_CORPUS") : BESIDE_US;
-    char pattern[512];
-    glob_t files;
-    struct tally t = {0};
-    snprintf(pattern, sizeof(pattern), "%s/trajectories-*.ndjson", root);
-    if (glob(pattern, 0, NULL, &files) != 0) {
-        printf("partial_result: no corpus at %s, so real answers are skipped\n", root);
-        skip();
-    }
-    for (size_t i = 0; i < files.gl_pathc; i++)
-        judge_file(&t, files.gl_pathv[i]);
-    globfree(&files);
-    printf("partial_result: %u of %u results are partial\n", t.partial, t.rows);
-    assert_int_equal(0, t.partial);
+    each_recorded_row(judge_row);
+    printf("partial_result: %u of %u results are partial\n", tally.partial, tally.rows);
+    assert_int_equal(0, tally.partial);
 }
