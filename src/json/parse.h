@@ -50,6 +50,12 @@ struct json_error {
 enum err json_parse(struct arena *arena, struct str text, const struct json_limits *limits, struct json *out,
                     struct json_error *error);
 
+/* The same for a text that others have written, if need be with bytes that are no UTF-8 replaced by U+FFFD,
+ * raw control characters by escapes, NaN and Infinity by null; duplicate keys and lone surrogates are OK.
+ * `what`: what was replaced, for the log; NULL: nothing. */
+enum err json_parse_repaired(struct arena *arena, struct str text, const struct json_limits *limits,
+                             struct json *value, struct json_error *error, const char **what);
+
 /* The text without a byte order mark, which some programs on Windows write first (RFC 8259, section 8.1, lets
  * a reader ignore it). */
 static inline struct str json_skip_byte_order_mark(struct str text)

@@ -304,9 +304,10 @@ static enum cut cut_line(struct recording *r, struct str *line)
 static bool parse(struct recording *r, struct str text, uint32_t nodes, struct json_error *error)
 {
     struct json_limits limits = {.nodes = nodes};
+    const char *what;
     arena_free(r->arena);
     r->arena = arena_new();
-    return json_parse(r->arena, text, &limits, &r->value, error) == OK || error->soft;
+    return json_parse_repaired(r->arena, text, &limits, &r->value, error, &what) == OK;
 }
 
 static bool is_usable(struct recording *r, uint64_t number)

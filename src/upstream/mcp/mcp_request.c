@@ -10,7 +10,6 @@
 #include "json/parse.h"
 #include "json/write.h"
 #include "upstream/mcp/mcp_client_internal.h"
-#include "upstream/mcp/mcp_result_repair.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -246,7 +245,7 @@ bool mcp_request_read(struct mcp_client *client, struct arena *arena, struct str
     struct json_error ignored;
     const char *what;
     uint64_t held;
-    if (!text.len || mcp_json_read(arena, text, &limits, value, error ? error : &ignored, &what))
+    if (!text.len || json_parse_repaired(arena, text, &limits, value, error ? error : &ignored, &what))
         return false;
     if (what && rate_limit_allow(&client->ignored_rate, MCP_IGNORED_PER_S, &held))
         log_event(LOG_WARN, "upstream_message_repaired", LOG_STR("upstream", client->spec->name),

@@ -10,74 +10,7 @@
 #include "json/parse.h"
 #include "json/write.h"
 
-#define REPLACEMENT            "\xEF\xBF\xBD" /* U+FFFD */
-#define DATA_ADDRESS_MAX_BYTES 128u           /* of what stands before the data */
-
-/* ---- text -------------------------------------------------------------------- */
-
-/* The length of a number of Python and JavaScript that JSON does not have; 0: there is none. */
-static size_t no_number(struct str at)
-{
-    static const char *const names[] = {"NaN", "Infinity", "-Infinity", "-NaN"};
-    for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
-        if (str_starts(at, names[i]))
-            return strlen(names[i]);
-    return 0;
-}
-
-/* JSON whose strings hold bytes that are no UTF-8 or raw control characters, or whose numbers are NaN or
- * Infinity, as it can be read: with U+FFFD, an escape, and null. */
-static struct str repair_text(struct arena *arena, struct str text, const char **what)
-{
-    struct buf out = buf_in(arena);
-    bool in_string = false;
-    const char *end = text.at + text.len;
-    *what = NULL;
-    for (const char *p = text.at; p < end;) {
-        unsigned char c = (unsigned char)*p;
-        size_t len = c < 0x80 ? 1 : str_utf8_length(p, end);
-        size_t number = in_string ? 0 : no_number((struct str){p, (size_t)(end - p)});
-        if (in_string && !len) {
-            *what = "bytes that are no UTF-8 became U+FFFD";
-            buf_text(&out, REPLACEMENT);
-            p++;
-            continue;
-        }
-        if (in_string && c < 0x20) {
-            *what = *what ? *what : "raw control characters in strings became escapes";
-            buf_printf(&out, "\\u%04x", c);
-            p++;
-            continue;
-        }
-        if (number) {
-            *what = *what ? *what : "NaN or Infinity became null";
-            buf_text(&out, "null");
-            p += number;
-            continue;
-        }
-        if (c == '\\' && in_string && p + 1 < end && (unsigned char)p[1] < 0x80)
-            len = 2;
-        else if (c == '"')
-            in_string = !in_string;
-        len = len ? len : 1;
-        buf_add(&out, p, len);
-        p += len;
-    }
-    return *what ? buf_view(&out) : text;
-}
-
-enum err mcp_json_read(struct arena *arena, struct str text, const struct json_limits *limits,
-                       struct json *value, struct json_error *error, const char **what)
-{
-    *what = NULL;
-    enum err err = json_parse(arena, text, limits, value, error);
-    if (err == ERR_PARSE && !error->soft) {
-        text = repair_text(arena, text, what);
-        if (*what)
-            err = json_parse(arena, text, limits, value, error);
-    }
-    return err && error->soft ? OK : err;
-}
+#define DATA_ADDRESS_MAX_BYTES 128u /* of what stands before the data */
 
 /* ---- form ---------------------------------------------------------------------- */
 

@@ -117,6 +117,19 @@ TEST(faults_are_counted_and_skipped)
     recording_close(recording);
 }
 
+TEST(what_others_have_written_wrongly_is_read_where_it_has_one_reading)
+{
+    write_file(0, "log.ndjson",
+               "{\"n\":1,\"result\":\"caf\xe9\"}\n{\"n\":2,\"score\":NaN}\n{\"n\":3,\"text\":\"a\tb\"}\n{"
+               "\"n\":4,\xe9}\n");
+    struct recording *r = open_files(1, true);
+    for (int n = 1; n <= 3; n++)
+        expect_line(r, paths[0], (uint64_t)n, n);
+    expect_end(r);
+    expect_fault(r, RECORDING_NOT_JSON, 1, 4);
+    recording_close(r);
+}
+
 TEST(hostile_nesting_is_a_fault)
 {
     FILE *file = create(0, "a");
