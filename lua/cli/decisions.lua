@@ -83,7 +83,7 @@ local function follow(input, o, matches, since)
   end
   local opened = input:follow(function(log)
     if not matches(log) then return true end
-    local record = o.json and log:text() or decision_text.read(log, o.full)
+    local record = o.json and cli.shown_json(log:text()) or decision_text.read(log, o.full)
     if live then return show(record) end
     last = last + 1
     kept[last] = record

@@ -291,6 +291,12 @@ describe("toolgate decisions", function()
       process.eventually("the fault is reported", function() return process.read(err):find(":1 ", 1, true) end)
     end)
 
+    it("prints no byte that a terminal obeys, however the record was written", function()
+      write { cjson.encode(records.record {}):gsub('"tool":"', '%0\27[31m\233', 1), nil }
+      local _, printed = toolgate(log, "--follow", "--json", "--limit", "1")
+      assert.matches('"tool":"\\u001b%[31m\\ufffd', printed)
+    end)
+
     it("ends after --limit, and when nobody reads its output", function()
       write { records.record {}, records.record {} }
       local code, printed = toolgate(log, "--follow", "--json", "--limit", "1")
