@@ -342,7 +342,8 @@ static void take_result(struct pending_request *pending, struct str text)
     const struct json *usable = result;
     struct json_error error;
     const char *what;
-    enum err err = json_parse_repaired(call->arena, arena_dup(call->arena, text), &limits, result, &error, &what);
+    enum err err =
+        json_parse_repaired(call->arena, arena_dup(call->arena, text), &limits, result, &error, &what);
     if (err) {
         mcp_call_broken(pending, err == ERR_LIMIT ? "result_too_large" : "invalid_json", error.text);
         return;
