@@ -244,7 +244,8 @@ static bool is_toolgate(const struct config_upstream *entry)
 
 static void check_type(struct servers_reader *r, struct str path, const struct mcp_entry *entry)
 {
-    static const char *const http[] = {"http", "streamable-http", "streamableHttp", "streamable_http"};
+    static const char *const http[] = {"http", "streamable-http", "streamableHttp", "streamablehttp",
+                                       "streamable_http"};
     struct str command = entry->upstream.command, url = entry->upstream.url, type = entry->type;
     bool fits = !type.len || (str_is(type, "stdio") && command.len);
     path = ARENA_JOIN(r->config->arena, path, STR_LIT(".type"));

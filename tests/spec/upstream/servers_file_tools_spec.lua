@@ -62,6 +62,14 @@ describe("an entry of an mcpServers file", function()
                            args = json.null, isActive = 1 }.echo)
   end)
 
+  it("may have the type of Cline and others for HTTP", function()
+    local path = os.tmpname()
+    process.write(path, '{"mcpServers":{"fake":{"url":"http://127.0.0.1:9/mcp","type":"streamableHttp"}}}')
+    local gate = daemon.start { config = ("return { mcp_config = %q }"):format(path), late = true }
+    os.remove(path)
+    gate:logs "upstream_failed upstream=fake"
+  end)
+
   it("says so if its timeout cannot be used", function()
     local _, _, gate = serves { timeout = "1m" }
     gate:logs "mcpServers.fake.timeout is ignored: expected seconds"
