@@ -135,7 +135,11 @@ enum err process_prepare(struct loop *loop, struct arena *arena, const struct up
     for (size_t i = 0; i < spec->argc && !err; i++) { /* --token=…, TOKEN=…, --token … */
         struct str value = str_of(argv[i]), name = str_split(&value, '=');
         bool is_option = str_starts(name, "-") && !value.len && i + 1 < spec->argc && *argv[i + 1] != '-';
-        secrets_add_named(arena, secrets, name, is_option ? str_of(argv[i + 1]) : value.len ? value : name);
+        if (!is_option && !value.len) { /* an address, or the name of a variable, as in docker run -e TOKEN */
+            value = name;
+            name = STR_LIT("");
+        }
+        secrets_add_named(arena, secrets, name, is_option ? str_of(argv[i + 1]) : value);
     }
     if (!err && spec->cwd.len)
         err = expand(arena, spec->cwd, secrets, &child->cwd, why);

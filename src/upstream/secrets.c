@@ -14,7 +14,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#define WORD_MAX_BYTES 16u
+#define WORD_MAX_BYTES    16u
+#define ACRONYM_MAX_BYTES 6u
 
 struct secret_value {
     struct secret_value *next;
@@ -60,16 +61,25 @@ static void append_secret(struct expansion *x, struct str value)
     add_lines(x, value);
 }
 
-/* SORT_KEY = created_at is no secret, and results may hold it. */
+/* SORT_KEY = createdAt and AUTH_TYPE = OAuth2 are no secrets, and results may hold them. */
 static bool is_word(struct str value)
 {
-    for (size_t i = 0; i < value.len; i++)
-        if (!(value.at[i] >= 'a' && value.at[i] <= 'z') && value.at[i] != '_')
+    static const char *const sizes[] = {"256", "384", "512"}; /* HS256 */
+    size_t capitals = 0, len = value.len;
+    if (len > 3 && STR_IS_ONE_OF(str_from(value, len - 3), sizes))
+        len -= 3;
+    else if (len && ascii_is_digit(value.at[len - 1]))
+        len--;
+    for (size_t i = 0; i < len; i++) {
+        if (!ascii_is_letter(value.at[i]) && value.at[i] != '_')
             return false;
-    return value.len < WORD_MAX_BYTES;
+        capitals += value.at[i] >= 'A' && value.at[i] <= 'Z';
+    }
+    return value.len < WORD_MAX_BYTES && (capitals <= 2 || (capitals == len && len <= ACRONYM_MAX_BYTES));
 }
 
-/* By whole words: AUTHOR and KEYBOARD name no secret, and a path, a number or a switch is none. */
+/* By whole words: AUTHOR and KEYBOARD name no secret, nor do TOKEN_URL and API_KEY_HEADER; and a path, a
+ * number or a switch is none. */
 static bool is_named_secret(struct str name, struct str value)
 {
     /* The first two only before what is no plain word. */
@@ -77,8 +87,10 @@ static bool is_named_secret(struct str name, struct str value)
         "key",        "auth",          "apikey",      "token",      "secret",      "password",
         "passwd",     "pwd",           "pass",        "passphrase", "cookie",      "pat",
         "credential", "authorization", "credentials", "dsn",        "clientsecret"};
+    static const char *const about[] = {"url",  "uri",  "endpoint", "host", "file",   "path",     "dir",
+                                        "type", "mode", "method",   "alg",  "header", "algorithm"};
     size_t digits = 0;
-    bool found = false;
+    bool found = false, ends = false; /* with a word that is about a secret */
     while (digits < value.len && ascii_is_digit(value.at[digits]))
         digits++;
     for (size_t from = 0, at = 0; at <= name.len; at++)
@@ -86,9 +98,12 @@ static bool is_named_secret(struct str name, struct str value)
             struct str word = {name.at + from, at - from};
             for (size_t i = is_word(value) ? 2 : 0; i < sizeof(words) / sizeof(words[0]); i++)
                 found |= word.len == strlen(words[i]) && str_starts_nocase(word, words[i]);
+            ends = false;
+            for (size_t i = 0; i < sizeof(about) / sizeof(about[0]); i++)
+                ends |= word.len == strlen(about[i]) && str_starts_nocase(word, about[i]);
             from = at + 1;
         }
-    return found && digits != value.len && !str_starts(value, "/") && !str_starts(value, "~");
+    return found && !ends && digits != value.len && !memchr("/~.", *value.at, 3);
 }
 
 void secrets_add_named(struct arena *arena, struct secrets *used, struct str name, struct str value)
@@ -100,8 +115,13 @@ void secrets_add_named(struct arena *arena, struct secrets *used, struct str nam
     const char *at = rest.len ? memchr(rest.at, '@', rest.len) : NULL, *colon = at ? rest.at : NULL;
     if (!used)
         return;
+    struct str port = STR_NONE, password = STR_NONE;
     if (colon && (colon = memchr(rest.at, ':', (size_t)(at - rest.at))))
-        add_lines(&x, (struct str){colon + 1, (size_t)(at - colon) - 1});
+        port = password = (struct str){colon + 1, (size_t)(at - colon) - 1};
+    while (port.len && ascii_is_digit(*port.at))
+        port = str_from(port, 1);
+    if (port.len == password.len || !str_starts(port, "/")) /* http://localhost:8080/@scope has none */
+        add_lines(&x, password);
     if (!is_named_secret(name, value))
         return;
     for (size_t i = 0; i < sizeof(schemes) / sizeof(schemes[0]); i++)

@@ -62,6 +62,13 @@ return tool "look" { upstream = "ill/look", effects = "read", schema = { type = 
     assert.is_nil((gate:log() .. printed(gate, "doctor")):find(SECRET, 1, true))
   end)
 
+  it("names the variable that is missing, although the entry names it as well", function()
+    local gate = daemon.start { config = [[return { upstreams = { a = { command = "sh",
+      args = { "-c", "echo Error: GITHUB_TOKEN is not set >&2; exit 1", "sh", "run", "-e", "GITHUB_TOKEN" } } } }]] }
+    process.eventually("it failed", function() return upstream(gate).last_stderr end)
+    assert.equal("Error: GITHUB_TOKEN is not set", upstream(gate).last_stderr)
+  end)
+
   it("is in the answer to the call in which it died", function()
     local gate = daemon.start { config = ([[return { upstreams = { fake = { command = "python3",
       args = { "-SE", "%s/tests/support/fake_upstream.py" } } } }]]):format(daemon.root) }
