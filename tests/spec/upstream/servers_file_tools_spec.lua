@@ -2,20 +2,25 @@
 local json = require("client").json
 
 describe("an entry of an mcpServers file", function()
-  local function serves(keys)
+  local function starts(keys)
     local entry = { command = "python3", args = { "-SE", daemon.root .. "/tests/support/fake_upstream.py" } }
     for key, names in pairs(keys) do entry[key] = names end
     local path = os.tmpname()
     local file = assert(io.open(path, "w"))
-    file:write(json.encode { mcpServers = { fake = entry } })
+    file:write((json.encode { mcpServers = { fake = entry } }:gsub('%["EMPTY"%]', "[]")))
     file:close()
-    local gate = daemon.start { config = ("return { mcp_config = %q }"):format(path) }
+    local gate = daemon.start { config = ("return { mcp_config = %q }"):format(path) } -- when the server is up
+    os.remove(path)
+    return gate
+  end
+
+  local function serves(keys)
+    local gate = starts(keys)
     local client, names = gate:connect(), {}
     process.eventually("its tools are listed", function()
       for _, tool in ipairs(client:asks("tools/list").tools) do names[tool.name] = true end
       return next(names) ~= nil
     end)
-    os.remove(path)
     return names, client, gate
   end
 
@@ -60,6 +65,17 @@ describe("an entry of an mcpServers file", function()
                            type = "Local", disabled = "false", environment = { A = json.null, B = 1 }, cwd = json.null }.echo)
     assert.truthy(serves { command = { path = "python3", args = { "-SE", daemon.root .. "/tests/support/fake_upstream.py" } },
                            args = json.null, isActive = 1 }.echo)
+  end)
+
+  it("serves nothing of an empty list, as its client shows none, and says so", function()
+    for _, key in ipairs { "includeTools", "enabled_tools" } do
+      local gate = starts { [key] = { "EMPTY" } }
+      assert.same(0, #gate:connect():asks("tools/list").tools, key)
+      gate:logs "mcpServers.fake: its list of tools is empty, so none is served"
+    end
+    local names, _, gate = serves { tools = { "EMPTY" } } -- some clients keep definitions there
+    assert.truthy(names.echo)
+    gate:logs "mcpServers.fake: unknown key 'tools' is ignored"
   end)
 
   it("may have the type of Cline and others for HTTP", function()
