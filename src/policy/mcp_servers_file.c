@@ -167,7 +167,8 @@ static struct json usual_entry(struct arena *arena, const struct json *entry)
     for (uint32_t i = 0; i < entry->len; i++) {
         struct str own = entry->members[i].key, key = usual_key(own);
         const struct json *value = &entry->members[i].value;
-        bool is_cached_list = str_is(own, "tools") && (!is_list_of_strings(value) || !value->len);
+        bool is_cached_list = /* of definitions, perhaps of none */
+            str_is(own, "tools") && (!is_list_of_strings(value) || !value->len);
         if (is_cached_list || value->type == JSON_NULL || json_get(&out, key))
             key = own;
         out = json_with(arena, &out, key, usual_value(arena, key, value));
@@ -357,6 +358,20 @@ static uint32_t time_ms(struct servers_reader *r, struct str path, const struct 
     return (uint32_t)(n < SECONDS_BELOW ? n * 1000 : n);
 }
 
+/* Of an empty list of tools its client shows none. */
+static void check_empty_list(struct servers_reader *r, struct str path, const struct json *included,
+                             struct upstream_spec *spec)
+{
+    static struct str all[] = {STR("*")};
+    if (!json_is(included, JSON_ARRAY) || included->len)
+        return;
+    spec->excluded = (struct name_globs){.list = all, .count = 1, .given = true};
+    warn(r, arena_printf(r->config->arena,
+                         "%s: " STR_FMT ": its list of tools is empty, so none is served: leave the list "
+                         "out to serve all, or set \"disabled\": true",
+                         r->reader.file, STR_ARG(path)));
+}
+
 static void read_entry(struct servers_reader *r, struct str path, const struct json_member *member)
 {
     struct mcp_entry entry = {.enabled = true};
@@ -371,15 +386,6 @@ static void read_entry(struct servers_reader *r, struct str path, const struct j
     struct json usual = usual_entry(r->config->arena, &member->value);
     config_upstream_init(&entry.upstream);
     read_keys(r, path, &usual, &entry);
-    const struct json *included = json_get_text(&usual, "includeTools");
-    if (json_is(included, JSON_ARRAY) && !included->len) { /* their clients show none, either */
-        static struct str all[] = {STR("*")};
-        entry.upstream.spec.excluded = (struct name_globs){.list = all, .count = 1, .given = true};
-        warn(r, arena_printf(r->config->arena,
-                             "%s: " STR_FMT ": its list of tools is empty, so none is served: leave the list "
-                             "out to serve all, or set \"disabled\": true",
-                             reader->file, STR_ARG(path)));
-    }
     if (entry.disabled || !entry.enabled) {
         log_event(LOG_DEBUG, "mcp_config_entry_disabled", LOG_TEXT("file", reader->file),
                   LOG_STR("entry", path));
@@ -399,6 +405,7 @@ static void read_entry(struct servers_reader *r, struct str path, const struct j
     spec->timeout_ms = call_ms ? call_ms : spec->timeout_ms;
     spec->start_ms = start_ms ? start_ms : call_ms > spec->start_ms ? call_ms : spec->start_ms;
     check_type(r, path, &entry);
+    check_empty_list(r, path, json_get_text(&usual, "includeTools"), spec);
     if (reader->errors.len == errors) {
         struct json given = without_other_keys(r, path, &usual, &entry);
         config_upstream_add(reader, path, name_of(r, member->key), &given, &entry.upstream, r->config);
