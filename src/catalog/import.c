@@ -153,15 +153,6 @@ static const struct policy *policy_for(const struct generation_build *b, struct 
     return policy && !has_own_tool(policy) ? policy : NULL;
 }
 
-/* By `tools` in the upstream's configuration; a claimed tool is imported in any case. */
-static bool is_selected(const struct upstream_spec *spec, struct str tool)
-{
-    for (size_t i = 0; i < spec->tool_count; i++)
-        if (str_glob(spec->tools[i], tool))
-            return true;
-    return !spec->tool_count;
-}
-
 const struct upstream_spec *import_owner_of_name(const struct config *config, struct str name)
 {
     const struct upstream_spec *owner = NULL;
@@ -227,7 +218,7 @@ bool import_review_pins(struct generation_build *b)
     if (b->next_inner < tools->len) {
         const struct json *definition = &tools->items[b->next_inner++];
         struct str tool = name_of(definition);
-        if (tool.len && (is_selected(spec, tool) || claiming_policy(b, spec->name, tool)))
+        if (tool.len && (name_globs_fit(&spec->tools, tool) || claiming_policy(b, spec->name, tool)))
             pins_review_add(b->g->pins, spec->name, tool, definition);
         return true;
     }
@@ -252,7 +243,7 @@ bool import_count_names(struct generation_build *b)
         return false;
     for (uint32_t i = 0; spec->prefix != UPSTREAM_PREFIX_ALWAYS && i < tools->len; i++) {
         struct str tool = name_of(&tools->items[i]), bare = given_name(b, tool);
-        if (!tool.len || !is_selected(spec, tool) || claiming_policy(b, spec->name, tool) ||
+        if (!tool.len || !name_globs_fit(&spec->tools, tool) || claiming_policy(b, spec->name, tool) ||
             other_owner(b, spec, bare) || held_entry(b, spec, tool))
             continue;
         struct name_use *use = use_of(b, bare);
@@ -395,7 +386,7 @@ static struct tool *import_tool(struct generation_build *b, const struct upstrea
         b->taken++;
     else if (policy)
         tool = build(b, spec, policy->name, policy, definition);
-    else if (is_selected(spec, name))
+    else if (name_globs_fit(&spec->tools, name))
         tool = import_by_name(b, spec, name, definition);
     b->taken += tool != NULL;
     struct pin_entry *entry = tool ? pins_review_find(b->g->pins, spec->name, name) : NULL;
@@ -442,11 +433,12 @@ bool import_tools(struct generation_build *b)
             import_tool(b, spec, definition);
         return true;
     }
-    if (spec->tool_count && tools->len && !b->taken)
-        generation_report_warning(b->report,
-                                  STR_FMT ": upstreams." STR_FMT
-                                          ".tools: none of the %u tools that it offers has such a name",
-                                  STR_ARG(spec->from), STR_ARG(spec->name), tools->len);
+    if (spec->tools.given && tools->len && !b->taken)
+        generation_report_warning(
+            b->report, STR_FMT ": upstreams." STR_FMT ".tools%s %u tools that it offers %s",
+            STR_ARG(spec->from), STR_ARG(spec->name),
+            spec->tools.count ? ": none of the" : " is empty: of the", tools->len,
+            spec->tools.count ? "has such a name" : "none is served; leave it out to serve all");
     warn_of_excluded(b, spec, tools);
     b->next++;
     b->next_inner = b->taken = b->upstream_bytes = 0;

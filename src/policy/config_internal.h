@@ -108,8 +108,8 @@ void config_upstream_add(struct config_reader *reader, struct str path, struct s
 
 /* Into a struct str, strings or name_values; a command with a folder, and a folder, are relative to the
  * file's. Errors do not quote the value: it may be a secret. */
-key_reader config_upstream_string, config_upstream_strings, config_upstream_pairs, config_upstream_command,
-    config_upstream_folder;
+key_reader config_upstream_string, config_upstream_strings, config_upstream_globs, config_upstream_pairs,
+    config_upstream_command, config_upstream_folder;
 
 /* Gives upstreams with spawned = true the socket of the spawner; an error if none exists. */
 void config_upstreams_set_spawner(struct config_reader *reader, struct config *config);

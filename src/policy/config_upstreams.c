@@ -77,7 +77,7 @@ void config_upstream_strings(const struct key_value *value)
 }
 
 /* {} means none; only a key that is left out means all. */
-static void read_globs(const struct key_value *value)
+void config_upstream_globs(const struct key_value *value)
 {
     struct name_globs *globs = key_target(value); /* its first two members are those of struct strings */
     config_upstream_strings(value);
@@ -253,9 +253,9 @@ static const struct field entry_fields[] = {
     {"start", FIELD_CHOICE, AT(start), CHOICES("at_once lazy", START_AT_ONCE), MCP},
     {"prefix", AT(spec.prefix), CHOICES("on_collision always", UPSTREAM_PREFIX_ON_COLLISION),
      READ_KEY(read_prefix), MCP},
-    {STRINGS("tools", spec.tools), MCP},
-    {"prompts", AT(spec.prompts), READ_KEY(read_globs), MCP},
-    {"resources", AT(spec.resources), READ_KEY(read_globs), MCP},
+    {"tools", AT(spec.tools), READ_KEY(config_upstream_globs), MCP},
+    {"prompts", AT(spec.prompts), READ_KEY(config_upstream_globs), MCP},
+    {"resources", AT(spec.resources), READ_KEY(config_upstream_globs), MCP},
     {"instructions", FIELD_BOOL, AT(spec.instructions), MCP},
     {"forward_meta", FIELD_BOOL, AT(spec.forward_meta), MCP},
     {DURATION("timeout", spec.timeout_ms)},

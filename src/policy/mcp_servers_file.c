@@ -65,7 +65,7 @@ static const struct field fields[] = {
     {"headers", UPSTREAM(spec.headers), READ_KEY(config_upstream_pairs), .only = 1u << UPSTREAM_HTTP},
     {"type", ENTRY(type), READ_KEY(config_upstream_string)},
     {"transport", ENTRY(type), READ_KEY(config_upstream_string)},
-    {"includeTools", UPSTREAM(spec.tools), READ_KEY(config_upstream_strings)},
+    {"includeTools", UPSTREAM(spec.tools), READ_KEY(config_upstream_globs)},
     {"disabledTools", UPSTREAM(spec.excluded), READ_KEY(read_excluded)},
     {"excludeTools", UPSTREAM(spec.excluded), READ_KEY(read_excluded)},
     {"disabled", FIELD_BOOL, ENTRY(disabled)},
@@ -358,20 +358,6 @@ static uint32_t time_ms(struct servers_reader *r, struct str path, const struct 
     return (uint32_t)(n < SECONDS_BELOW ? n * 1000 : n);
 }
 
-/* Of an empty list of tools its client shows none. */
-static void check_empty_list(struct servers_reader *r, struct str path, const struct json *included,
-                             struct upstream_spec *spec)
-{
-    static struct str all[] = {STR("*")};
-    if (!json_is(included, JSON_ARRAY) || included->len)
-        return;
-    spec->excluded = (struct name_globs){.list = all, .count = 1, .given = true};
-    warn(r, arena_printf(r->config->arena,
-                         "%s: " STR_FMT ": its list of tools is empty, so none is served: leave the list "
-                         "out to serve all, or set \"disabled\": true",
-                         r->reader.file, STR_ARG(path)));
-}
-
 static void read_entry(struct servers_reader *r, struct str path, const struct json_member *member)
 {
     struct mcp_entry entry = {.enabled = true};
@@ -405,7 +391,6 @@ static void read_entry(struct servers_reader *r, struct str path, const struct j
     spec->timeout_ms = call_ms ? call_ms : spec->timeout_ms;
     spec->start_ms = start_ms ? start_ms : call_ms > spec->start_ms ? call_ms : spec->start_ms;
     check_type(r, path, &entry);
-    check_empty_list(r, path, json_get_text(&usual, "includeTools"), spec);
     if (reader->errors.len == errors) {
         struct json given = without_other_keys(r, path, &usual, &entry);
         config_upstream_add(reader, path, name_of(r, member->key), &given, &entry.upstream, r->config);

@@ -125,7 +125,7 @@ struct upstream_spec *upstream_spec_copy(struct arena *arena, const struct upstr
     copy->url = copy_text(arena, spec->url, user);
     copy->headers = copy_pairs(arena, spec->headers, user);
     copy->ca_file = arena_dup(arena, spec->ca_file);
-    copy->tools = copy_list(arena, spec->tools, spec->tool_count, NULL);
+    copy->tools.list = copy_list(arena, spec->tools.list, spec->tools.count, NULL);
     copy->excluded.list = copy_list(arena, spec->excluded.list, spec->excluded.count, NULL);
     copy->prompts.list = copy_list(arena, spec->prompts.list, spec->prompts.count, NULL);
     copy->resources.list = copy_list(arena, spec->resources.list, spec->resources.count, NULL);

@@ -68,8 +68,7 @@ struct upstream_spec {
     bool forward_meta;     /* the _meta of callers, but for what is the gate's or MCP's */
     bool lazy;             /* started at its first call; its tools come from the cache if it has them */
     enum upstream_prefix prefix;
-    const struct str *tools; /* globs; none: all */
-    size_t tool_count;
+    struct name_globs tools;              /* beside those that policies name */
     struct name_globs excluded;           /* tools that are not served, whatever else names them */
     bool instructions;                    /* are passed to clients */
     struct name_globs prompts, resources; /* resources: of their URIs, and of their templates */

@@ -229,6 +229,10 @@ TEST(globs_select_tools)
     loads("a = { command = 'a', tools = { 'raed_*' } }", NOBODY);
     has("");
     warns("upstreams.a.tools: none of the 2 tools that it offers has such a name");
+    loads("a = { command = 'a', tools = {} }", NOBODY);
+    has("");
+    warns("upstreams.a.tools is empty: of the 2 tools that it offers none is served; leave it out to serve "
+          "all");
 }
 
 /* ---- policies ---------------------------------------------------------------------------- */

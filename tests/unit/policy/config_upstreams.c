@@ -118,8 +118,8 @@ TEST(each_kind_with_its_keys)
     is_below(files->cwd, "sub");
     assert_true(files->lazy);
     assert_int_equal(files->prefix, UPSTREAM_PREFIX_ALWAYS);
-    assert_int_equal(files->tool_count, 2);
-    is(files->tools[0], "read_*");
+    assert_int_equal(files->tools.count, 2);
+    is(files->tools.list[0], "read_*");
     assert_int_equal(files->timeout_ms, 90000);
     assert_int_equal(files->start_ms, 20000);
     assert_int_equal(files->in_flight, 4);
