@@ -64,11 +64,12 @@ static bool is_block(const struct json *item)
 
 static struct json without_nulls(struct arena *arena, const struct json *object)
 {
-    struct json out = *object;
+    struct json_member *members = ARENA_ARRAY(arena, struct json_member, object->len);
+    uint32_t count = 0;
     for (uint32_t i = 0; i < object->len; i++)
-        if (object->members[i].value.type == JSON_NULL)
-            out = json_without(arena, &out, object->members[i].key);
-    return out;
+        if (object->members[i].value.type != JSON_NULL)
+            members[count++] = object->members[i];
+    return json_object(arena, members, count);
 }
 
 /* The address says the MIME type, too. */

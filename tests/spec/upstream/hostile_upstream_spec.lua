@@ -198,6 +198,15 @@ describe("a server that misbehaves", function()
       assert.truthy(#gate:logs "upstream_result_repaired" > 0)
     end)
 
+    it("may send a block of many nulls, which costs no memory for each of them", function()
+      serves()
+      local nulls = {}
+      for i = 1, 30000 do nulls[i] = ('"n%d":null'):format(i) end
+      local answer = does("raw", { result = ('{"content":[{"type":"text","text":"x",%s}]}'):format(table.concat(nulls, ",")) })
+      assert.same({ { type = "text", text = "x" } }, answer.content)
+      assert.is_true(tonumber(process.read("/proc/" .. gate:pid() .. "/status"):match "VmHWM:%s*(%d+)") < 400000)
+    end)
+
     it("may send bytes that are no UTF-8, which become U+FFFD", function()
       serves()
       local answer = does "bad_utf8"
