@@ -435,10 +435,10 @@ bool import_tools(struct generation_build *b)
     }
     if (spec->tools.given && tools->len && !b->taken)
         generation_report_warning(
-            b->report, STR_FMT ": upstreams." STR_FMT ".tools%s %u tools that it offers %s",
-            STR_ARG(spec->from), STR_ARG(spec->name),
-            spec->tools.count ? ": none of the" : " is empty: of the", tools->len,
-            spec->tools.count ? "has such a name" : "none is served; leave it out to serve all");
+            b->report, STR_FMT ": upstreams." STR_FMT ".tools: none of the %u tools that it offers %s",
+            STR_ARG(spec->from), STR_ARG(spec->name), tools->len,
+            spec->tools.count ? "has such a name"
+                              : "is served, because the list is empty: leave it out to serve all");
     warn_of_excluded(b, spec, tools);
     b->next++;
     b->next_inner = b->taken = b->upstream_bytes = 0;

@@ -133,13 +133,14 @@ enum err process_prepare(struct loop *loop, struct arena *arena, const struct up
     for (size_t i = 0; i < spec->argc && !err; i++)
         err = expand(arena, spec->argv[i], secrets, &argv[i], why);
     for (size_t i = 0; i < spec->argc && !err; i++) { /* --token=…, TOKEN=…, --token … */
-        struct str value = str_of(argv[i]), name = str_split(&value, '=');
-        bool is_option = str_starts(name, "-") && !value.len && i + 1 < spec->argc && *argv[i + 1] != '-';
-        if (!is_option && !value.len) { /* an address, or the name of a variable, as in docker run -e TOKEN */
-            value = name;
+        struct str text = str_of(argv[i]), value = text, name = str_split(&value, '=');
+        if (str_starts(name, "-") && !value.len && i + 1 < spec->argc && *argv[i + 1] != '-')
+            value = str_of(argv[i + 1]);
+        else if (!value.len || (!str_starts(name, "-") && str_has(name, ':'))) {
+            value = text; /* an address, a header, or the name of a variable, as in docker run -e TOKEN */
             name = STR_LIT("");
         }
-        secrets_add_named(arena, secrets, name, is_option ? str_of(argv[i + 1]) : value);
+        secrets_add_named(arena, secrets, name, value);
     }
     if (!err && spec->cwd.len)
         err = expand(arena, spec->cwd, secrets, &child->cwd, why);

@@ -78,8 +78,16 @@ static bool is_word(struct str value)
     return value.len < WORD_MAX_BYTES && (capitals <= 2 || (capitals == len && len <= ACRONYM_MAX_BYTES));
 }
 
-/* By whole words: AUTHOR and KEYBOARD name no secret, nor do TOKEN_URL and API_KEY_HEADER; and a path, a
- * number or a switch is none. */
+static bool is_one_of(struct str word, const char *const *list, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (word.len == strlen(list[i]) && str_starts_nocase(word, list[i]))
+            return true;
+    return false;
+}
+
+/* By whole words: AUTHOR and KEYBOARD name no secret, nor does TOKEN_URL; and a path, a number or a switch is
+ * none. The value of AUTH_HEADER is one. */
 static bool is_named_secret(struct str name, struct str value)
 {
     /* The first two only before what is no plain word. */
@@ -87,47 +95,59 @@ static bool is_named_secret(struct str name, struct str value)
         "key",        "auth",          "apikey",      "token",      "secret",      "password",
         "passwd",     "pwd",           "pass",        "passphrase", "cookie",      "pat",
         "credential", "authorization", "credentials", "dsn",        "clientsecret"};
-    static const char *const about[] = {"url",  "uri",  "endpoint", "host", "file",   "path",     "dir",
-                                        "type", "mode", "method",   "alg",  "header", "algorithm"};
-    size_t digits = 0;
-    bool found = false, ends = false; /* with a word that is about a secret */
+    static const char *const about[] = {"url", "uri",  "endpoint", "host",   "file", "path",
+                                        "dir", "type", "mode",     "method", "alg",  "algorithm"};
+    size_t digits = 0, first = is_word(value) ? 2 : 0;
+    bool found = false, is_about = false; /* its last word says what of a secret it is */
     while (digits < value.len && ascii_is_digit(value.at[digits]))
         digits++;
     for (size_t from = 0, at = 0; at <= name.len; at++)
         if (at == name.len || name.at[at] == '_' || name.at[at] == '-') {
             struct str word = {name.at + from, at - from};
-            for (size_t i = is_word(value) ? 2 : 0; i < sizeof(words) / sizeof(words[0]); i++)
-                found |= word.len == strlen(words[i]) && str_starts_nocase(word, words[i]);
-            ends = false;
-            for (size_t i = 0; i < sizeof(about) / sizeof(about[0]); i++)
-                ends |= word.len == strlen(about[i]) && str_starts_nocase(word, about[i]);
+            found |= is_one_of(word, words + first, sizeof(words) / sizeof(words[0]) - first);
+            is_about = is_one_of(word, about, sizeof(about) / sizeof(about[0]));
             from = at + 1;
         }
-    return found && !ends && digits != value.len && !memchr("/~.", *value.at, 3);
+    return found && !is_about && digits != value.len && !memchr("/~.", *value.at, 3);
 }
 
-void secrets_add_named(struct arena *arena, struct secrets *used, struct str name, struct str value)
+static void add_if_named(struct expansion *x, struct str name, struct str value)
 {
     static const char *const schemes[] = {"bearer ", "basic ", "token "};
-    struct expansion x = {.arena = arena, .used = used};
-    const char *scheme = value.len ? memmem(value.at, value.len, "://", 3) : NULL;
-    struct str rest = scheme ? str_from(value, (size_t)(scheme + 3 - value.at)) : STR_NONE;
-    const char *at = rest.len ? memchr(rest.at, '@', rest.len) : NULL, *colon = at ? rest.at : NULL;
-    if (!used)
-        return;
-    struct str port = STR_NONE, password = STR_NONE;
-    if (colon && (colon = memchr(rest.at, ':', (size_t)(at - rest.at))))
-        port = password = (struct str){colon + 1, (size_t)(at - colon) - 1};
-    while (port.len && ascii_is_digit(*port.at))
-        port = str_from(port, 1);
-    if (port.len == password.len || !str_starts(port, "/")) /* http://localhost:8080/@scope has none */
-        add_lines(&x, password);
     if (!is_named_secret(name, value))
         return;
     for (size_t i = 0; i < sizeof(schemes) / sizeof(schemes[0]); i++)
         if (str_starts_nocase(value, schemes[i]))
             value = str_from(value, strlen(schemes[i]));
-    add_lines(&x, value);
+    add_lines(x, value);
+}
+
+/* Of an address, such as postgres://user:password@host. */
+static void add_password(struct expansion *x, struct str value)
+{
+    const char *scheme = value.len ? memmem(value.at, value.len, "://", 3) : NULL;
+    struct str rest = scheme ? str_from(value, (size_t)(scheme + 3 - value.at)) : STR_NONE;
+    const char *at = rest.len ? memchr(rest.at, '@', rest.len) : NULL;
+    const char *colon = at ? memchr(rest.at, ':', (size_t)(at - rest.at)) : NULL;
+    if (!colon)
+        return;
+    struct str password = {colon + 1, (size_t)(at - colon) - 1}, port = password;
+    while (port.len && ascii_is_digit(*port.at))
+        port = str_from(port, 1);
+    if (port.len == password.len || !str_starts(port, "/")) /* http://localhost:8080/@scope has none */
+        add_lines(x, password);
+}
+
+void secrets_add_named(struct arena *arena, struct secrets *used, struct str name, struct str value)
+{
+    struct expansion x = {.arena = arena, .used = used};
+    struct str rest = value, header = str_split(&rest, ':'); /* of --header "Authorization: Bearer …" */
+    if (!used)
+        return;
+    add_password(&x, value);
+    add_if_named(&x, name, value);
+    if (!str_starts(rest, "//") && !str_has(header, ' ')) /* no address, no sentence */
+        add_if_named(&x, header, str_trim(rest));
 }
 
 /* What is wrong with an opened file; NULL: nothing. `uid`: whose credentials it holds, perhaps in a folder of

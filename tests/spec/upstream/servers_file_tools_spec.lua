@@ -71,7 +71,7 @@ describe("an entry of an mcpServers file", function()
     for _, key in ipairs { "includeTools", "enabled_tools" } do
       local gate = starts { [key] = { "EMPTY" } }
       assert.same(0, #gate:connect():asks("tools/list").tools, key)
-      gate:logs "upstreams.fake.tools is empty: of the 8 tools that it offers none is served"
+      gate:logs "upstreams.fake.tools: none of the 8 tools that it offers is served, because the list is empty"
     end
     local names, _, gate = serves { tools = { "EMPTY" } } -- some clients keep definitions there
     assert.truthy(names.echo)

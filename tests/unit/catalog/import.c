@@ -231,8 +231,8 @@ TEST(globs_select_tools)
     warns("upstreams.a.tools: none of the 2 tools that it offers has such a name");
     loads("a = { command = 'a', tools = {} }", NOBODY);
     has("");
-    warns("upstreams.a.tools is empty: of the 2 tools that it offers none is served; leave it out to serve "
-          "all");
+    warns(
+        "none of the 2 tools that it offers is served, because the list is empty: leave it out to serve all");
 }
 
 /* ---- policies ---------------------------------------------------------------------------- */

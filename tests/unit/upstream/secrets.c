@@ -216,8 +216,7 @@ TEST(redacts_lines_and_their_json)
 }
 
 /* mcpServers files have their secrets written out. */
-#define PLAIN                                                                                                \
-    "created_at userId OAuth2 HS256 https://auth.example X-Api-Key-Name ./tok.txt 8080/@scope GITHUB_TOKEN"
+#define PLAIN "created_at userId OAuth2 HS256 https://auth.example ./tok.txt 8080/@scope GITHUB_TOKEN"
 TEST(redacts_what_a_name_says_is_secret)
 {
     struct secrets used = {NULL};
@@ -235,17 +234,18 @@ TEST(redacts_what_a_name_says_is_secret)
                {STR("AUTH_TYPE"), STR("OAuth2")},
                {STR("JWT_AUTH"), STR("HS256")},
                {STR("TOKEN_URL"), STR("https://auth.example")},
-               {STR("API_KEY_HEADER"), STR("X-Api-Key-Name")},
+               {STR("AUTH_HEADER"), STR("Bearer head-six")},
+               {STR("--header"), STR("Authorization: Bearer head-seven")},
+               {STR(""), STR("X-Api-Key:head-eight")},
                {STR("TOKEN"), STR("./tok.txt")},
                {STR("REGISTRY"), STR("http://localhost:8080/@scope")},
                {STR(""), STR("GITHUB_TOKEN")}};
     for (size_t i = 0; i < sizeof(all) / sizeof(*all); i++)
         secrets_add_named(arena, &used, all[i].name, all[i].value);
-    assert_true(str_is(
-        secrets_redact(
-            arena, &used,
-            STR_LIT("ghp-one key-two bear-three u:pw-four@h author-five /home/me/.ssh/id 100000 " PLAIN)),
-        "*** *** *** u:***@h author-five /home/me/.ssh/id 100000 " PLAIN));
+    assert_true(str_is(secrets_redact(arena, &used,
+                                      STR_LIT("ghp-one key-two bear-three head-six head-seven head-eight "
+                                              "u:pw-four@h author-five /home/me/.ssh/id 100000 " PLAIN)),
+                       "*** *** *** *** *** *** u:***@h author-five /home/me/.ssh/id 100000 " PLAIN));
     secrets_add_named(arena, NULL, STR_LIT("TOKEN"), STR_LIT("no place for it"));
 }
 
