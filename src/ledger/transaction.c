@@ -397,9 +397,16 @@ static void on_rate(struct store_rate_request *store)
     struct session_request *r = wait->request;
     if ((r || store->held_us) && store->result != STORE_DONE) /* Redis is away: this daemon counts */
         l->memory->kind->rate(l->memory, store);
+    if (!r && !store->held_us && store->result == STORE_DONE && !store->wait_ms) { /* taken, and cancelled */
+        store->held_us = 1;
+        if (ledger_store(l)->kind->rate(ledger_store(l), store))
+            on_rate(store);
+        return;
+    }
     if (r) {
         r->rate_wait = NULL;
         r->rate_wait_ms = store->wait_ms;
+        r->rated_us = store->wait_ms ? 0 : clock_mono_us();
     }
     free(wait);
     if (r)
@@ -463,6 +470,8 @@ static void detach(struct ledger *l, const struct session_request *r, bool cance
         r->rate_wait->request = NULL;
         return;
     }
+    if (cancelled && r->rated_us)
+        ledger_give_rate_back(l, r->call, (uint64_t)(clock_mono_us() - r->rated_us));
     struct session_request *copy = looks ? NULL : request_copy(r);
     if (copy)
         copy->is_cancelled = is_admit && cancelled;

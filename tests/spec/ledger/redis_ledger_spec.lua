@@ -91,6 +91,27 @@ describe("a ledger in Redis", function()
     assert.equal(1, rates)
   end)
 
+  -- Requests of one connection, which the daemon has read before Redis answers the first of them.
+  local function says_while_frozen(store, client, requests)
+    store:freeze()
+    for i, request in ipairs(requests) do
+      client:say { jsonrpc = "2.0", id = not request.silent and "frozen" .. i or nil, method = request[1], params = request[2] }
+    end
+    client:say { jsonrpc = "2.0", id = "read", method = "ping" }
+    assert.equal("read", client:hears().id)
+    store:thaw()
+  end
+
+  it("gives back what a cancelled call took of a rate", function()
+    local store = redis.start()
+    local client = gate_on(store:url()):connect()
+    local function limited(n) return { name = "limited", arguments = { n = n }, _meta = session("s" .. n) } end
+    says_while_frozen(store, client, { { "tools/call", limited(1) },
+                                       { "notifications/cancelled", { requestId = "frozen1" }, silent = true } })
+    for n = 2, 4 do assert.equal("pass", verdict(client:calls("limited", { n = n }, session("s" .. n))).verdict) end
+    assert.equal("rate_limit", verdict(client:calls("limited", { n = 5 }, session "s5")).code)
+  end)
+
   it("knows the callIds of every daemon, also after it was emptied", function()
     local store = redis.start()
     local checked = gate_on(store:url()):connect():checks("book_table", { where = "here" }, session "s")
