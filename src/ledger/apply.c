@@ -635,7 +635,7 @@ void apply_batch(struct ledger_entry *e, int64_t now_ms)
     struct session_request *r;
     commit_begin(e);
     for (unsigned count = 0; count < COMMIT_BATCH_MAX && (r = STAILQ_FIRST(&e->queue)); count++) {
-        if (r->kind == LEDGER_FORGET && e->begun && count)
+        if (r->kind == LEDGER_FORGET && count) /* it is alone in its commit, or in finding no session */
             break;
         /* Kept requests are committed alone. If the reply is lost, they are put back and recognised by the
          * session's mark; a request beside them would be made twice, or refused and never taken back. */
@@ -647,6 +647,8 @@ void apply_batch(struct ledger_entry *e, int64_t now_ms)
                       r->kind == LEDGER_SEE;
         if (!e->begun && !begins) {
             request_not_found(r);
+            if (r->kind == LEDGER_FORGET)
+                break;
             continue;
         }
         if (has_landed(e, r))

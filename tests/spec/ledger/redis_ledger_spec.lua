@@ -112,6 +112,21 @@ describe("a ledger in Redis", function()
     assert.equal("rate_limit", verdict(client:calls("limited", { n = 5 }, session "s5")).code)
   end)
 
+  it("keeps the call that came behind the forgetting of a session that was none", function()
+    local store = redis.start()
+    local client = gate_on(store:url()):connect()
+    says_while_frozen(store, client, { { "toolgate/session", { session = "s", forget = true } },
+                                       { "tools/call", { name = "echo", arguments = { text = "a" }, _meta = session "s" } } })
+    local heard = {}
+    for _ = 1, 2 do
+      local reply = client:hears()
+      heard[reply.id] = reply
+    end
+    assert.equal(1014, heard.frozen1.error.code)
+    assert.equal("pass", verdict(heard.frozen2.result).verdict)
+    assert.equal(1, client:asks("toolgate/session", { session = "s" }).budgets.calls)
+  end)
+
   it("knows the callIds of every daemon, also after it was emptied", function()
     local store = redis.start()
     local checked = gate_on(store:url()):connect():checks("book_table", { where = "here" }, session "s")
