@@ -190,11 +190,9 @@ static void refuse(struct ledger *l, const struct session_request *r)
     request_fail(r, ERR_UNAVAILABLE, status.why_away[0] ? status.why_away : "Redis did not answer");
 }
 
-static void serve_uncounted(struct ledger *l, const struct session_request *r, bool lost)
+static void serve_uncounted(struct ledger *l, const struct session_request *r)
 {
     const struct ledger_call *admit = r->call;
-    if (r->kind == LEDGER_ADMIT && lost)
-        keep(l, request_release(r)); /* it may have been committed: its reservation must not stay */
     if (request_has_happened(r->kind)) {
         keep(l, request_copy(r));
     } else if (r->kind == LEDGER_ADMIT && l->on_outage == LEDGER_OUTAGE_OPEN) {
@@ -208,17 +206,25 @@ static void serve_uncounted(struct ledger *l, const struct session_request *r, b
     }
 }
 
+/* An admit of a lost commit may have been committed: its reservation must not stay. It is kept behind all
+ * others, as its number is: by that is told which of them have landed (session_mark). */
 static void serve_all_uncounted(struct ledger_entry *e, bool lost)
 {
+    struct request_queue releases = STAILQ_HEAD_INITIALIZER(releases);
     struct session_request *r;
-    while ((r = request_pop(&e->flying))) {
-        serve_uncounted(e->ledger, r, lost);
+    for (;;) {
+        bool flew = !STAILQ_EMPTY(&e->flying);
+        if (!(r = request_pop(flew ? &e->flying : &e->queue)))
+            break;
+        if (flew && lost && r->kind == LEDGER_ADMIT) {
+            struct session_request *release = request_release(r);
+            STAILQ_INSERT_TAIL(&releases, release, next);
+        }
+        serve_uncounted(e->ledger, r);
         transaction_finish(e->ledger, r);
     }
-    while ((r = request_pop(&e->queue))) {
-        serve_uncounted(e->ledger, r, false);
-        transaction_finish(e->ledger, r);
-    }
+    while ((r = request_pop(&releases)))
+        keep(e->ledger, r);
     entry_forget(e);
 }
 
