@@ -634,15 +634,15 @@ void apply_batch(struct ledger_entry *e, int64_t now_ms)
 {
     struct session_request *r;
     commit_begin(e);
-    for (unsigned count = 0; count < COMMIT_BATCH_MAX && (r = STAILQ_FIRST(&e->queue)); count++) {
+    for (unsigned count = 0; count < COMMIT_BATCH_MAX && (r = TAILQ_FIRST(&e->queue)); count++) {
         if (r->kind == LEDGER_FORGET && count) /* it is alone in its commit, or in finding no session */
             break;
         /* Kept requests are committed alone. If the reply is lost, they are put back and recognised by the
          * session's mark; a request beside them would be made twice, or refused and never taken back. */
         if (e->replays && count && !r->is_past && r->kind != LEDGER_BOUNDARY)
             break;
-        STAILQ_REMOVE_HEAD(&e->queue, next);
-        STAILQ_INSERT_TAIL(&e->flying, r, next);
+        TAILQ_REMOVE(&e->queue, r, next);
+        TAILQ_INSERT_TAIL(&e->flying, r, next);
         bool begins = r->kind == LEDGER_ADMIT || r->kind == LEDGER_SETTLE || r->kind == LEDGER_TURN ||
                       r->kind == LEDGER_SEE;
         if (!e->begun && !begins) {

@@ -30,7 +30,7 @@ void entries_clear(struct lru *entries)
     struct ledger_entry *entry;
     struct session_request *r;
     while ((entry = (struct ledger_entry *)entries->oldest)) {
-        STAILQ_CONCAT(&entry->flying, &entry->queue);
+        TAILQ_CONCAT(&entry->flying, &entry->queue, next);
         while ((r = request_pop(&entry->flying)))
             if (r->is_owned)
                 free(r);
@@ -48,7 +48,7 @@ struct ledger_entry *entries_get(struct lru *entries, struct ledger *ledger, str
     struct ledger_entry *oldest = (struct ledger_entry *)entries->oldest;
     for (int i = 0; i < LET_GO_AT_ONCE && oldest && entries->count >= ENTRIES_MAX; i++) {
         struct ledger_entry *newer = (struct ledger_entry *)oldest->node.newer;
-        if (!oldest->busy && !oldest->paused && STAILQ_EMPTY(&oldest->queue)) {
+        if (!oldest->busy && !oldest->paused && TAILQ_EMPTY(&oldest->queue)) {
             take_out(entries, oldest);
             free(spare);
             spare = oldest;
@@ -63,8 +63,8 @@ struct ledger_entry *entries_get(struct lru *entries, struct ledger *ledger, str
         entry = alloc_zeroed(sizeof(*entry));
     entry->node.id = id;
     entry->ledger = ledger;
-    STAILQ_INIT(&entry->queue);
-    STAILQ_INIT(&entry->flying);
+    TAILQ_INIT(&entry->queue);
+    TAILQ_INIT(&entry->flying);
     lru_add(entries, &entry->node);
     return entry;
 }

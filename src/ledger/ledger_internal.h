@@ -45,7 +45,7 @@ struct session_request {
     struct rate_wait *rate_wait; /* its rates are being asked; it is in no queue yet */
     int64_t rated_us;            /* monotonic: when they had room for it; 0: it took none */
     struct ledger *ledger;
-    STAILQ_ENTRY(session_request) next;
+    TAILQ_ENTRY(session_request) next;
     LIST_ENTRY(session_request) waiting; /* among all whose `done` is to fire */
 };
 
@@ -55,14 +55,14 @@ struct lapsed_request {
     struct session_chain chains[SESSION_CHAINS_MAX];
 };
 
-STAILQ_HEAD(request_queue, session_request);
+TAILQ_HEAD(request_queue, session_request);
 
 /* Takes the first out; NULL: it is empty. */
 static inline struct session_request *request_pop(struct request_queue *queue)
 {
-    struct session_request *first = STAILQ_FIRST(queue);
+    struct session_request *first = TAILQ_FIRST(queue);
     if (first)
-        STAILQ_REMOVE_HEAD(queue, next);
+        TAILQ_REMOVE(queue, first, next);
     return first;
 }
 

@@ -31,7 +31,7 @@ static struct kept_session *kept_for(struct ledger *l, struct hash128 id)
         return kept;
     kept = alloc_zeroed(sizeof(*kept));
     kept->node.id = id;
-    STAILQ_INIT(&kept->requests);
+    TAILQ_INIT(&kept->requests);
     lru_add(&l->kept, &kept->node);
     return kept;
 }
@@ -47,12 +47,12 @@ static uint32_t take(struct ledger *l, struct hash128 id, struct request_queue *
     struct kept_session *kept = (struct kept_session *)lru_find(&l->kept, id);
     const struct session_request *r;
     uint32_t taken = 0;
-    STAILQ_FOREACH (r, &kept->requests, next) {
+    TAILQ_FOREACH (r, &kept->requests, next) {
         l->kept_requests--;
         l->kept_bytes -= r->bytes;
         taken++;
     }
-    STAILQ_CONCAT(queue, &kept->requests);
+    TAILQ_CONCAT(queue, &kept->requests, next);
     lru_remove(&l->kept, &kept->node);
     free(kept);
     return taken;
@@ -60,7 +60,7 @@ static uint32_t take(struct ledger *l, struct hash128 id, struct request_queue *
 
 void outage_drop(struct ledger *l)
 {
-    struct request_queue queue = STAILQ_HEAD_INITIALIZER(queue);
+    struct request_queue queue = TAILQ_HEAD_INITIALIZER(queue);
     struct session_request *r;
     while (l->kept.oldest)
         take(l, l->kept.oldest->id, &queue);
@@ -136,7 +136,7 @@ static void keep(struct ledger *l, struct session_request *copy)
         copy->sequence = transaction_sequence(l);
     copy->is_cancelled = false;
     if (l->kept_bytes + copy->bytes <= l->kept_bytes_max) {
-        STAILQ_INSERT_TAIL(&kept_for(l, copy->id)->requests, copy, next);
+        TAILQ_INSERT_TAIL(&kept_for(l, copy->id)->requests, copy, next);
         l->kept_requests++;
         l->kept_bytes += copy->bytes;
     } else {
@@ -210,15 +210,15 @@ static void serve_uncounted(struct ledger *l, const struct session_request *r)
  * others, as its number is: by that is told which of them have landed (session_mark). */
 static void serve_all_uncounted(struct ledger_entry *e, bool lost)
 {
-    struct request_queue releases = STAILQ_HEAD_INITIALIZER(releases);
+    struct request_queue releases = TAILQ_HEAD_INITIALIZER(releases);
     struct session_request *r;
     for (;;) {
-        bool flew = !STAILQ_EMPTY(&e->flying);
+        bool flew = !TAILQ_EMPTY(&e->flying);
         if (!(r = request_pop(flew ? &e->flying : &e->queue)))
             break;
         if (flew && lost && r->kind == LEDGER_ADMIT) {
             struct session_request *release = request_release(r);
-            STAILQ_INSERT_TAIL(&releases, release, next);
+            TAILQ_INSERT_TAIL(&releases, release, next);
         }
         serve_uncounted(e->ledger, r);
         transaction_finish(e->ledger, r);
@@ -230,41 +230,33 @@ static void serve_all_uncounted(struct ledger_entry *e, bool lost)
 
 static void put_kept_back(struct ledger_entry *e, bool refused)
 {
-    struct request_queue kept = STAILQ_HEAD_INITIALIZER(kept), others = STAILQ_HEAD_INITIALIZER(others);
-    struct session_request *r;
-    transaction_back_to_queue(e);
-    while ((r = request_pop(&e->queue))) {
-        if (r->kind == LEDGER_BOUNDARY)
-            free(r);
-        else if (r->is_past)
-            STAILQ_INSERT_TAIL(&kept, r, next);
-        else
-            STAILQ_INSERT_TAIL(&others, r, next);
-    }
-    STAILQ_CONCAT(&e->queue, &others);
+    struct ledger *l = e->ledger;
+    struct session_request *r, *before;
     uint64_t held; /* a server that turns kept requests down for good would do so again */
-    if (refused && rate_limit_allow(&e->ledger->refusals, EVENTS_PER_S, &held))
+    if (refused && rate_limit_allow(&l->refusals, EVENTS_PER_S, &held))
         log_event(LOG_ERROR, "ledger_merge_failed", LOG_TEXT("why", e->commit.store.why),
                   LOG_NUM("not_logged", held));
-    while (refused && (r = request_pop(&kept))) {
-        e->ledger->status.lost++;
-        free(r);
-    }
-    if (!STAILQ_EMPTY(&kept)) { /* ahead of those that are kept */
-        struct kept_session *to = kept_for(e->ledger, e->node.id);
-        STAILQ_FOREACH (r, &kept, next) {
-            e->ledger->kept_requests++;
-            e->ledger->kept_bytes += r->bytes;
+    transaction_back_to_queue(e);
+    for (r = TAILQ_LAST(&e->queue, request_queue); r; r = before) {
+        before = TAILQ_PREV(r, request_queue, next);
+        if (!r->is_past && r->kind != LEDGER_BOUNDARY)
+            continue;
+        TAILQ_REMOVE(&e->queue, r, next);
+        if (refused || r->kind == LEDGER_BOUNDARY) {
+            l->status.lost += r->is_past;
+            free(r);
+            continue;
         }
-        STAILQ_CONCAT(&kept, &to->requests);
-        STAILQ_CONCAT(&to->requests, &kept);
+        TAILQ_INSERT_HEAD(&kept_for(l, e->node.id)->requests, r, next); /* ahead of those kept since */
+        l->kept_requests++;
+        l->kept_bytes += r->bytes;
     }
     e->replays = 0;
-    e->ledger->replaying--;
+    l->replaying--;
     entry_forget(e);
-    e->local = e->ledger->on_outage == LEDGER_OUTAGE_LOCAL;
+    e->local = l->on_outage == LEDGER_OUTAGE_LOCAL;
     e->unreadable = refused && e->local; /* Redis would refuse what is kept next, too */
-    replay_soon(e->ledger);
+    replay_soon(l);
 }
 
 void outage_serve(struct ledger_entry *e, bool tried, bool applied, bool lost)
@@ -291,7 +283,7 @@ void outage_serve(struct ledger_entry *e, bool tried, bool applied, bool lost)
     if (!applied)
         return;
     struct session_request *r;
-    STAILQ_FOREACH (r, &e->flying, next)
+    TAILQ_FOREACH (r, &e->flying, next)
         if (r->kind == LEDGER_ADMIT && r->answer) {
             r->answer->engine = "local";
             r->answer->ids_complete = false; /* what another daemon has done to the session is not known */
@@ -305,7 +297,7 @@ void outage_serve(struct ledger_entry *e, bool tried, bool applied, bool lost)
 static void add_boundary(struct ledger_entry *e, struct request_queue *kept)
 {
     const struct session_request *r;
-    STAILQ_FOREACH (r, kept, next)
+    TAILQ_FOREACH (r, kept, next)
         if (r->kind == LEDGER_ADMIT)
             break;
     if (!r)
@@ -313,13 +305,13 @@ static void add_boundary(struct ledger_entry *e, struct request_queue *kept)
     struct session_request *boundary = alloc_zeroed(sizeof(*boundary));
     *boundary = (struct session_request){
         .kind = LEDGER_BOUNDARY, .id = e->node.id, .is_owned = true, .ledger = e->ledger};
-    STAILQ_INSERT_TAIL(kept, boundary, next);
+    TAILQ_INSERT_TAIL(kept, boundary, next);
 }
 
 bool outage_can_run(struct ledger_entry *e)
 {
     struct ledger *l = e->ledger;
-    const struct session_request *first = STAILQ_FIRST(&e->queue);
+    const struct session_request *first = TAILQ_FIRST(&e->queue);
     bool forgets = e->local && first && first->kind == LEDGER_FORGET; /* also what Redis has refused */
     if (forgets)
         e->away_until_us = 0;
@@ -337,12 +329,12 @@ bool outage_can_run(struct ledger_entry *e)
         entry_forget(e);
     e->local = e->unreadable = false;
     if (!e->replays && has_kept(l, e->node.id)) {
-        struct request_queue kept = STAILQ_HEAD_INITIALIZER(kept);
+        struct request_queue kept = TAILQ_HEAD_INITIALIZER(kept);
         e->replays = take(l, e->node.id, &kept);
         l->replaying++;
         add_boundary(e, &kept);
-        STAILQ_CONCAT(&kept, &e->queue);
-        STAILQ_CONCAT(&e->queue, &kept);
+        TAILQ_CONCAT(&kept, &e->queue, next);
+        TAILQ_CONCAT(&e->queue, &kept, next);
     }
     return true;
 }

@@ -66,8 +66,8 @@ void transaction_land(struct ledger_entry *e)
 
 void transaction_back_to_queue(struct ledger_entry *e)
 {
-    STAILQ_CONCAT(&e->flying, &e->queue);
-    STAILQ_CONCAT(&e->queue, &e->flying);
+    TAILQ_CONCAT(&e->flying, &e->queue, next);
+    TAILQ_CONCAT(&e->queue, &e->flying, next);
 }
 
 /* ---- load ---- */
@@ -112,7 +112,7 @@ static bool take_stored(struct ledger_entry *e, const char **event)
 /* A person deletes a session that cannot be read: for that it need not be. */
 static bool is_forgotten(struct ledger_entry *e)
 {
-    const struct session_request *first = STAILQ_FIRST(&e->queue);
+    const struct session_request *first = TAILQ_FIRST(&e->queue);
     if (!first || first->kind != LEDGER_FORGET)
         return false;
     memset(&e->session, 0, sizeof(e->session));
@@ -158,7 +158,7 @@ static void take_load(struct ledger_entry *e)
 
 static bool forgets(const struct ledger_entry *e)
 {
-    const struct session_request *r = STAILQ_FIRST(&e->flying);
+    const struct session_request *r = TAILQ_FIRST(&e->flying);
     return r && r->kind == LEDGER_FORGET && e->begun;
 }
 
@@ -168,7 +168,7 @@ static void mark(struct ledger_entry *e)
     struct session_mark *marks = e->session.marks, mine = {.daemon = e->ledger->daemon};
     const struct session_request *r;
     unsigned at = 0;
-    STAILQ_FOREACH (r, &e->flying, next) {
+    TAILQ_FOREACH (r, &e->flying, next) {
         if (r->sequence)
             mine.request = r->sequence;
     }
@@ -182,7 +182,7 @@ static void mark(struct ledger_entry *e)
 
 static void take_committed(struct ledger_entry *e)
 {
-    const struct session_request *r = STAILQ_FIRST(&e->flying);
+    const struct session_request *r = TAILQ_FIRST(&e->flying);
     if (forgets(e)) {
         entry_forget(e);
         e->loaded = true;
@@ -306,7 +306,7 @@ static bool run_once(struct ledger_entry *e, int64_t now_ms)
 static void check_freshness(struct ledger_entry *e)
 {
     struct session_request *r;
-    STAILQ_FOREACH (r, &e->queue, next) {
+    TAILQ_FOREACH (r, &e->queue, next) {
         const struct ledger_call *look = r->kind == LEDGER_LOOK ? r->call : NULL;
         bool stale = !look || look->newest || e->hopping;
         if (!request_only_looks(r->kind) || r->is_fresh)
@@ -326,7 +326,7 @@ static void check_freshness(struct ledger_entry *e)
 
 void transaction_run(struct ledger_entry *e)
 {
-    while (!e->busy && !e->paused && !STAILQ_EMPTY(&e->queue)) {
+    while (!e->busy && !e->paused && !TAILQ_EMPTY(&e->queue)) {
         e->busy = true;
         if (e->ledger->redis && !outage_can_run(e)) {
             outage_serve(e, false, false, false);
@@ -345,7 +345,7 @@ void transaction_run(struct ledger_entry *e)
         }
         commit_end(e);
     }
-    e->age_checked = !STAILQ_EMPTY(&e->queue);
+    e->age_checked = !TAILQ_EMPTY(&e->queue);
 }
 
 /* ---- rates ---- */
@@ -386,7 +386,7 @@ void transaction_add(struct ledger *l, struct session_request *r)
         e->name_len = session_keep_text(e->name, sizeof(e->name), r->call->place.session);
         e->user = r->call->place.uid;
     }
-    STAILQ_INSERT_TAIL(&e->queue, r, next);
+    TAILQ_INSERT_TAIL(&e->queue, r, next);
     transaction_run(e);
 }
 
@@ -441,46 +441,27 @@ void ledger_give_rate_back(struct ledger *l, const struct ledger_call *admit, ui
 
 /* ---- start, cancel ---- */
 
-static bool replace_in(struct request_queue *queue, const struct session_request *r,
-                       struct session_request *by)
-{
-    struct session_request *at, *before = NULL;
-    STAILQ_FOREACH (at, queue, next) {
-        if (at == r)
-            break;
-        before = at;
-    }
-    if (!at)
-        return false;
-    if (by && before)
-        STAILQ_INSERT_AFTER(queue, before, by, next);
-    else if (by)
-        STAILQ_INSERT_HEAD(queue, by, next);
-    STAILQ_REMOVE(queue, at, session_request, next);
-    return true;
-}
-
 /* No caller waits for it any more: what has to be counted goes on as a copy. An admit whose caller is gone,
  * and that is not applied yet, is as if it had never been asked. */
-static void detach(struct ledger *l, const struct session_request *r, bool cancelled)
+static void detach(struct ledger *l, struct session_request *r, bool cancelled)
 {
     struct ledger_entry *e = (struct ledger_entry *)lru_find(&l->entries, r->id);
-    bool is_admit = r->kind == LEDGER_ADMIT, looks = request_only_looks(r->kind);
+    bool is_dropped = cancelled && r->kind == LEDGER_ADMIT, flies = false;
+    const struct session_request *at;
     if (r->rate_wait) {
         r->rate_wait->request = NULL;
         return;
     }
     if (cancelled && r->rated_us)
         ledger_give_rate_back(l, r->call, (uint64_t)(clock_mono_us() - r->rated_us));
-    struct session_request *copy = looks ? NULL : request_copy(r);
-    if (copy)
-        copy->is_cancelled = is_admit && cancelled;
-    bool flies = e && replace_in(&e->flying, r, copy);
-    bool goes_on = copy && !(is_admit && cancelled);
-    if (!flies && e)
-        replace_in(&e->queue, r, goes_on ? copy : NULL);
-    if (copy && !flies && !goes_on)
-        free(copy);
+    TAILQ_FOREACH (at, &e->flying, next)
+        flies |= at == r;
+    if (!request_only_looks(r->kind) && (flies || !is_dropped)) {
+        struct session_request *copy = request_copy(r);
+        copy->is_cancelled = is_dropped;
+        TAILQ_INSERT_BEFORE(r, copy, next);
+    }
+    TAILQ_REMOVE(flies ? &e->flying : &e->queue, r, next);
 }
 
 /* All that must be done is done in this call, or `done` fires later. */
