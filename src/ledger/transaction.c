@@ -18,8 +18,6 @@
 #define HOPPING_COMMITS       4u /* without a conflict, until a session counts as staying with this daemon */
 #define UNREADABLE_RETRY_MS   60000u /* and one whose value cannot be read */
 
-static void on_ended(struct store_request *store);
-
 void transaction_finish(struct ledger *l, struct session_request *r)
 {
     if (r->is_owned) {
@@ -142,18 +140,6 @@ static void leave_unreadable(struct ledger_entry *e, const char *event)
     e->local = true;
 }
 
-static void take_load(struct ledger_entry *e)
-{
-    enum store_result result = e->commit.store.result;
-    const char *event = NULL;
-    if (result == STORE_REFUSED && is_forgotten(e))
-        return;
-    if (result != STORE_DONE)
-        outage_serve(e, true, false, false);
-    else if (!take_stored(e, &event))
-        leave_unreadable(e, event);
-}
-
 /* ---- commit ---- */
 
 static bool forgets(const struct ledger_entry *e)
@@ -250,25 +236,28 @@ static void take_conflict(struct ledger_entry *e)
     timer_set(&e->pause, e->ledger->loop, (uint32_t)(hash_random() % most) + 1, on_pause_over, e);
 }
 
-static void take_commit(struct ledger_entry *e)
+static void take_answer(struct ledger_entry *e)
 {
     enum store_result result = e->commit.store.result;
-    if (result == STORE_DONE)
-        take_committed(e);
-    else if (result == STORE_CONFLICT)
+    bool loads = store_request_loads(&e->commit.store);
+    const char *event = NULL;
+    if (loads && result == STORE_REFUSED && is_forgotten(e))
+        return;
+    if (result == STORE_CONFLICT)
         take_conflict(e);
-    else
-        outage_serve(e, true, true, result == STORE_LOST);
+    else if (result != STORE_DONE)
+        outage_serve(e, true, !loads, result == STORE_LOST);
+    else if (!loads)
+        take_committed(e);
+    else if (!take_stored(e, &event))
+        leave_unreadable(e, event);
 }
 
 static void on_ended(struct store_request *store)
 {
     struct ledger_entry *e =
         (struct ledger_entry *)(void *)((char *)store - offsetof(struct ledger_entry, commit.store));
-    if (store_request_loads(store))
-        take_load(e);
-    else
-        take_commit(e);
+    take_answer(e);
     commit_end(e);
     transaction_run(e);
 }
@@ -278,28 +267,26 @@ static void on_ended(struct store_request *store)
 /* One round: loads, or applies and commits. False: it goes on when the store has answered. */
 static bool run_once(struct ledger_entry *e, int64_t now_ms)
 {
+    struct session_store *in = entry_store(e);
     struct store_request *store = &e->commit.store;
     if (!e->loaded) {
         e->ledger->status.loads++;
         *store = (struct store_request){.id = e->node.id, .with = e->with, .ended = on_ended};
-        if (!entry_store(e)->kind->load(entry_store(e), store))
-            return false;
-        take_load(e);
-        return true;
+    } else {
+        apply_batch(e, now_ms);
+        if (!e->commit.changed && !forgets(e)) {
+            transaction_land(e);
+            return true;
+        }
+        mark(e);
+        commit_finish(e, e->ledger->ttl_s, false);
+        store->forget = forgets(e);
+        store->ended = on_ended;
     }
-    apply_batch(e, now_ms);
-    if (!e->commit.changed && !forgets(e)) {
-        transaction_land(e);
-        return true;
-    }
-    mark(e);
-    commit_finish(e, e->ledger->ttl_s, false);
-    store->forget = forgets(e);
-    store->ended = on_ended;
-    if (!entry_store(e)->kind->commit(entry_store(e), store))
-        return false;
-    take_commit(e);
-    return true;
+    bool has_answered = (e->loaded ? in->kind->commit : in->kind->load)(in, store);
+    if (has_answered)
+        take_answer(e);
+    return has_answered;
 }
 
 /* Looks that the cache cannot answer, since another daemon may have changed the session. */
