@@ -69,7 +69,7 @@ static void resize_journal(struct session_parts *p, struct session *s, uint16_t 
     s->journal_count = (uint32_t)(ordered.len / sizeof(struct session_note));
 }
 
-/* `value` at NULL: the field goes. */
+/* An empty value: the field goes. */
 static void detail_set(struct buf *details, struct str name, struct str value)
 {
     struct str rest = buf_view(details);
@@ -77,7 +77,7 @@ static void detail_set(struct buf *details, struct str name, struct str value)
     while (detail_next(&rest, &detail)) {
         if (!str_eq(detail.name, name))
             continue;
-        if (value.at && value.len == detail.value.len) {
+        if (value.len && value.len == detail.value.len) {
             memcpy(details->at + (detail.value.at - details->at), value.at, value.len);
             return;
         }
@@ -87,7 +87,7 @@ static void detail_set(struct buf *details, struct str name, struct str value)
         details->len = (size_t)(at - details->at) + rest.len;
         break;
     }
-    if (value.at)
+    if (value.len)
         detail_add(details, name, value);
 }
 
@@ -95,17 +95,16 @@ static void commit_begin(struct ledger_entry *e)
 {
     struct commit *c = &e->commit;
     c->changed = c->grows = c->journal_resized = false;
-    c->ids_dropped = c->details_changed = false;
-    c->writes.len = c->bytes.len = c->gave_up.len = 0;
+    c->fields.len = c->gave_up.len = c->field_count = 0;
     c->journal_from = e->begun ? e->session.journal_count : 0;
-    c->ids_from = e->begun ? e->parts.ids.len : 0;
+    c->ids_from = e->begun ? (uint32_t)e->parts.ids.len : 0;
 }
 
 void commit_end(struct ledger_entry *e)
 {
     e->busy = false;
-    if (e->commit.bytes.cap > COMMIT_KEEP_BYTES)
-        buf_clear(&e->commit.bytes);
+    if (e->commit.fields.cap > COMMIT_KEEP_BYTES)
+        buf_clear(&e->commit.fields);
 }
 
 /* Takes over the ledger's `changes`, of the request applied last. */
@@ -119,22 +118,14 @@ static void take_changes(struct ledger_entry *e)
         session_parts_add_note(&e->parts, &e->session, first + i, &changes->notes[i]);
 }
 
-/* A field of the details; `value` at NULL: it goes. */
+/* A field of the details; an empty value: it goes. */
 static void set_field(struct ledger_entry *e, struct str name, struct str value)
 {
     struct commit *c = &e->commit;
-    if (e->ledger->redis) { /* a store in memory takes the whole */
-        struct store_write write = {value.at ? WRITE_FIELD : WRITE_NO_FIELD,
-                                    PART_DETAILS,
-                                    (uint32_t)c->bytes.len,
-                                    {NULL, name.len},
-                                    {NULL, value.len}};
-        buf_str(&c->bytes, name);
-        if (value.at)
-            buf_str(&c->bytes, value);
-        buf_add(&c->writes, &write, sizeof(write));
-    }
-    c->changed = c->details_changed = true;
+    if (e->ledger->redis) /* a store in memory takes the whole */
+        detail_add(&c->fields, name, value);
+    c->field_count++;
+    c->changed = true;
     c->grows |= e->parts.details.len == 0;
     detail_set(&e->parts.details, name, value);
     e->session.details_changes +=
@@ -145,7 +136,8 @@ static void commit_ids(struct ledger_entry *e, const struct hash128 *ids, size_t
 {
     struct commit *c = &e->commit;
     uint16_t before = e->session.ids_changes;
-    c->ids_dropped |= add_ids(&e->parts, &e->session, ids, count);
+    if (add_ids(&e->parts, &e->session, ids, count))
+        c->ids_from = 0;
     c->changed |= e->session.ids_changes != before;
 }
 
@@ -158,49 +150,36 @@ static void commit_resize_journal(struct ledger_entry *e, uint16_t max)
     c->changed = c->journal_resized = true;
 }
 
-/* ---- writes ---- */
-
-static void add_write(struct commit *c, enum session_part part, size_t at, struct str value, bool whole)
-{
-    struct store_write write = {whole ? WRITE_SET : WRITE_AT, part, (uint32_t)at, STR_NONE, value};
-    buf_add(&c->writes, &write, sizeof(write));
-}
-
 /* The notes since the last commit. Redis gives a string that grows in place twice the memory it needs. When
  * the ring is full it is written as a whole, once, and then takes no more than its length. */
 static void write_journal(struct ledger_entry *e)
 {
     struct commit *c = &e->commit;
-    const struct session *s = &e->session;
+    const uint32_t size = sizeof(struct session_note), most = e->session.journal_max;
+    uint32_t notes = e->session.journal_count - c->journal_from;
     struct str journal = buf_view(&e->parts.journal);
-    uint32_t most = s->journal_max, from = c->journal_from;
-    if (!c->journal_resized && (from == s->journal_count || !most))
+    if (!c->journal_resized && (!notes || !most))
         return;
-    bool fills = from < most && s->journal_count >= most && journal.len == most * sizeof(struct session_note);
+    uint32_t first = most ? c->journal_from % most : 0;
+    bool fills = c->journal_from < most && e->session.journal_count >= most && journal.len == most * size;
     c->store.parts[PART_JOURNAL] = journal.at ? journal : STR_LIT("");
-    c->grows |= from == 0 || c->journal_resized;
-    if (c->journal_resized || fills) {
-        add_write(c, PART_JOURNAL, 0, c->store.parts[PART_JOURNAL], true);
+    c->grows |= c->journal_from == 0 || c->journal_resized;
+    if (c->journal_resized || fills || notes > most - first) /* also where they go on at its beginning */
         return;
-    }
-    if (s->journal_count - from > most) /* the ones before are overwritten already */
-        from = s->journal_count - most;
-    for (; from != s->journal_count; from++) {
-        size_t at = from % most * sizeof(struct session_note);
-        add_write(c, PART_JOURNAL, at, (struct str){journal.at + at, sizeof(struct session_note)}, false);
-    }
+    c->store.changed[PART_JOURNAL].from = first * size;
+    c->store.changed[PART_JOURNAL].to = (first + notes) * size;
 }
 
 static void write_ids(struct ledger_entry *e)
 {
     struct commit *c = &e->commit;
     struct str ids = buf_view(&e->parts.ids);
-    bool whole = c->ids_dropped || c->ids_from == 0;
-    if (!c->ids_dropped && ids.len == c->ids_from)
+    if (ids.len == c->ids_from)
         return;
     c->store.parts[PART_IDS] = ids;
-    c->grows |= whole;
-    add_write(c, PART_IDS, whole ? 0 : c->ids_from, whole ? ids : str_from(ids, c->ids_from), whole);
+    c->store.changed[PART_IDS].from = c->ids_from;
+    c->store.changed[PART_IDS].to = c->ids_from ? (uint32_t)ids.len : 0;
+    c->grows |= !c->ids_from;
 }
 
 void commit_finish(struct ledger_entry *e, uint32_t ttl_s, bool everything)
@@ -216,17 +195,12 @@ void commit_finish(struct ledger_entry *e, uint32_t ttl_s, bool everything)
         store->parts[PART_IDS] = buf_view(&e->parts.ids);
         store->parts[PART_DETAILS] = buf_view(&e->parts.details);
     } else {
-        struct store_write *writes = (struct store_write *)(void *)c->writes.at;
-        for (size_t i = 0; i < c->writes.len / sizeof(*writes); i++) { /* `bytes` does not move any more */
-            writes[i].name.at = c->bytes.at + writes[i].at;
-            writes[i].value.at = writes[i].name.at + writes[i].name.len;
-        }
-        if (c->details_changed)
+        store->fields = buf_view(&c->fields);
+        store->field_count = c->field_count;
+        if (c->field_count)
             store->parts[PART_DETAILS] = buf_view(&e->parts.details);
         write_journal(e);
         write_ids(e);
-        store->writes = (const struct store_write *)(const void *)c->writes.at;
-        store->write_count = c->writes.len / sizeof(struct store_write);
     }
     store->with = session_parts_with(s);
     for (enum session_part part = PART_JOURNAL; part < PART_COUNT; part++)

@@ -20,8 +20,7 @@ static void take_out(struct lru *entries, struct ledger_entry *entry)
     buf_clear(&entry->parts.details);
     buf_clear(&entry->commit.store.command.bytes);
     buf_clear(&entry->commit.core);
-    buf_clear(&entry->commit.writes);
-    buf_clear(&entry->commit.bytes);
+    buf_clear(&entry->commit.fields);
     buf_clear(&entry->commit.gave_up);
 }
 

@@ -88,13 +88,13 @@ struct commit {
     struct store_request store;
     bool changed;
     bool grows; /* a part is written for the first time: it needs a time to live */
-    bool journal_resized, ids_dropped, details_changed;
+    bool journal_resized;
     uint32_t journal_from; /* journal_count before */
-    size_t ids_from;       /* bytes of ids before */
-    struct buf core;       /* the session */
-    struct buf writes;     /* struct store_write each; of details `at` is where the name stands in `bytes` */
-    struct buf bytes;      /* names and values of details */
-    struct buf gave_up;    /* struct session_chain each: logged once they are committed */
+    uint32_t ids_from;     /* bytes of ids before; 0: all are new */
+    uint32_t field_count;
+    struct buf core;    /* the session */
+    struct buf fields;  /* of the details, as store_request has them */
+    struct buf gave_up; /* struct session_chain each: logged once they are committed */
     char guard[CODEC_GUARD_BYTES];
 };
 

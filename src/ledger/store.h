@@ -28,20 +28,6 @@ enum session_part {
 };
 #define PART_BIT(part) (1u << (part))
 
-/* What changed in a part. */
-enum store_write_kind {
-    WRITE_SET,     /* `value` from now on */
-    WRITE_AT,      /* `value` at byte `at`, which is at most the part's length */
-    WRITE_FIELD,   /* details: field `name` is `value` */
-    WRITE_NO_FIELD /* details: no field `name` */
-};
-struct store_write {
-    enum store_write_kind kind;
-    enum session_part part;
-    uint32_t at;
-    struct str name, value;
-};
-
 enum store_result {
     STORE_DONE,     /* loaded, or committed */
     STORE_CONFLICT, /* another commit was first: `stored` is what is stored now */
@@ -83,9 +69,12 @@ struct store_request {
     /* commit. What is named here is borrowed until the request has ended. */
     struct str guard;             /* what the stored core must begin with; empty: there must be none */
     struct str parts[PART_COUNT]; /* the new value of each part that changed; `at` NULL: as it is */
-    /* what changed in the parts beside the core, for a store that sends no more than that */
-    const struct store_write *writes;
-    size_t write_count;
+    /* for a store that sends no more than what changed: bytes [from, to) of a part; to 0: all of them */
+    struct {
+        uint32_t from, to;
+    } changed[PART_COUNT];
+    struct str fields; /* of the details, in their form; an empty value: there is no such field any more */
+    uint32_t field_count;
     /* > 0: from now on all parts of the session live this long; a new core must have it */
     uint32_t renew_ttl_s;
     uint32_t user; /* a new session takes of this user's share of a store's memory */

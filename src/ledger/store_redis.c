@@ -206,40 +206,43 @@ static bool load(struct session_store *store, struct store_request *request)
     return begin(store, request);
 }
 
-/* A command, the number of its key and two arguments. HDEL deletes the same field twice: all calls have the
- * same form. */
-static void put_write(struct redis_command *command, unsigned with, const struct store_write *write)
+/* A command, the number of its key and two arguments. */
+static void put_write(struct redis_command *command, struct str verb, size_t key, struct str first,
+                      struct str second)
 {
-    static const struct str verbs[] = {
-        [WRITE_SET] = STR("SET"),
-        [WRITE_AT] = STR("SETRANGE"),
-        [WRITE_FIELD] = STR("HSET"),
-        [WRITE_NO_FIELD] = STR("HDEL"),
-    };
-    redis_command_word(command, verbs[write->kind]);
-    redis_command_number(command, 1 + (size_t)__builtin_popcount((with | 1) & (PART_BIT(write->part) - 1)));
-    if (write->kind == WRITE_AT)
-        redis_command_number(command, write->at);
-    else
-        redis_command_word(command, write->kind == WRITE_SET ? write->value : write->name);
-    redis_command_word(command, write->kind == WRITE_SET        ? STR_LIT("KEEPTTL")
-                                : write->kind == WRITE_NO_FIELD ? write->name
-                                                                : write->value);
+    redis_command_word(command, verb);
+    redis_command_number(command, key);
+    redis_command_word(command, first);
+    redis_command_word(command, second);
 }
 
 static void write_commit(struct redis_command *command, const struct store_request *request)
 {
-    struct str core = request->parts[PART_CORE];
+    struct str rest = request->fields;
+    struct detail field;
+    size_t writes = request->field_count, key = 0;
+    for (enum session_part part = PART_CORE; part < PART_DETAILS; part++)
+        writes += request->parts[part].at != NULL;
     redis_command_begin_script(command, REDIS_SCRIPT_COMMIT, 1 + (size_t)__builtin_popcount(request->with),
-                               2 + 4 * (request->write_count + (core.at != NULL)));
+                               2 + 4 * writes);
     write_keys(command, request->id, request->with);
     redis_command_word(command, request->guard);
     redis_command_number(command, request->renew_ttl_s);
-    if (core.at)
-        put_write(command, request->with,
-                  &(struct store_write){.kind = WRITE_SET, .part = PART_CORE, .value = core});
-    for (size_t i = 0; i < request->write_count; i++)
-        put_write(command, request->with, &request->writes[i]);
+    for (enum session_part part = PART_CORE; part < PART_DETAILS; part++) {
+        uint32_t from = request->changed[part].from, to = request->changed[part].to;
+        struct str value = request->parts[part];
+        char digits[DIGITS_MAX_BYTES];
+        key += part == PART_CORE || request->with & PART_BIT(part);
+        if (value.at && to)
+            put_write(command, STR_LIT("SETRANGE"), key,
+                      (struct str){digits, (size_t)(digits_put(digits, from) - digits)},
+                      (struct str){value.at + from, to - from});
+        else if (value.at)
+            put_write(command, STR_LIT("SET"), key, value, STR_LIT("KEEPTTL"));
+    }
+    while (detail_next(&rest, &field)) /* HDEL deletes the same field twice: all calls have the same form */
+        put_write(command, field.value.len ? STR_LIT("HSET") : STR_LIT("HDEL"), key + 1, field.name,
+                  field.value.len ? field.value : field.name);
 }
 
 static bool commit(struct session_store *store, struct store_request *request)
@@ -327,9 +330,8 @@ static void ask_key(void *owner)
     redis_command_key(&s->key_command, STR_LIT(CALLID_KEY));
     redis_command_word(&s->key_command, STR_NONE);
     redis_command_number(&s->key_command, 0);
-    put_write(
-        &s->key_command, 0,
-        &(struct store_write){.kind = WRITE_SET, .value = {(const char *)s->offered, sizeof(s->offered)}});
+    put_write(&s->key_command, STR_LIT("SET"), 1, (struct str){(const char *)s->offered, sizeof(s->offered)},
+              STR_LIT("KEEPTTL"));
     s->asks_key = redis_cluster_send(&s->cluster, &s->key_command);
 }
 
