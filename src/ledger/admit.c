@@ -89,54 +89,27 @@ void limits_add(struct rules_ctx *ctx, uint32_t tool, int calls, int64_t cost, b
 
 /* ---- allowances ------------------------------------------------------------------ */
 
-struct limit_use {
-    enum session_code code; /* CODE_NONE: there is room */
-    bool of_session;
-    uint64_t used;
-};
-
-struct used {
-    uint64_t calls_turn, calls, seconds, cost_turn, cost;
-};
-
-static struct limit_use check_allowance(const struct ledger_allowance *a, const struct used *used,
-                                        const struct ledger_limits *limits)
+/* The first allowance that is used up, and how much of it was; CODE_NONE: there is room for the call. */
+static enum session_code check_allowance(const struct rules_ctx *ctx, const struct ledger_allowance *a,
+                                         const struct session_counter *so_far, uint64_t *used)
 {
-    uint64_t price = limits->cost;
-    if (a->calls_per_turn && used->calls_turn >= a->calls_per_turn)
-        return (struct limit_use){CODE_CALLS_PER_TURN, false, used->calls_turn};
-    if (a->calls_per_session && used->calls >= a->calls_per_session)
-        return (struct limit_use){CODE_CALLS_PER_SESSION, false, used->calls};
-    if (a->seconds_per_turn && used->seconds >= a->seconds_per_turn)
-        return (struct limit_use){CODE_SECONDS_PER_TURN, false, used->seconds};
-    if (!limits->costs)
-        return (struct limit_use){0};
-    if (a->cost_per_turn &&
-        (used->cost_turn >= a->cost_per_turn || used->cost_turn + price > a->cost_per_turn))
-        return (struct limit_use){CODE_COST_PER_TURN, false, used->cost_turn};
-    if (a->cost_per_session &&
-        (used->cost >= a->cost_per_session || used->cost + price > a->cost_per_session))
-        return (struct limit_use){CODE_COST_PER_SESSION, false, used->cost};
-    return (struct limit_use){0};
-}
-
-static struct limit_use limits_check(const struct rules_ctx *ctx, uint32_t tool)
-{
-    const struct session *session = ctx->session;
     const struct ledger_limits *limits = ctx->limits;
-    struct limit_use use = {0};
-    if (is_limited(&limits->tool)) {
-        struct session_counter c = read_counter(ctx, tool);
-        struct used used = {c.calls_turn, c.calls, ctx->now_s - c.began_s, c.cost_turn, c.cost};
-        use = check_allowance(&limits->tool, &used, limits);
-    }
-    if (!use.code && is_limited(&limits->session)) {
-        struct used used = {session->calls_in_turn, session->calls_made, ctx->now_s - session->turn_began_s,
-                            session->cost_in_turn, session->cost};
-        use = check_allowance(&limits->session, &used, limits);
-        use.of_session = use.code != CODE_NONE;
-    }
-    return use;
+    const struct {
+        enum session_code code;
+        uint64_t most, used, more;
+    } rows[] = {
+        {CODE_CALLS_PER_TURN, a->calls_per_turn, so_far->calls_turn, 1},
+        {CODE_CALLS_PER_SESSION, a->calls_per_session, so_far->calls, 1},
+        {CODE_SECONDS_PER_TURN, a->seconds_per_turn, ctx->now_s - so_far->began_s, 1},
+        {CODE_COST_PER_TURN, limits->costs ? a->cost_per_turn : 0, so_far->cost_turn, limits->cost},
+        {CODE_COST_PER_SESSION, limits->costs ? a->cost_per_session : 0, so_far->cost, limits->cost},
+    };
+    for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++)
+        if (rows[i].most && (rows[i].used >= rows[i].most || rows[i].used + rows[i].more > rows[i].most)) {
+            *used = rows[i].used;
+            return rows[i].code;
+        }
+    return CODE_NONE;
 }
 
 /* ---- pace ------------------------------------------------------------------------ */
@@ -165,24 +138,18 @@ static uint32_t limits_wait_ms(const struct rules_ctx *ctx, uint32_t tool, uint6
     return since >= every ? 0 : every - (uint32_t)since;
 }
 
-static void drop_paced(struct session *session, unsigned i)
-{
-    DROP_AT(session->paced, session->paced_count, i);
-    session->paced[session->paced_count] = (struct session_paced){0};
-}
-
 void limits_pace(struct rules_ctx *ctx, uint32_t tool, uint64_t arguments, bool runs)
 {
     struct session *session = ctx->session;
     if (!ctx->limits->poll_every_ms)
         return;
     unsigned i = find_paced(session, tool, arguments);
+    if (i == SESSION_PACED_MAX && runs)
+        i = 0; /* the one let run longest ago goes */
     if (i < session->paced_count)
-        drop_paced(session, i);
+        DROP_AT(session->paced, session->paced_count, i);
     if (!runs)
         return;
-    if (session->paced_count == SESSION_PACED_MAX)
-        drop_paced(session, 0); /* the one let run longest ago */
     session->paced[session->paced_count++] =
         (struct session_paced){.tool = tool, .arguments = arguments, .at_ms = (uint64_t)ctx->now_ms};
 }
@@ -208,6 +175,29 @@ struct admission {
     uint64_t used;
     struct chain_state chain;
 };
+
+/* That of the tool counts before that of the session. */
+static enum session_code check_limits(struct admission *a)
+{
+    const struct session *s = a->ctx.session;
+    const struct ledger_limits *limits = a->ctx.limits;
+    enum session_code code = CODE_NONE;
+    a->used = 0;
+    if (is_limited(&limits->tool)) {
+        struct session_counter tool = read_counter(&a->ctx, a->call.tool);
+        code = check_allowance(&a->ctx, &limits->tool, &tool, &a->used);
+    }
+    if (!code && is_limited(&limits->session)) {
+        struct session_counter all = {.calls_turn = s->calls_in_turn,
+                                      .calls = s->calls_made,
+                                      .cost_turn = s->cost_in_turn,
+                                      .cost = s->cost,
+                                      .began_s = s->turn_began_s};
+        code = check_allowance(&a->ctx, &limits->session, &all, &a->used);
+        a->of_session = code != CODE_NONE;
+    }
+    return code;
+}
 
 /* Of this many polls in a row. Those that leave time between them may go on for long. */
 static bool over_polls(struct admission *a, unsigned polls)
@@ -318,11 +308,9 @@ static enum session_code find_refusal(struct admission *a)
         return CODE_TRANSIENT_BUDGET;
     if (!limits->polls && !past->under_way && over_polls(a, past->polls))
         return CODE_POLL_BUDGET;
-    struct limit_use use = limits_check(&a->ctx, a->call.tool);
-    a->of_session = use.of_session;
-    a->used = use.used;
-    if (use.code || !a->rate_wait_ms)
-        return use.code;
+    enum session_code code = check_limits(a);
+    if (code || !a->rate_wait_ms)
+        return code;
     a->used = a->rate_wait_ms;
     return CODE_RATE_LIMIT;
 }
