@@ -362,8 +362,8 @@ static void judge(struct admission *a)
         a->so_far = LEDGER_SO_FAR_VALID;
     enum ledger_so_far so_far = a->so_far;
     if (so_far == LEDGER_SO_FAR_INVALID)
-        a->patience =
-            a->ctx.request->arguments_lost ? SESSION_COUNT_MAX : chain_free_attempts(&a->ctx, &a->call);
+        a->patience = a->ctx.request->arguments_lost ? SESSION_COUNT_MAX
+                                                     : chain_look(&a->ctx, &a->call, false).free_attempts;
     a->says = LEDGER_REFUSE;
     unsigned times = judge_loop(a);
     a->loops = a->code != CODE_NONE;

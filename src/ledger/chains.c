@@ -271,13 +271,8 @@ struct chain_state chain_look(const struct rules_ctx *ctx, const struct session_
     state.left = chain->ended ? 0 : attempts_left(ctx->limits->repair, state.attempt);
     state.exhausted = chain->ended;
     state.runs_away = runs_away(ctx, chain, false);
+    state.free_attempts = chain->free_attempts;
     return state;
-}
-
-unsigned chain_free_attempts(const struct rules_ctx *ctx, const struct session_call *call)
-{
-    const struct session_chain *chain = find_chain(ctx, call, NULL);
-    return chain ? chain->free_attempts : 0;
 }
 
 struct chain_state chain_spend(struct rules_ctx *ctx, const struct session_call *call)

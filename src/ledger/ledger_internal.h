@@ -236,10 +236,8 @@ void outage_redis_up(struct ledger *ledger);
 /* Whether the entry's requests can be served: by Redis, or by this daemon's memory while it stands in. Moves
  * what was kept for Redis ahead of them. */
 bool outage_can_run(struct ledger_entry *entry);
-/* Redis is away, or did not take what the entry had for it (`tried`): as on_outage has it. `applied`: the
- * requests in `flying` were applied to the session before the commit failed; `lost`: and may have been
- * committed. */
-void outage_serve(struct ledger_entry *entry, bool tried, bool applied, bool lost);
+/* Redis is away, or (`tried`) did not take the entry's load or commit: as on_outage has it. */
+void outage_serve(struct ledger_entry *entry, bool tried);
 /* A request that was counted here and that Redis has yet to be told. */
 void outage_remember(struct ledger *ledger, const struct session_request *request);
 /* A kept request has been committed, or has been given up. */

@@ -259,10 +259,11 @@ static void put_kept_back(struct ledger_entry *e, bool refused)
     replay_soon(l);
 }
 
-void outage_serve(struct ledger_entry *e, bool tried, bool applied, bool lost)
+void outage_serve(struct ledger_entry *e, bool tried)
 {
     struct ledger *l = e->ledger;
-    bool refused = tried && e->commit.store.result == STORE_REFUSED;
+    enum store_result result = tried ? e->commit.store.result : STORE_UNDONE;
+    bool applied = tried && !store_request_loads(&e->commit.store), refused = result == STORE_REFUSED;
     if (tried && store_redis_is_up(l->redis)) /* its return is no event to wait for */
         e->away_until_us = clock_mono_us() + REFUSED_RETRY_MS * 1000;
     uint64_t held;
@@ -276,7 +277,7 @@ void outage_serve(struct ledger_entry *e, bool tried, bool applied, bool lost)
         return;
     }
     if (l->on_outage != LEDGER_OUTAGE_LOCAL) {
-        serve_all_uncounted(e, lost);
+        serve_all_uncounted(e, result == STORE_LOST);
         return;
     }
     go_local(e);

@@ -172,6 +172,7 @@ struct chain_state {
     bool runs_away;     /* and there were many after that */
     bool made_progress; /* it cost nothing */
     unsigned attempt, left;
+    unsigned free_attempts;       /* of a look: those that have made progress */
     enum session_outcome outcome; /* of a chain that ended now */
     unsigned retries;             /* of that chain */
 };
@@ -188,8 +189,6 @@ struct chain_state chain_look(const struct rules_ctx *ctx, const struct session_
 struct chain_state chain_succeed(struct rules_ctx *ctx, const struct session_call *call);
 /* It had an id that no result gave. */
 struct chain_state chain_fabricated(struct rules_ctx *ctx, const struct session_call *call);
-/* How many attempts have made progress; 0: there is no chain. */
-unsigned chain_free_attempts(const struct rules_ctx *ctx, const struct session_call *call);
 /* It was let run although it is invalid: an attempt of the chain, if there is one, that does not end it. */
 struct chain_state chain_spend(struct rules_ctx *ctx, const struct session_call *call);
 void chain_give_up_all(struct rules_ctx *ctx);

@@ -246,7 +246,7 @@ static void take_answer(struct ledger_entry *e)
     if (result == STORE_CONFLICT)
         take_conflict(e);
     else if (result != STORE_DONE)
-        outage_serve(e, true, !loads, result == STORE_LOST);
+        outage_serve(e, true);
     else if (!loads)
         take_committed(e);
     else if (!take_stored(e, &event))
@@ -316,7 +316,7 @@ void transaction_run(struct ledger_entry *e)
     while (!e->busy && !e->paused && !TAILQ_EMPTY(&e->queue)) {
         e->busy = true;
         if (e->ledger->redis && !outage_can_run(e)) {
-            outage_serve(e, false, false, false);
+            outage_serve(e, false);
         } else {
             int64_t now_ms = entry_store(e)->kind->now_ms(entry_store(e));
             /* A cached session may have ended with its time to live. Once for the requests that wait: a store
