@@ -68,14 +68,11 @@ int64_t redis_clock_now_ms(const struct redis_clock *clock);
 
 enum { REDIS_SCRIPT_COMMIT, REDIS_SCRIPT_RATE, REDIS_SCRIPT_PROBE, REDIS_SCRIPTS }; /* lua/ledger */
 
-/* Commands of the handshake on keys that expire: a plain write, a run of the probe, which returns
- * 1, or the command that failed and its error; and a deletion. */
-enum { REDIS_TRIAL_WRITE, REDIS_TRIAL_SCRIPT, REDIS_TRIAL_DELETE, REDIS_TRIALS };
-
 struct redis_scripts {
     struct str library;              /* the text for FUNCTION LOAD */
     struct str texts[REDIS_SCRIPTS]; /* for SCRIPT LOAD */
-    struct redis_command trials[REDIS_TRIALS];
+    char probe[64];                  /* how the keys of the trials begin: the same for each handshake of this
+                                        daemon, so that what a broken one left is overwritten */
     char functions[REDIS_SCRIPTS][REDIS_SCRIPT_NAME_BYTES];
     char shas[REDIS_SCRIPTS][REDIS_SCRIPT_NAME_BYTES]; /* from the first handshake; same everywhere */
 };

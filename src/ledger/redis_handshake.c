@@ -6,7 +6,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define OLDEST_VERSION 6 /* SET … KEEPTTL */
+#define OLDEST_VERSION 6   /* SET … KEEPTTL */
+#define PROBE_TTL_S    10u /* of the keys of the trials */
+
+/* A plain write, a run of the probe, which returns 1, or the command that failed and its error; a deletion.
+ */
+enum { TRIAL_WRITE, TRIAL_SCRIPT, TRIAL_DELETE, TRIALS };
 
 /* What a reply belongs to. */
 enum step {
@@ -24,8 +29,7 @@ enum step {
     STEP_TRIAL
 };
 
-_Static_assert(9 + REDIS_SCRIPTS + REDIS_TRIALS <= REDIS_STEPS_MAX,
-               "there is room for every reply of a handshake");
+_Static_assert(9 + REDIS_SCRIPTS + TRIALS <= REDIS_STEPS_MAX, "there is room for every reply of a handshake");
 
 static void expect(struct redis_connection *n, enum step step)
 {
@@ -129,14 +133,16 @@ static void read_info(const char *info, uint32_t db, struct redis_facts *facts)
  * and by each that follows. */
 static void begin_trials(struct redis_connection *n)
 {
-    struct redis_scripts *scripts = n->cluster->scripts;
+    const struct redis_scripts *scripts = n->cluster->scripts;
+    const char *keys = scripts->probe;
     n->write_began_us = clock_mono_us();
     n->tried_trials = 0;
-    for (size_t i = 0; i < REDIS_TRIALS; i++) {
-        struct str bytes = redis_command_finish(&scripts->trials[i], scripts, n->has_functions);
-        redisAppendFormattedCommand(n->context, bytes.at, bytes.len);
-        expect(n, STEP_TRIAL);
-    }
+    /* it gives the core a time to live, also if the user may not call EXPIRE */
+    ask(n, STEP_TRIAL, "SET %ss %s EX %u", keys, "", PROBE_TTL_S);
+    ask(n, STEP_TRIAL, n->has_functions ? "FCALL %b 2 %ss %sd %u" : "EVALSHA %b 2 %ss %sd %u",
+        (n->has_functions ? scripts->functions : scripts->shas)[REDIS_SCRIPT_PROBE],
+        (size_t)REDIS_SCRIPT_NAME_BYTES, keys, keys, PROBE_TTL_S);
+    ask(n, STEP_TRIAL, "DEL %ss %sd", keys, keys);
 }
 
 uint8_t redis_handshake_load_scripts(struct redis_connection *n)
@@ -208,11 +214,11 @@ static void read_nodes(struct redis_connection *n, const redisReply *reply)
 
 static void read_trial(struct redis_connection *n, const redisReply *reply)
 {
-    static const char *const doing[REDIS_TRIALS] = {"a write", "FCALL or EVALSHA", "DEL"};
+    static const char *const doing[TRIALS] = {"a write", "FCALL or EVALSHA", "DEL"};
     static const char *const elsewhere[] = {"MOVED ", "ASK ", "TRYAGAIN "};
     size_t at = n->tried_trials++;
-    bool is_script = at == REDIS_TRIAL_SCRIPT, is_elsewhere = false;
-    if (at == REDIS_TRIAL_WRITE)
+    bool is_script = at == TRIAL_SCRIPT, is_elsewhere = false;
+    if (at == TRIAL_WRITE)
         n->facts.write_us = clock_mono_us() - n->write_began_us;
     /* Another node of a cluster may have the trial's key: this one is well, or it would have said so. */
     for (size_t i = 0; reply->type == REDIS_REPLY_ERROR && i < sizeof(elsewhere) / sizeof(*elsewhere); i++)
@@ -224,7 +230,7 @@ static void read_trial(struct redis_connection *n, const redisReply *reply)
         fail(n, reply->element[0]->str, reply->element[1]->str);
     else if (is_script && !is_elsewhere && reply->type != REDIS_REPLY_INTEGER)
         fail(n, doing[at], "the answer is none that it gives");
-    else if (at + 1 == REDIS_TRIALS) {
+    else if (at + 1 == TRIALS) {
         n->before = n->facts;
         redis_connection_is_up(n);
     }

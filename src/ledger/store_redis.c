@@ -355,33 +355,6 @@ void store_redis_on_away(struct store_redis *s, const char *why)
 
 /* ---- scripts ---- */
 
-#define PROBE_TTL_S 10u
-
-/* On keys that are the same for each handshake of this daemon: what a broken one left is overwritten. */
-static void write_trials(struct redis_command trials[REDIS_TRIALS], const char *name)
-{
-    struct redis_command *set = &trials[REDIS_TRIAL_WRITE], *probe = &trials[REDIS_TRIAL_SCRIPT],
-                         *del = &trials[REDIS_TRIAL_DELETE];
-    char stem[96], keys[2][sizeof(stem) + 1];
-    snprintf(stem, sizeof(stem), "tg2:{probe-%.64s-%08x}", name, (unsigned)hash_random());
-    snprintf(keys[0], sizeof(keys[0]), "%ss", stem);
-    snprintf(keys[1], sizeof(keys[1]), "%sd", stem);
-    redis_command_begin(set, 5); /* it gives the core a time to live, also if the user may not call EXPIRE */
-    redis_command_word(set, STR_LIT("SET"));
-    redis_command_key(set, str_of(keys[0]));
-    redis_command_word(set, STR_NONE);
-    redis_command_word(set, STR_LIT("EX"));
-    redis_command_number(set, PROBE_TTL_S);
-    redis_command_begin_script(probe, REDIS_SCRIPT_PROBE, 2, 1);
-    redis_command_key(probe, str_of(keys[0]));
-    redis_command_key(probe, str_of(keys[1]));
-    redis_command_number(probe, PROBE_TTL_S);
-    redis_command_begin(del, 3);
-    redis_command_word(del, STR_LIT("DEL"));
-    redis_command_key(del, str_of(keys[0]));
-    redis_command_key(del, str_of(keys[1]));
-}
-
 static const struct {
     const char *file, *name;
 } script_files[REDIS_SCRIPTS] = {
@@ -416,7 +389,8 @@ static void init_scripts(struct store_redis *s)
     buf_printf(library, "#!lua name=%.*s\n", (int)REDIS_SCRIPT_NAME_BYTES - 4, scripts->functions[0]);
     write_library(library, scripts);
     scripts->library = buf_view(library);
-    write_trials(scripts->trials, s->options.name);
+    snprintf(scripts->probe, sizeof(scripts->probe), "tg2:{probe-%s-%08x}", s->options.name,
+             (unsigned)hash_random());
 }
 
 /* ---- from outside ---- */
@@ -426,8 +400,6 @@ static void store_free(struct session_store *store)
     struct store_redis *s = (struct store_redis *)store;
     redis_cluster_clear(&s->cluster);
     timer_clear(&s->key_again);
-    for (size_t i = 0; i < REDIS_TRIALS; i++)
-        buf_clear(&s->scripts.trials[i].bytes);
     buf_clear(&s->time.bytes);
     buf_clear(&s->key_command.bytes);
     explicit_bzero(s->key, sizeof(s->key));
