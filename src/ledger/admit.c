@@ -318,25 +318,20 @@ static enum session_code find_refusal(struct admission *a)
 /* ---- the repair chain ----------------------------------------------------- */
 
 /* Asking again what was invalid just now is one more attempt, also if a loop is what speaks against it. */
-static void judge_attempt(struct admission *a)
-{
-    bool is_valid = a->so_far == LEDGER_SO_FAR_VALID;
-    a->chain = chain_extend(&a->ctx, &a->call, is_valid, is_valid || a->past.invalid_before);
-    if (a->chain.runs_away && (!a->loops || a->ctx.request->arguments_lost))
-        a->says = LEDGER_HALT;
-    if (a->chain.exhausted && !a->loops && !is_valid)
-        a->code = CODE_RETRY_BUDGET;
-}
-
 static void judge_chain(struct admission *a)
 {
     bool is_valid = a->so_far == LEDGER_SO_FAR_VALID;
-    if (a->so_far == LEDGER_SO_FAR_INVALID || (is_valid && a->loops && a->past.invalid_last))
-        judge_attempt(a);
-    else if (a->so_far == LEDGER_SO_FAR_FABRICATED)
+    if (a->so_far == LEDGER_SO_FAR_FABRICATED) {
         a->chain = chain_fabricated(&a->ctx, &a->call);
-    else
+    } else if (a->so_far == LEDGER_SO_FAR_INVALID || (is_valid && a->loops && a->past.invalid_last)) {
+        a->chain = chain_extend(&a->ctx, &a->call, is_valid, is_valid || a->past.invalid_before);
+        if (a->chain.runs_away && (!a->loops || a->ctx.request->arguments_lost))
+            a->says = LEDGER_HALT;
+        if (a->chain.exhausted && !a->loops && !is_valid)
+            a->code = CODE_RETRY_BUDGET;
+    } else {
         a->chain = chain_look(&a->ctx, &a->call, false);
+    }
 }
 
 /* ---- the verdict ---------------------------------------------------------- */

@@ -32,41 +32,48 @@ static bool has_id(const struct buf *ids, uint64_t id)
     return false;
 }
 
-/* Adds those that were not seen yet. True: the oldest had to go, beyond LEDGER_SEEN_IDS_MAX. */
-static bool add_ids(struct session_parts *p, struct session *s, const struct hash128 *ids, size_t count)
+/* Adds those that were not seen yet. Beyond LEDGER_SEEN_IDS_MAX, the oldest go. */
+static void add_ids(struct ledger_entry *e, const struct hash128 *ids, size_t count)
 {
-    const size_t most = LEDGER_SEEN_IDS_MAX * SESSION_ID_BYTES, before = p->ids.len;
+    struct session *s = &e->session;
+    struct buf *seen = &e->parts.ids;
+    const size_t most = LEDGER_SEEN_IDS_MAX * SESSION_ID_BYTES, before = seen->len;
     for (size_t i = 0; i < count; i++)
-        if (!has_id(&p->ids, ids[i].low))
-            buf_add(&p->ids, &ids[i].low, SESSION_ID_BYTES);
-    if (p->ids.len == before)
-        return false;
+        if (!has_id(seen, ids[i].low))
+            buf_add(seen, &ids[i].low, SESSION_ID_BYTES);
+    if (seen->len == before)
+        return;
+    e->commit.changed = true;
     s->ids_changes++;
     if (s->ids == IDS_NONE)
         s->ids = IDS_COMPLETE;
-    if (p->ids.len <= most)
-        return false;
-    buf_drop(&p->ids, p->ids.len - most);
+    if (seen->len <= most)
+        return;
+    buf_drop(seen, seen->len - most);
     s->ids = IDS_FORGOTTEN;
-    return true;
+    e->commit.ids_from = 0;
 }
 
-/* To a ring of `max` notes: the newest stay, and are counted from 0 again. */
-static void resize_journal(struct session_parts *p, struct session *s, uint16_t max)
+/* Another configuration wants another number of notes than the session was begun with: the newest stay, and
+ * are counted from 0 again. */
+static void resize_journal(struct ledger_entry *e, uint16_t max)
 {
-    struct buf ordered = {.at = NULL};
+    struct session *s = &e->session;
+    struct buf *journal = &e->parts.journal, ordered = {.at = NULL};
     uint32_t kept = s->journal_count < s->journal_max ? s->journal_count : s->journal_max;
     if (kept > max)
         kept = max;
     for (uint32_t i = s->journal_count - kept; i < s->journal_count; i++) {
         size_t at = i % s->journal_max * sizeof(struct session_note);
-        if (at + sizeof(struct session_note) <= p->journal.len)
-            buf_add(&ordered, p->journal.at + at, sizeof(struct session_note));
+        if (at + sizeof(struct session_note) <= journal->len)
+            buf_add(&ordered, journal->at + at, sizeof(struct session_note));
     }
-    buf_clear(&p->journal);
-    p->journal = ordered;
+    buf_clear(journal);
+    *journal = ordered;
     s->journal_max = max;
     s->journal_count = (uint32_t)(ordered.len / sizeof(struct session_note));
+    e->commit.journal_from = s->journal_count;
+    e->commit.changed = e->commit.journal_resized = true;
 }
 
 /* An empty value: the field goes. */
@@ -130,24 +137,6 @@ static void set_field(struct ledger_entry *e, struct str name, struct str value)
     detail_set(&e->parts.details, name, value);
     e->session.details_changes +=
         name.at[0] != 'a'; /* by this a build that caches parts one by one drops its copy */
-}
-
-static void commit_ids(struct ledger_entry *e, const struct hash128 *ids, size_t count)
-{
-    struct commit *c = &e->commit;
-    uint16_t before = e->session.ids_changes;
-    if (add_ids(&e->parts, &e->session, ids, count))
-        c->ids_from = 0;
-    c->changed |= e->session.ids_changes != before;
-}
-
-/* Another configuration wants another number of notes than the session was begun with. */
-static void commit_resize_journal(struct ledger_entry *e, uint16_t max)
-{
-    struct commit *c = &e->commit;
-    resize_journal(&e->parts, &e->session, max);
-    c->journal_from = e->session.journal_count;
-    c->changed = c->journal_resized = true;
 }
 
 /* The notes since the last commit. Redis gives a string that grows in place twice the memory it needs. When
@@ -448,7 +437,7 @@ static void apply_settle(struct ledger_entry *e, struct session_request *r, int6
     if (call && settle->error.len)
         set_keyed(e, ERROR_FIELD, call->arguments, str_cut(settle->error, LEDGER_ERROR_MAX_BYTES));
     if (settle->gives_id_count)
-        commit_ids(e, settle->gives_ids, settle->gives_id_count);
+        add_ids(e, settle->gives_ids, settle->gives_id_count);
     if (settle->facts) {
         add_facts(e, settle, settle->facts);
     } else if (settle->facts_json.len) {
@@ -476,15 +465,7 @@ static bool apply_release(struct ledger_entry *e, const struct session_request *
     return true;
 }
 
-/* ---- turns and people ---- */
-
-static void apply_turn(struct ledger_entry *e, struct session_request *r, int64_t now_ms,
-                       struct ledger_answer *answer)
-{
-    const struct ledger_call *turn = r->call;
-    if (session_turn(&e->session, turn, r->number, now_ms, answer, &e->ledger->changes))
-        set_field(e, STR_LIT("g"), str_cut(turn->goal, GOAL_MAX_BYTES));
-}
+/* ---- looks ---- */
 
 /* As a call of the same place would find the session. */
 static void apply_look(const struct ledger_entry *e, const struct session_request *r, int64_t now_ms,
@@ -536,10 +517,11 @@ static void apply_request(struct ledger_entry *e, struct session_request *r, int
             return;
         break;
     case LEDGER_TURN:
-        apply_turn(e, r, now_ms, answer);
+        if (session_turn(s, r->call, r->number, now_ms, answer, changes))
+            set_field(e, STR_LIT("g"), str_cut(r->call->goal, GOAL_MAX_BYTES));
         break;
     case LEDGER_SEE:
-        commit_ids(e, r->call->gives_ids, r->call->gives_id_count);
+        add_ids(e, r->call->gives_ids, r->call->gives_id_count);
         break;
     case LEDGER_RESET:
         session_reset(s, r->call->tool, r->number, now_ms, changes);
@@ -631,7 +613,7 @@ void apply_batch(struct ledger_entry *e, int64_t now_ms)
         if (r->kind == LEDGER_FORGET)
             break;
         if (e->session.journal_max != e->ledger->history && !request_only_looks(r->kind))
-            commit_resize_journal(e, (uint16_t)e->ledger->history);
+            resize_journal(e, (uint16_t)e->ledger->history);
         apply_request(e, r, now_ms, entry_store(e)->kind->name);
     }
 }

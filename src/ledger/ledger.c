@@ -66,17 +66,6 @@ void log_gave_up(const struct ledger *l, const struct session_chain *chain)
         l->on_gave_up(l->gave_up_owner, tool);
 }
 
-/* False: none exist. */
-static bool open_chains(const struct session *session, struct lapsed_request *out)
-{
-    out->count = 0;
-    for (unsigned i = 0; i < session->chain_count; i++) {
-        if (!session->chains[i].ended)
-            out->chains[out->count++] = session->chains[i];
-    }
-    return out->count > 0;
-}
-
 /* Once: it goes on as long as there are more sessions than room. */
 static void log_evicted(struct ledger *l)
 {
@@ -116,14 +105,18 @@ static void check_lapsed(void *owner)
     int64_t now_s = l->redis->kind->now_ms(l->redis) / 1000;
     for (node = l->entries.oldest; node; node = next) {
         struct ledger_entry *e = (struct ledger_entry *)node;
-        struct lapsed_request lapsed;
+        const struct session *s = &e->session;
+        struct lapsed_request lapsed = {.count = 0};
         next = node->newer;
-        if (!e->loaded || !e->stored || e->local || e->busy || e->paused ||
-            now_s - e->session.renewed_s <= l->ttl_s || !open_chains(&e->session, &lapsed))
+        if (!e->loaded || !e->stored || e->local || e->busy || e->paused || now_s - s->renewed_s <= l->ttl_s)
             continue;
+        for (unsigned i = 0; i < s->chain_count; i++)
+            if (!s->chains[i].ended)
+                lapsed.chains[lapsed.count++] = s->chains[i];
         struct session_request request = {
             .kind = LEDGER_LAPSED, .id = node->id, .lapsed = &lapsed, .ledger = l};
-        transaction_add(l, request_copy(&request));
+        if (lapsed.count)
+            transaction_add(l, request_copy(&request));
     }
     watch_lapsed(l);
 }

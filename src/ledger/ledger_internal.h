@@ -242,8 +242,6 @@ void outage_serve(struct ledger_entry *entry, bool tried);
 void outage_remember(struct ledger *ledger, const struct session_request *request);
 /* A kept request has been committed, or has been given up. */
 void outage_replayed(struct ledger_entry *entry, const struct session_request *request);
-/* Redis is back: what was kept goes to it, some sessions at a time. A timer's callback. */
-void outage_replay(void *ledger);
 /* The ledger is freed: Redis does not learn what was kept. */
 void outage_drop(struct ledger *ledger);
 

@@ -17,6 +17,8 @@
 #define REPLAYING_MAX      64u    /* sessions whose kept requests are under way */
 #define REPLAY_RETRY_MS    500u
 
+static void replay(void *owner);
+
 /* ---- the queue ---- */
 
 struct kept_session {
@@ -117,7 +119,7 @@ void outage_redis_up(struct ledger *l)
     record_run(&l->lax.record);
     if (l->fleet.self.policies)
         record_run(&l->fleet.record);
-    timer_set(&l->replay, l->loop, 0, outage_replay, l);
+    timer_set(&l->replay, l->loop, 0, replay, l);
 }
 
 /* ---- kept requests ---- */
@@ -126,7 +128,7 @@ void outage_redis_up(struct ledger *l)
 static void replay_soon(struct ledger *l)
 {
     if (store_redis_is_up(l->redis) && !timer_is_set(&l->replay))
-        timer_set(&l->replay, l->loop, REPLAY_RETRY_MS, outage_replay, l);
+        timer_set(&l->replay, l->loop, REPLAY_RETRY_MS, replay, l);
 }
 
 static void keep(struct ledger *l, struct session_request *copy)
@@ -357,10 +359,11 @@ void outage_replayed(struct ledger_entry *e, const struct session_request *r)
         l->has_lost = false;
     }
     if (l->kept.count && !timer_is_set(&l->replay))
-        timer_set(&l->replay, l->loop, 0, outage_replay, l);
+        timer_set(&l->replay, l->loop, 0, replay, l);
 }
 
-void outage_replay(void *owner)
+/* Redis is back: what was kept goes to it, some sessions at a time. */
+static void replay(void *owner)
 {
     struct ledger *l = owner;
     unsigned left = REPLAYING_MAX;

@@ -73,11 +73,6 @@ const struct session_call *session_find(const struct session *session, uint64_t 
 
 /* ---- requests -------------------------------------------------------------------- */
 
-static uint32_t second_of(int64_t ms)
-{
-    return (uint32_t)(ms / 1000);
-}
-
 /* Servers that take over from each other differ by less: a clock that is farther behind was set back. */
 #define CLOCK_SET_BACK_MS 60000u
 
@@ -90,7 +85,7 @@ static uint32_t earlier(uint32_t second, uint32_t by_s)
  * were to. */
 static void set_back(struct session *session, uint64_t by_ms)
 {
-    uint32_t by_s = second_of((int64_t)by_ms);
+    uint32_t by_s = (uint32_t)(by_ms / 1000);
     session->last_ms -= by_ms;
     session->renewed_s = earlier(session->renewed_s, by_s);
     session->turn_began_s = earlier(session->turn_began_s, by_s);
@@ -119,7 +114,7 @@ struct rules_ctx rules_begin(struct session *session, struct session_changes *ch
                               .request = request,
                               .limits = request && request->limits ? request->limits : &ledger_default_limits,
                               .now_ms = now_ms,
-                              .now_s = second_of(now_ms),
+                              .now_s = (uint32_t)(now_ms / 1000),
                               .idle_ms = now_ms - (int64_t)session->last_ms};
 }
 
@@ -128,7 +123,7 @@ void session_begin(struct session *session, uint64_t version, int64_t now_ms)
     memset(session, 0, sizeof(*session));
     session->version = version;
     session->last_ms = (uint64_t)now_ms;
-    session->renewed_s = session->turn_began_s = second_of(now_ms);
+    session->renewed_s = session->turn_began_s = (uint32_t)(now_ms / 1000);
     session->spoken = true;
 }
 
@@ -296,7 +291,7 @@ uint32_t session_turn_of(const struct session *session, const struct ledger_plac
         return session->turn + 1;
     if (place->turn)
         return place->turn > session->turn ? place->turn : session->turn;
-    return session->turn + is_after_silence(session, place, second_of(now_ms));
+    return session->turn + is_after_silence(session, place, (uint32_t)(now_ms / 1000));
 }
 
 /* A turn that is past counts in the current one. Silence begins a turn only if no client ever named one. */

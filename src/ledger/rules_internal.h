@@ -27,12 +27,6 @@ static inline bool call_ran(const struct session_call *call)
     return call->class >= CALL_OK && call->class <= CALL_TOOL_ERROR;
 }
 
-/* How often it had been made in a row when it was judged; 0: not known. */
-static inline unsigned call_asked(const struct session_call *call)
-{
-    return call_ran(call) ? call->asked : call->class == CALL_DENIED ? call->denied_asked : 0;
-}
-
 /* A person ended the runs of its tool: it keeps its place, with arguments that no other call has. */
 static inline bool call_was_reset(const struct session_call *call)
 {

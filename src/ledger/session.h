@@ -288,9 +288,9 @@ static inline uint8_t session_keep_text(char *to, size_t room, struct str text)
 }
 
 /* The i-th call of the window, oldest first; i < call_count. */
-static inline struct session_call *session_call_at(struct session *s, unsigned i)
+static inline struct session_call *session_call_at(const struct session *s, unsigned i)
 {
-    return &s->calls[(s->oldest + i) % SESSION_CALLS_MAX];
+    return (struct session_call *)&s->calls[(s->oldest + i) % SESSION_CALLS_MAX];
 }
 
 /* ---- the rules of budgets, loops, repair chains and limits, as pure functions over a session: no I/O, no

@@ -25,6 +25,12 @@ static uint64_t outcome_of(const struct session_call *call)
     return 0;
 }
 
+/* How often it had been made in a row when it was judged; 0: not known. */
+static unsigned asked_of(const struct session_call *call)
+{
+    return call_ran(call) ? call->asked : call->class == CALL_DENIED ? call->denied_asked : 0;
+}
+
 /* The same without what is masked; 0: not known. */
 static uint64_t nearly_of(const struct session_call *call)
 {
@@ -35,11 +41,6 @@ static uint64_t nearly_of(const struct session_call *call)
 static bool is_same_call(const struct session_call *call, const struct window_query *query)
 {
     return call->tool == query->call->tool && call->arguments == query->call->arguments;
-}
-
-static const struct session_call *call_at(const struct session *session, unsigned i)
-{
-    return session_call_at((struct session *)session, i);
 }
 
 static bool succeeded(const struct session_call *call)
@@ -230,7 +231,7 @@ static bool has_alike(const struct session *session, const struct window_query *
 bool window_has_tool(const struct session *session, uint32_t tool)
 {
     for (unsigned i = session->call_count; i-- > 0;)
-        if (call_at(session, i)->tool == tool)
+        if (session_call_at(session, i)->tool == tool)
             return true;
     return false;
 }
@@ -264,7 +265,7 @@ static unsigned find_alike(const struct session *session, const struct window_qu
     unsigned oldest = query->older;
     bool has_run = false;
     for (unsigned i = query->older; i-- > 0;) {
-        const struct session_call *call = call_at(session, i);
+        const struct session_call *call = session_call_at(session, i);
         if (!is_same_call(call, query))
             continue;
         oldest = i;
@@ -400,7 +401,7 @@ static void see_same(struct row *row, const struct session_call *call, bool this
     row->other_step = row->refused_step = STEP_NONE;
     uint64_t outcome = row->query->any_outcome ? 0 : outcome_of(call);
     if (this_turn && !row->past->asked_ever)
-        row->past->asked_ever = call_asked(call);
+        row->past->asked_ever = asked_of(call);
     bool alike = !outcome || !row->outcome || row->outcome == outcome;
     row->nearly = !alike && row->masked && nearly_of(call) == row->masked;
     row->same = row->same && (alike || row->nearly);
@@ -468,7 +469,7 @@ void window_look(const struct window_query *query, struct window_past *past)
                       .other_step = STEP_NONE,
                       .refused_step = STEP_NONE};
     for (unsigned i = query->older; i-- > oldest;) {
-        const struct session_call *call = call_at(session, i);
+        const struct session_call *call = session_call_at(session, i);
         bool this_turn = call->turn == query->call->turn;
         if (!this_turn && !row.goes_on &&
             !(query->spent_forever && (row.armed || query->limits->same_call_hard)))
@@ -499,7 +500,7 @@ static void read_lap(const struct session *session, const struct window_query *q
     lap->last = 0;
     lap->calls[0] = (struct lap_call){.tool = newer->tool, .arguments = newer->arguments};
     for (unsigned i = query->older; i-- > 0 && lap->last < CYCLE_MAX - 1;) {
-        const struct session_call *call = call_at(session, i);
+        const struct session_call *call = session_call_at(session, i);
         if (call->turn != query->call->turn || call->class == CALL_BOUNDARY)
             return;
         if (call->class == CALL_TRANSIENT || call->class == CALL_RELEASED ||
@@ -553,7 +554,7 @@ bool session_find_loop(const struct session *session, struct session_loop *loop)
 {
     if (!session->call_count)
         return false;
-    const struct session_call *last = call_at(session, session->call_count - 1u);
+    const struct session_call *last = session_call_at(session, session->call_count - 1u);
     if (last->turn != (uint8_t)session->turn)
         return false;
     struct ledger_limits limits = {.effects = last->effects};
@@ -579,7 +580,7 @@ bool session_find_loop(const struct session *session, struct session_loop *loop)
 const struct session_call *window_last_result(const struct window_query *query)
 {
     for (unsigned i = query->older; i-- > 0;) {
-        const struct session_call *call = call_at(query->session, i);
+        const struct session_call *call = session_call_at(query->session, i);
         if (call->turn != query->call->turn)
             return NULL;
         if (call_ran(call) && call->step != query->call->step && is_same_call(call, query))
@@ -592,7 +593,7 @@ unsigned window_same_failure(const struct window_query *query, uint64_t masked)
 {
     unsigned count = 0;
     for (unsigned i = query->older; i-- > 0;) {
-        const struct session_call *call = call_at(query->session, i);
+        const struct session_call *call = session_call_at(query->session, i);
         if (call->turn != query->call->turn || call->class == CALL_BOUNDARY)
             break;
         if (succeeded(call)) /* of any tool: the model has looked, or changed something */
@@ -611,8 +612,9 @@ unsigned window_same_failure(const struct window_query *query, uint64_t masked)
 const struct session_call *session_last_failure(const struct session *session, const struct session_call *of)
 {
     for (unsigned i = session->call_count; i-- > 0;)
-        if (call_at(session, i)->tool == of->tool && call_at(session, i)->class == CALL_TOOL_ERROR)
-            return call_at(session, i);
+        if (session_call_at(session, i)->tool == of->tool &&
+            session_call_at(session, i)->class == CALL_TOOL_ERROR)
+            return session_call_at(session, i);
     return NULL;
 }
 
@@ -629,7 +631,7 @@ static uint32_t find_last_calls(const struct session *session)
     for (unsigned i = 1; i < SESSION_CALLS_MAX; i++)
         several |= session->calls[i].agent != first;
     for (unsigned i = several ? session->call_count : 0; i-- > 0;) {
-        uint16_t agent = call_at(session, i)->agent;
+        uint16_t agent = session_call_at(session, i)->agent;
         unsigned at = 0;
         while (at < known && agents[at] != agent)
             at++;
@@ -649,7 +651,7 @@ static unsigned find_leaving(const struct session *session)
     uint32_t last = find_last_calls(session);
     unsigned leaving = 0, least = UINT_MAX;
     for (unsigned i = 0; i < session->call_count && least > 0; i++) {
-        const struct session_call *call = call_at(session, i);
+        const struct session_call *call = session_call_at(session, i);
         bool open = call->class == CALL_PENDING || (call->class == CALL_UNKNOWN && call->may_settle);
         bool comes = open && (uint8_t)(session->step - call->step) < STEPS_APART;
         bool changed = i > 0 && succeeded(call) && call->effects != LEDGER_EFFECTS_READ;
