@@ -557,13 +557,13 @@ void request_fail(const struct session_request *r, enum err error, const char *w
     err_set(&r->answer->why, error, "%s", why);
 }
 
-/* The session does not exist, and the request does not begin it. */
-static void request_not_found(const struct session_request *r)
+/* The session does not exist, and the request does not begin it. One that has lapsed is here still as it was
+ * before it was loaded, and found to be gone. */
+static void request_not_found(const struct ledger_entry *e, const struct session_request *r)
 {
     static const struct session none;
     if (r->kind == LEDGER_LAPSED)
-        for (uint32_t i = 0; i < r->lapsed->count; i++)
-            log_gave_up(r->ledger, &r->lapsed->chains[i]);
+        log_all_gave_up(e->ledger, &e->session);
     else if (r->kind == LEDGER_LOOK && r->answer)
         *r->answer = (struct ledger_answer){.turn = session_turn_of(&none, &r->call->place, 0)};
     else
@@ -602,7 +602,7 @@ void apply_batch(struct ledger_entry *e, int64_t now_ms)
         bool begins = r->kind == LEDGER_ADMIT || r->kind == LEDGER_SETTLE || r->kind == LEDGER_TURN ||
                       r->kind == LEDGER_SEE;
         if (!e->begun && !begins) {
-            request_not_found(r);
+            request_not_found(e, r);
             if (r->kind == LEDGER_FORGET)
                 break;
             continue;

@@ -175,11 +175,8 @@ static void put_request(struct layout *block, const struct session_request *from
 {
     struct session_request *to = put(block, from, sizeof(*from));
     const struct ledger_call *call = from->call ? put_call(block, from->call) : NULL;
-    const struct lapsed_request *lapsed = put(block, from->lapsed, from->lapsed ? sizeof(*from->lapsed) : 0);
-    if (!to)
-        return;
-    to->call = call;
-    to->lapsed = from->lapsed ? lapsed : NULL;
+    if (to)
+        to->call = call;
 }
 
 struct session_request *request_copy(const struct session_request *from)

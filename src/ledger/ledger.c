@@ -66,6 +66,13 @@ void log_gave_up(const struct ledger *l, const struct session_chain *chain)
         l->on_gave_up(l->gave_up_owner, tool);
 }
 
+void log_all_gave_up(const struct ledger *l, const struct session *session)
+{
+    for (unsigned i = 0; i < session->chain_count; i++)
+        if (!session->chains[i].ended)
+            log_gave_up(l, &session->chains[i]);
+}
+
 /* Once: it goes on as long as there are more sessions than room. */
 static void log_evicted(struct ledger *l)
 {
@@ -88,10 +95,8 @@ static void on_session_gone(void *owner, struct hash128 id, struct str core, boo
     (void)id;
     if (evicted && !l->has_evicted)
         log_evicted(l);
-    bool is_read = codec_decode(core, &session) == CODEC_OK;
-    for (unsigned i = 0; is_read && i < session.chain_count; i++)
-        if (!session.chains[i].ended)
-            log_gave_up(l, &session.chains[i]);
+    if (codec_decode(core, &session) == CODEC_OK)
+        log_all_gave_up(l, &session);
 }
 
 static void watch_lapsed(struct ledger *l);
@@ -106,16 +111,12 @@ static void check_lapsed(void *owner)
     for (node = l->entries.oldest; node; node = next) {
         struct ledger_entry *e = (struct ledger_entry *)node;
         const struct session *s = &e->session;
-        struct lapsed_request lapsed = {.count = 0};
+        const struct session_request request = {.kind = LEDGER_LAPSED, .id = node->id, .ledger = l};
+        unsigned open = 0;
         next = node->newer;
-        if (!e->loaded || !e->stored || e->local || e->busy || e->paused || now_s - s->renewed_s <= l->ttl_s)
-            continue;
-        for (unsigned i = 0; i < s->chain_count; i++)
-            if (!s->chains[i].ended)
-                lapsed.chains[lapsed.count++] = s->chains[i];
-        struct session_request request = {
-            .kind = LEDGER_LAPSED, .id = node->id, .lapsed = &lapsed, .ledger = l};
-        if (lapsed.count)
+        for (unsigned i = 0; e->loaded && i < s->chain_count; i++)
+            open += !s->chains[i].ended;
+        if (open && e->stored && !e->local && !e->busy && !e->paused && now_s - s->renewed_s > l->ttl_s)
             transaction_add(l, request_copy(&request));
     }
     watch_lapsed(l);

@@ -26,11 +26,10 @@ struct rate_wait;
 
 struct session_request {
     enum ledger_kind kind;
-    struct hash128 id;                   /* of the session */
-    const struct ledger_call *call;      /* NULL: it asks no more than its kind says */
-    const struct lapsed_request *lapsed; /* LEDGER_LAPSED */
-    struct ledger_answer *answer;        /* NULL: no caller waits for it */
-    struct arena *arena;                 /* of what the answer points to */
+    struct hash128 id;              /* of the session */
+    const struct ledger_call *call; /* NULL: it asks no more than its kind says */
+    struct ledger_answer *answer;   /* NULL: no caller waits for it */
+    struct arena *arena;            /* of what the answer points to */
     ledger_done *done;
     void *owner;
     uint32_t sequence; /* of this daemon's requests: session_mark */
@@ -47,12 +46,6 @@ struct session_request {
     struct ledger *ledger;
     TAILQ_ENTRY(session_request) next;
     LIST_ENTRY(session_request) waiting; /* among all whose `done` is to fire */
-};
-
-/* Of LEDGER_LAPSED: what is logged if the session is gone. */
-struct lapsed_request {
-    uint32_t count;
-    struct session_chain chains[SESSION_CHAINS_MAX];
 };
 
 TAILQ_HEAD(request_queue, session_request);
@@ -212,6 +205,7 @@ bool request_only_looks(enum ledger_kind kind);
 void request_fail(const struct session_request *request, enum err error, const char *why);
 /* The line of a chain that no call continued, and the hook for it. */
 void log_gave_up(const struct ledger *ledger, const struct session_chain *chain);
+void log_all_gave_up(const struct ledger *ledger, const struct session *session); /* those that are open */
 
 /* ---- transaction.c ---- */
 

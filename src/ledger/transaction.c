@@ -135,6 +135,7 @@ static void leave_unreadable(struct ledger_entry *e, const char *event)
                            "leaves the value as it is; delete its key, or upgrade this daemon"),
                   LOG_NUM("not_logged", held));
     entry_forget(e);
+    e->session.chain_count = 0; /* of what could not be decoded */
     e->unreadable = e->ledger->redis != NULL;
     e->away_until_us = clock_mono_us() + UNREADABLE_RETRY_MS * (int64_t)1000;
     e->local = true;
