@@ -114,8 +114,8 @@ enum ledger_state { LEDGER_DONE, LEDGER_PENDING };
 #define LEDGER_COUNT_MAX 31u /* a larger count cannot be told within the window, and is read as this one */
 
 #define LEDGER_COST_UNIT 1000000u /* costs are whole millionths of what the operator counts in */
-#define LEDGER_COST_MAX                                                                                      \
-    100000000000000u /* 100 million of them, of one call or of a limit; the sums hold more */
+/* 100 million of them, of one call or of a limit; the sums hold more */
+#define LEDGER_COST_MAX 100000000000000u
 
 /* How much may be used up; 0: no limit. */
 struct ledger_allowance {
@@ -177,9 +177,8 @@ struct ledger_limits {
 
 extern const struct ledger_limits ledger_default_limits;
 
-/* The hash that names a session: one half of what stands before the first '/' (whose it is), one of the
- * whole. So no name that a user may choose reaches the session of another user, whatever can be done to the
- * hash. */
+/* Names a session: one half is of what stands before the first '/' (whose it is), so that no name that a user
+ * may choose reaches the session of another, whatever can be done to the hash. */
 struct hash128 ledger_session_id(struct str session);
 
 /* Which session, and when in it. */
@@ -319,11 +318,7 @@ struct ledger_answer {
     /* who answered: "redis", "local"; "none": it passes uncounted, or there is no answer */
     const char *engine;
     enum ledger_says says;
-    /* of a refusal: "retry_budget_exceeded", "same_call", "loop", "cycle", "transient_budget",
-     * "duplicate_in_step", "already_broken", "poll_budget", "too_soon", "calls_per_turn",
-     * "calls_per_session", "cost_per_turn", "cost_per_session", "seconds_per_turn", "same_failure",
-     * "rate_limit", "writes_per_turn"; empty where the ledger has nothing against it that the gate did
-     * not know */
+    /* of a refusal: one of SESSION_CODES (session.h); empty: nothing that the gate did not know */
     struct str code;
     bool of_session;        /* it is the whole session's limit, not the tool's own */
     uint64_t used;          /* calls, seconds or cost so far, where a limit is the code; of "too_soon" and
@@ -351,12 +346,9 @@ struct ledger_answer {
     bool ids_complete; /* the record of seen ids is whole: nothing was evicted */
     uint32_t transient_count; /* transient failures of this call so far */
     struct str goal;          /* of the turn, as told by toolgate/turn */
-    struct json history; /* array, oldest first: {tool, class, code, turn, step, at_ms, retries}; JSON_NULL if
-                            not asked */
-    struct json facts;   /* object; JSON_NULL if not asked */
-    struct str chain;    /* outcome of a repair chain that ended now: "exhausted", "redundant",
-                            "fabricated_id_on_retry", of a settle also "no_retry", "success"; empty: none
-                            ended */
+    struct json history;      /* session_json_history; JSON_NULL if not asked, as facts */
+    struct json facts;
+    struct str chain; /* of a repair chain that ended now: one of SESSION_OUTCOMES; empty: none did */
     uint32_t chain_retries;
     uint32_t gave_up; /* chains of an earlier turn that this call found open: llm_gave_up, logged here */
 
@@ -376,7 +368,7 @@ struct ledger_answer {
 
     /* ---- of a view ---- */
     bool stand_in;       /* Redis is away: it is what this daemon counted in that time */
-    struct json session; /* {session, turn, step, goal, budgets, facts, history}; see session_json.c */
+    struct json session; /* session_json */
 
     struct why why; /* filled in if `error` is not OK; only its first byte is cleared otherwise */
 };
@@ -403,9 +395,12 @@ enum ledger_kind {
 enum ledger_state ledger_ask(struct ledger *ledger, enum ledger_kind kind, const struct ledger_call *request,
                              struct arena *arena, struct ledger_answer *answer, ledger_done *done,
                              void *owner);
+/* No `done` with this owner fires any more. What has to be counted is counted all the same; an admit that was
+ * not answered yet gives back what it took. */
+void ledger_cancel(struct ledger *ledger, void *owner);
 
-/* A call that was admitted, or refused, `held_us` ago, and that nothing runs: if it took of its tool's rates,
- * they get back what has not run off since. Nobody hears of it; if it is lost, the call counts. */
+/* A call that was judged `held_us` ago, and that nothing runs: its tool's rates get back of what it took what
+ * has not run off since. Nobody hears of it; if it is lost, the call counts. */
 void ledger_give_rate_back(struct ledger *ledger, const struct ledger_call *admit, uint64_t held_us);
 
 /* The one log line of a chain that ended, at the level its outcome has; for `chain` of an answer or a settled
@@ -419,8 +414,8 @@ void ledger_on_gave_up(struct ledger *ledger, ledger_gave_up *hook, void *owner)
 /* What names a turn by any text: its hash, never 0. */
 uint32_t ledger_turn_text(struct str text);
 
-/* The sessions that this daemon served last, as it remembers them, the latest first. With Redis, too: what
- * other daemons did to one since is not in it. */
+/* The sessions that this daemon served last, the latest first; without what other daemons did to them since.
+ */
 #define LEDGER_SESSIONS_MAX 1024u
 struct ledger_session {
     struct str name; /* as in ledger_place; a long one is cut */
@@ -463,9 +458,8 @@ size_t ledger_lax_list(struct ledger *ledger, struct arena *arena, struct ledger
 
 /* ---- call ids ---- */
 
-/* A callId names its session: base64url of the session's hash (16 bytes), the admission (8), a MAC of
- * both, the user and the marks (8), and two marks of the caller's. Its key is shared in Redis, else kept in
- * options.key_file. */
+/* base64url of the session's hash (16 bytes), the admission (8), a MAC of both, the user and the marks (8),
+ * and the marks. Its key is shared in Redis, else kept in options.key_file. */
 #define LEDGER_CALL_ID_CHARS 43u
 struct ledger_call_id {
     struct hash128 session; /* ledger_session_id */
@@ -486,8 +480,5 @@ enum err key_file_load(const char *file, uint8_t *key, size_t len, bool *replace
 /* Where the fleet keeps what it shares beside sessions: Redis, or else this process's memory. */
 struct session_store;
 struct session_store *ledger_store(struct ledger *ledger);
-
-/* No `done` with this owner fires any more. */
-void ledger_cancel(struct ledger *ledger, void *owner);
 
 #endif
