@@ -15,17 +15,11 @@
 
 #define CHAIN_AGENT_SHIFT 16u
 
-/* 1 to 65535, or 0 for 0. */
-static uint32_t cut_hash(uint32_t hash)
-{
-    uint32_t cut = (hash ^ hash >> 16) & 0xffff;
-    return cut || !hash ? cut : 1;
-}
-
 /* Above, who calls (0: the session's main agent); below, the hash of dev.toolgate/call (0: it has none). */
 static uint32_t caller_of(const struct rules_ctx *ctx, const struct session_call *call)
 {
-    return (uint32_t)call->agent << CHAIN_AGENT_SHIFT | cut_hash(rules_hash_label(ctx->request->call));
+    uint32_t hash = rules_hash_label(ctx->request->call), cut = (hash ^ hash >> 16) & 0xffff;
+    return (uint32_t)call->agent << CHAIN_AGENT_SHIFT | (cut || !hash ? cut : 1);
 }
 
 /* Whether such calls continue this chain: each agent repairs its own. */
@@ -73,11 +67,6 @@ void chain_drop_tool(struct session *session, uint32_t tool)
 
 /* ---- problems -------------------------------------------------------------------- */
 
-static uint32_t hash_text(struct str text)
-{
-    return rules_hash_more(RULES_HASH_EMPTY, text);
-}
-
 static bool has_problem(const struct session_chain *chain, struct session_problem problem)
 {
     for (unsigned i = 0; i < chain->problem_count; i++)
@@ -89,8 +78,8 @@ static bool has_problem(const struct session_chain *chain, struct session_proble
 static void add_problems(struct session_chain *chain, const struct ledger_call *request)
 {
     for (size_t i = 0; i < request->problem_count; i++) {
-        struct session_problem problem = {hash_text(request->problems[i].path),
-                                          hash_text(request->problems[i].code)};
+        struct session_problem problem = {rules_hash_more(RULES_HASH_EMPTY, request->problems[i].path),
+                                          rules_hash_more(RULES_HASH_EMPTY, request->problems[i].code)};
         if (has_problem(chain, problem))
             continue;
         if (chain->problem_count == SESSION_PROBLEMS_MAX) {

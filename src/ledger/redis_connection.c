@@ -164,11 +164,17 @@ static void took_too_long(void *owner)
 }
 
 /* This host did not lead to the goal; the next sentinel may. */
-static void host_failed(struct redis_connection *n, const char *why)
+__attribute__((format(printf, 2, 3))) static void host_failed(struct redis_connection *n, const char *format,
+                                                              ...)
 {
+    struct why why;
+    va_list args;
+    va_start(args, format);
+    vsnprintf(why.text, sizeof(why.text), format, args);
+    va_end(args);
     n->host = (n->host + 1) % n->host_count;
     if (++n->tried == n->host_count) {
-        redis_connection_give_up(n, "%s", why);
+        redis_connection_give_up(n, "%s", why.text);
         return;
     }
     close_context(n);
@@ -179,13 +185,12 @@ static void host_failed(struct redis_connection *n, const char *why)
 void redis_connection_sentinel_failed(struct redis_connection *n, const char *format, ...)
 {
     const struct redis_address_host *host = &n->hosts[n->host];
-    struct why how, why;
+    struct why how;
     va_list args;
     va_start(args, format);
     vsnprintf(how.text, sizeof(how.text), format, args);
     va_end(args);
-    err_set(&why, ERR_UNAVAILABLE, "sentinel " STR_FMT ":%u %s", STR_ARG(host->name), host->port, how.text);
-    host_failed(n, why.text);
+    host_failed(n, "sentinel " STR_FMT ":%u %s", STR_ARG(host->name), host->port, how.text);
 }
 
 /* It could not be made, or has ended. */
@@ -443,14 +448,6 @@ static void have_host(struct redis_connection *n, const char *address)
     timer_set(&n->step, n->options->loop, HOST_MS, sentinel_silent, n);
 }
 
-static void name_failed(struct redis_connection *n, const char *how)
-{
-    struct why why;
-    err_set(&why, ERR_UNAVAILABLE, "the host '" STR_FMT "' is not found: %s", STR_ARG(n->hosts[n->host].name),
-            how);
-    host_failed(n, why.text);
-}
-
 static void look_again(void *owner)
 {
     struct redis_connection *n = owner;
@@ -468,7 +465,8 @@ static void look_again(void *owner)
     if (is_found)
         have_host(n, address);
     else
-        name_failed(n, state == EAI_INPROGRESS ? "the resolver takes too long" : gai_strerror(state));
+        host_failed(n, "the host '" STR_FMT "' is not found: %s", STR_ARG(n->hosts[n->host].name),
+                    state == EAI_INPROGRESS ? "the resolver takes too long" : gai_strerror(state));
 }
 
 static void try_host(void *owner)
@@ -492,7 +490,7 @@ static void try_host(void *owner)
     lookup->began_us = clock_mono_us();
     if (getaddrinfo_a(GAI_NOWAIT, list, 1, NULL) != 0) {
         free(lookup);
-        name_failed(n, "the resolver cannot be asked");
+        host_failed(n, "the host '" STR_FMT "' is not found: the resolver cannot be asked", STR_ARG(name));
         return;
     }
     n->lookup = lookup;
