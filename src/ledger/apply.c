@@ -276,58 +276,48 @@ static void set_keyed(struct ledger_entry *e, struct str name, uint64_t key, str
 #define UNSEEN_FIELD     STR_LIT("u")
 #define UNSEEN_STEP_BITS 8u /* of a kept id: the step that named it; the others are of its hash */
 
-/* The turn, then the unseen ids that its calls named last. */
-struct unseen_ids {
-    uint32_t turn, count;
+/* As it is stored, of the ids as many as there are: those that the calls of the turn named last. */
+struct __attribute__((packed)) unseen_ids {
+    uint32_t turn;
     uint64_t ids[SESSION_UNSEEN_MAX];
 };
-
-static void read_unseen(const struct ledger_entry *e, struct unseen_ids *out)
-{
-    struct str kept = field_of(e, UNSEEN_FIELD);
-    *out = (struct unseen_ids){.turn = e->session.turn};
-    uint32_t turn;
-    if (kept.len < sizeof(turn) || kept.len > sizeof(turn) + sizeof(out->ids))
-        return;
-    memcpy(&turn, kept.at, sizeof(turn));
-    if (turn != out->turn)
-        return;
-    out->count = (uint32_t)((kept.len - sizeof(turn)) / sizeof(out->ids[0]));
-    memcpy(out->ids, kept.at + sizeof(turn), out->count * sizeof(out->ids[0]));
-}
 
 /* Of the ids that nobody has seen, those that the model named before, in an earlier step of the turn: it has
  * read that they are unknown, and insists. The others are kept. */
 static uint64_t insists(struct ledger_entry *e, const struct ledger_call *admit, uint64_t which)
 {
-    struct unseen_ids unseen;
-    uint64_t insisted = 0;
-    bool added = false;
+    struct str kept = field_of(e, UNSEEN_FIELD);
+    struct unseen_ids unseen = {.turn = 0};
     uint8_t step = e->session.step, of_batch = (uint8_t)(step - e->session.batch_step);
-    read_unseen(e, &unseen);
+    uint64_t insisted = 0;
+    size_t count = 0;
+    bool added = false;
+    if (kept.len < sizeof(unseen.turn) || kept.len > sizeof(unseen)) /* none, or none of ours */
+        kept = STR_NONE;
+    if (kept.len)
+        memcpy(&unseen, kept.at, kept.len);
+    if (kept.len && unseen.turn == e->session.turn)
+        count = (kept.len - sizeof(unseen.turn)) / sizeof(unseen.ids[0]);
+    unseen.turn = e->session.turn;
     for (size_t i = 0; i < admit->id_count; i++) {
         uint64_t hash = admit->ids[i].low >> UNSEEN_STEP_BITS;
-        uint32_t at = 0;
+        size_t at = 0;
         if (!(which >> i & 1))
             continue;
-        while (at < unseen.count && unseen.ids[at] >> UNSEEN_STEP_BITS != hash)
+        while (at < count && unseen.ids[at] >> UNSEEN_STEP_BITS != hash)
             at++;
-        if (at == unseen.count) {
-            if (unseen.count == SESSION_UNSEEN_MAX) /* the oldest goes */
-                memmove(unseen.ids, unseen.ids + 1, --unseen.count * sizeof(unseen.ids[0]));
-            unseen.ids[unseen.count++] = hash << UNSEEN_STEP_BITS | step;
+        if (at == count) {
+            if (count == SESSION_UNSEEN_MAX) /* the oldest goes */
+                memmove(unseen.ids, unseen.ids + 1, --count * sizeof(unseen.ids[0]));
+            unseen.ids[count++] = hash << UNSEEN_STEP_BITS | step;
             added = true;
         } else if ((uint8_t)(step - unseen.ids[at]) > of_batch) {
             insisted |= (uint64_t)1 << i;
         }
     }
-    if (!added)
-        return insisted;
-    char room[sizeof(unseen.turn) + sizeof(unseen.ids)] __attribute__((uninitialized));
-    struct buf value = {.at = room, .cap = sizeof(room)};
-    buf_add(&value, &unseen.turn, sizeof(unseen.turn));
-    buf_add(&value, unseen.ids, unseen.count * sizeof(unseen.ids[0]));
-    set_field(e, UNSEEN_FIELD, buf_view(&value));
+    if (added)
+        set_field(e, UNSEEN_FIELD,
+                  (struct str){(const char *)&unseen, sizeof(unseen.turn) + count * sizeof(unseen.ids[0])});
     return insisted;
 }
 
