@@ -35,12 +35,9 @@ void transaction_land(struct ledger_entry *e)
 {
     struct ledger *l = e->ledger;
     struct session_request *r;
-    struct session_chain chain;
-    const struct buf *gave_up = &e->commit.gave_up;
-    for (size_t at = 0; at + sizeof(chain) <= gave_up->len; at += sizeof(chain)) {
-        memcpy(&chain, gave_up->at + at, sizeof(chain));
-        log_gave_up(l, &chain);
-    }
+    const struct session_chain *gave_up = (const struct session_chain *)e->commit.gave_up.at;
+    for (size_t i = 0; i < e->commit.gave_up.len / sizeof(*gave_up); i++)
+        log_gave_up(l, &gave_up[i]);
     while ((r = request_pop(&e->flying))) {
         bool looks = request_only_looks(r->kind);
         bool refused = r->kind == LEDGER_ADMIT && r->past.says != LEDGER_RUN;
