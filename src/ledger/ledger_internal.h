@@ -1,12 +1,4 @@
-/*
- * What the files of the ledger share. No other file includes this.
- *
- *   ledger.c       the ledger as a whole, and its call ids
- *   transaction.c  ledger_ask; load, apply, commit, retry
- *   apply.c        requests on a session and its parts, and the commit that is made of that
- *   entry.c        the sessions that this daemon has in use or remembers, and copies of requests
- *   outage.c       while Redis is away
- */
+/* What the files of the ledger share, which README.md draws. No other file includes this. */
 #ifndef TOOLGATE_LEDGER_LEDGER_INTERNAL_H
 #define TOOLGATE_LEDGER_LEDGER_INTERNAL_H
 
@@ -18,8 +10,8 @@
 
 #include <sys/queue.h>
 
-/* ---- a request to one session, from ledger.h's call until its commit. It borrows what the caller gave it;
- * one that no caller waits for, or that Redis has yet to be told, owns a copy in one block ---- */
+/* ---- a request to one session, from ledger_ask until its commit: it borrows what the caller gave it, or
+ * owns a copy in one block ---- */
 
 struct ledger_entry;
 struct rate_wait;

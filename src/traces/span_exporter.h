@@ -1,8 +1,4 @@
-/*
- * Sends spans to an OpenTelemetry collector: OTLP over HTTP as JSON, in batches, beside the calls. A call
- * never waits for it. While the collector is away, spans are kept up to SPANS_QUEUE_BATCHES batches and sent
- * when it returns; what is more is dropped and counted.
- */
+/* Sends spans to an OpenTelemetry collector: OTLP over HTTP as JSON, in batches (README.md). */
 #ifndef TOOLGATE_TRACES_SPAN_EXPORTER_H
 #define TOOLGATE_TRACES_SPAN_EXPORTER_H
 
@@ -13,12 +9,7 @@
 struct loop;
 struct span_exporter;
 
-/*
- * ---- one span ----
- *
- * It is written straight into the batch that will be sent: ids in hex, times as strings of nanoseconds, enums
- * as numbers. Nothing keeps a span.
- */
+/* ---- one span, written straight into the batch that will be sent; nothing keeps it ---- */
 
 /* OTLP's numbers. */
 enum span_kind { SPAN_INTERNAL = 1, SPAN_SERVER = 2, SPAN_CLIENT = 3 };
