@@ -26,9 +26,15 @@ struct kept_session {
     struct request_queue requests;
 };
 
+/* NULL: none is kept. */
+static struct kept_session *find_kept(struct ledger *l, struct hash128 id)
+{
+    return l->kept.count ? (struct kept_session *)lru_find(&l->kept, id) : NULL;
+}
+
 static struct kept_session *kept_for(struct ledger *l, struct hash128 id)
 {
-    struct kept_session *kept = (struct kept_session *)lru_find(&l->kept, id);
+    struct kept_session *kept = find_kept(l, id);
     if (kept)
         return kept;
     kept = alloc_zeroed(sizeof(*kept));
@@ -38,15 +44,9 @@ static struct kept_session *kept_for(struct ledger *l, struct hash128 id)
     return kept;
 }
 
-static bool has_kept(struct ledger *l, struct hash128 id)
+/* Moves all of one session to the end of `queue`; returns how many. */
+static uint32_t take(struct ledger *l, struct kept_session *kept, struct request_queue *queue)
 {
-    return l->kept.count && lru_find(&l->kept, id);
-}
-
-/* Moves all of one session, which has some, to the end of `queue`; returns how many. */
-static uint32_t take(struct ledger *l, struct hash128 id, struct request_queue *queue)
-{
-    struct kept_session *kept = (struct kept_session *)lru_find(&l->kept, id);
     const struct session_request *r;
     uint32_t taken = 0;
     TAILQ_FOREACH (r, &kept->requests, next) {
@@ -65,7 +65,7 @@ void outage_drop(struct ledger *l)
     struct request_queue queue = TAILQ_HEAD_INITIALIZER(queue);
     struct session_request *r;
     while (l->kept.oldest)
-        take(l, l->kept.oldest->id, &queue);
+        take(l, (struct kept_session *)l->kept.oldest, &queue);
     while ((r = request_pop(&queue)))
         free(r);
     lru_clear(&l->kept);
@@ -138,7 +138,8 @@ static void keep(struct ledger *l, struct session_request *copy)
         copy->sequence = transaction_sequence(l);
     copy->is_cancelled = false;
     if (l->kept_bytes + copy->bytes <= l->kept_bytes_max) {
-        TAILQ_INSERT_TAIL(&kept_for(l, copy->id)->requests, copy, next);
+        struct kept_session *to = kept_for(l, copy->id);
+        TAILQ_INSERT_TAIL(&to->requests, copy, next);
         l->kept_requests++;
         l->kept_bytes += copy->bytes;
     } else {
@@ -249,7 +250,8 @@ static void put_kept_back(struct ledger_entry *e, bool refused)
             free(r);
             continue;
         }
-        TAILQ_INSERT_HEAD(&kept_for(l, e->node.id)->requests, r, next); /* ahead of those kept since */
+        struct kept_session *to = kept_for(l, e->node.id);
+        TAILQ_INSERT_HEAD(&to->requests, r, next); /* ahead of those kept since */
         l->kept_requests++;
         l->kept_bytes += r->bytes;
     }
@@ -322,7 +324,7 @@ bool outage_can_run(struct ledger_entry *e)
     bool away = !store_redis_is_up(l->redis) || waits;
     bool stands_in = l->on_outage == LEDGER_OUTAGE_LOCAL || e->unreadable;
     if (away) {
-        if (!e->local && stands_in && has_kept(l, e->node.id) && !e->replays) {
+        if (!e->local && stands_in && find_kept(l, e->node.id) && !e->replays) {
             entry_forget(e); /* it was let go of since this daemon began to stand in */
             e->local = true;
         }
@@ -331,13 +333,14 @@ bool outage_can_run(struct ledger_entry *e)
     if (e->local)
         entry_forget(e);
     e->local = e->unreadable = false;
-    if (!e->replays && has_kept(l, e->node.id)) {
-        struct request_queue kept = TAILQ_HEAD_INITIALIZER(kept);
-        e->replays = take(l, e->node.id, &kept);
+    struct kept_session *kept = e->replays ? NULL : find_kept(l, e->node.id);
+    if (kept) {
+        struct request_queue ahead = TAILQ_HEAD_INITIALIZER(ahead);
+        e->replays = take(l, kept, &ahead);
         l->replaying++;
-        add_boundary(e, &kept);
-        TAILQ_CONCAT(&kept, &e->queue, next);
-        TAILQ_CONCAT(&e->queue, &kept, next);
+        add_boundary(e, &ahead);
+        TAILQ_CONCAT(&ahead, &e->queue, next);
+        TAILQ_CONCAT(&e->queue, &ahead, next);
     }
     return true;
 }
