@@ -91,39 +91,33 @@ describe("a ledger in Redis", function()
     assert.equal(1, rates)
   end)
 
-  -- Requests of one connection, which the daemon has read before Redis answers the first of them.
-  local function says_while_frozen(store, client, requests)
+  -- The client of a daemon that has read all of these requests before Redis answers the first of them.
+  local function after_a_freeze(requests)
+    local store = redis.start()
+    local client = gate_on(store:url()):connect()
     store:freeze()
     for i, request in ipairs(requests) do
       client:say { jsonrpc = "2.0", id = not request.silent and "frozen" .. i or nil, method = request[1], params = request[2] }
     end
-    client:say { jsonrpc = "2.0", id = "read", method = "ping" }
-    assert.equal("read", client:hears().id)
+    client:asks "ping"
     store:thaw()
+    return client
   end
 
   it("gives back what a cancelled call took of a rate", function()
-    local store = redis.start()
-    local client = gate_on(store:url()):connect()
-    local function limited(n) return { name = "limited", arguments = { n = n }, _meta = session("s" .. n) } end
-    says_while_frozen(store, client, { { "tools/call", limited(1) },
-                                       { "notifications/cancelled", { requestId = "frozen1" }, silent = true } })
+    local client = after_a_freeze {
+      { "tools/call", { name = "limited", arguments = { n = 1 }, _meta = session "s1" } },
+      { "notifications/cancelled", { requestId = "frozen1" }, silent = true } }
     for n = 2, 4 do assert.equal("pass", verdict(client:calls("limited", { n = n }, session("s" .. n))).verdict) end
     assert.equal("rate_limit", verdict(client:calls("limited", { n = 5 }, session "s5")).code)
   end)
 
   it("keeps the call that came behind the forgetting of a session that was none", function()
-    local store = redis.start()
-    local client = gate_on(store:url()):connect()
-    says_while_frozen(store, client, { { "toolgate/session", { session = "s", forget = true } },
-                                       { "tools/call", { name = "echo", arguments = { text = "a" }, _meta = session "s" } } })
-    local heard = {}
-    for _ = 1, 2 do
-      local reply = client:hears()
-      heard[reply.id] = reply
-    end
-    assert.equal(1014, heard.frozen1.error.code)
-    assert.equal("pass", verdict(heard.frozen2.result).verdict)
+    local client = after_a_freeze {
+      { "toolgate/session", { session = "s", forget = true } },
+      { "tools/call", { name = "echo", arguments = { text = "a" }, _meta = session "s" } } }
+    assert.equal(1014, client:hears().error.code)
+    assert.equal("pass", verdict(client:hears().result).verdict)
     assert.equal(1, client:asks("toolgate/session", { session = "s" }).budgets.calls)
   end)
 

@@ -95,17 +95,6 @@ STORY(ends_with_its_time)
     assert_int_equal(spend(f, 3, APPROVAL_MS + 1), APPROVAL_NONE);
 }
 
-STORY(who_asked_does_not_answer)
-{
-    struct approval_request r = {.kind = APPROVAL_ASK, .arena = f->arena};
-    r.asked = (struct approval){.id = 9, .process = {1, 44}};
-    approval_table_apply(&f->table, &r, 0, f->arena);
-    assert_true(decide(f, 9, true, 44, 0).is_own);
-    assert_int_equal(spend(f, 9, 0), APPROVAL_NONE);
-    assert_false(decide(f, 9, false, 45, 0).is_own);
-    assert_int_equal(decide(f, 9, true, 46, 0).found, APPROVAL_DENIED);
-}
-
 /* A user with very many questions makes room for another's by its own. */
 STORY(room_is_made_by_who_has_most)
 {

@@ -1,11 +1,11 @@
-/* Which daemons share a Redis: who differs, who is gone, and the record's bytes. */
+/* Which daemons share a Redis: who is gone, and the record's bytes. */
 
 #include "ledger_case.h"
 
 #include "io/conn.h"
 #include "ledger/record.h"
 
-enum { FLEETS = 3 };
+enum { FLEETS = 2 };
 static struct fleet fleets[FLEETS];
 static struct session_store *store;
 static struct loop *loop;
@@ -29,23 +29,6 @@ static void end(void)
 }
 
 FIXTURE(begin, end)
-
-TEST(those_that_differ_warn)
-{
-    fleet_tell(&fleets[0], 7);
-    assert_int_equal(fleets[0].count, 1);
-    assert_string_equal("", fleets[0].warning);
-    fleet_tell(&fleets[1], 7);
-    assert_string_equal("", fleets[1].warning);
-    fleet_tell(&fleets[2], 9);
-    assert_non_null(strstr(fleets[2].warning, "2 of 3 daemons on this Redis have other policies"));
-    record_run(&fleets[0].record); /* its next beat */
-    assert_non_null(strstr(fleets[0].warning, "1 of 3 daemons"));
-    fleet_tell(&fleets[2], 7);
-    record_run(&fleets[0].record);
-    assert_string_equal("", fleets[0].warning);
-    assert_string_equal("", fleets[2].warning);
-}
 
 TEST(one_that_is_silent_is_gone)
 {

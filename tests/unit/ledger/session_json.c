@@ -130,15 +130,6 @@ STORY(a_journal_that_is_cut_short_loses_entries)
     assert_int_equal(session_json_history(t->arena, &t->session, &t->parts).len, 0);
 }
 
-STORY(open_chains_end_the_history)
-{
-    add_chain(t, "create", 2, false);
-    add_chain(t, "update", 3, true);
-    assert_json(t, session_json_history(t->arena, &t->session, &t->parts),
-                "[{\"tool\":\"create\",\"class\":\"invalid_arguments\",\"code\":null,\"step\":9,"
-                "\"retries\":1,\"open\":true}]");
-}
-
 STORY(facts_are_sorted_by_name)
 {
     field(t, STR_LIT("fuser"), "{\"id\":7}");
@@ -181,12 +172,14 @@ STORY(a_session_tells_all_that_is_used)
                                               .cost_turn = 250000,
                                               .cost = 250000};
     add_chain(t, "create", 2, false);
+    add_chain(t, "update", 3, true); /* no entry of the history */
     assert_json(
         t, session_json(t->arena, STR_LIT("uid:1000/chat-7"), &t->session, &t->parts),
         "{\"session\":\"uid:1000/chat-7\",\"turn\":2,\"step\":4,\"goal\":\"find \\\"it\\\"\","
         "\"budgets\":{\"calls_in_turn\":1,\"calls\":3,\"cost_in_turn\":0.25,\"cost\":0.5,"
         "\"turn_began_ms\":1700000000000,\"no_progress\":6,\"waiting\":1,"
-        "\"chains\":[{\"tool\":\"create\",\"ext\":null,\"invalid\":2,\"ended\":false}],"
+        "\"chains\":[{\"tool\":\"create\",\"ext\":null,\"invalid\":2,\"ended\":false},"
+        "{\"tool\":\"update\",\"ext\":null,\"invalid\":3,\"ended\":true}],"
         "\"tools\":[{\"tool\":\"book\",\"calls_in_turn\":1,\"calls\":1,\"cost_in_turn\":0.25,\"cost\":0.25},"
         "{\"tool\":\"search\",\"calls_in_turn\":0,\"calls\":2,\"cost_in_turn\":0,\"cost\":0.25}]},"
         "\"ids\":{\"seen\":5,\"complete\":false},\"facts\":{},"
