@@ -257,7 +257,8 @@ static bool apply_pending(void *owner)
     return changed;
 }
 
-/* Until Redis takes them, changes stay pending; if its record cannot be read, this daemon learns alone. */
+/* Until Redis takes them, changes stay pending; if its record cannot be read, they count until the next look.
+ */
 static void on_ended(void *owner, const char *why)
 {
     struct lax_fleet *f = owner;
