@@ -33,20 +33,16 @@ static bool repair_schema(struct arena *arena, const struct json *schema, struct
     if (required && !names_fields)
         *out = json_without(arena, out, STR_LIT("required"));
     /* SDK v1 wants an object for each property: true becomes {}, false {"not":{}}. */
-    struct json named = json_is(properties, JSON_OBJECT) ? *properties : json_null();
     struct json empty = json_object(arena, NULL, 0);
     struct json_member not_anything = json_member(STR_LIT("not"), empty);
-    bool has_boolean = false;
+    struct json_edit named = {.arena = arena, .of = properties};
     for (uint32_t i = 0; json_is(properties, JSON_OBJECT) && i < properties->len; i++) {
-        const struct json_member *property = &properties->members[i];
-        if (!json_is(&property->value, JSON_BOOL))
-            continue;
-        named = json_with(arena, &named, property->key,
-                          property->value.truth ? empty : json_object(arena, &not_anything, 1));
-        has_boolean = true;
+        const struct json *property = &properties->members[i].value;
+        if (json_is(property, JSON_BOOL))
+            json_edit_set(&named, i, property->truth ? empty : json_object(arena, &not_anything, 1));
     }
-    if (has_boolean)
-        *out = json_with(arena, out, STR_LIT("properties"), named);
+    if (named.members)
+        *out = json_with(arena, out, STR_LIT("properties"), *json_edit_end(&named));
     return true;
 }
 

@@ -267,10 +267,7 @@ static const struct json *next_args(struct call *c, const struct json *changes)
 {
     if (!json_is(changes, JSON_OBJECT) || !json_is(c->args.now, JSON_OBJECT))
         return NULL;
-    struct json next = *c->args.now;
-    for (uint32_t i = 0; i < changes->len; i++)
-        next = json_with(c->arena, &next, changes->members[i].key, changes->members[i].value);
-    return json_keep(c->arena, next);
+    return json_keep(c->arena, json_merge(c->arena, c->args.now, changes));
 }
 
 /* NULL if the client may not call the tool that should follow. Examples (no metrics) do not look: they load
@@ -463,10 +460,7 @@ enum step call_judge(struct call *c)
         judge_result(c, &given);
     if (c->request.coverage
             .len) { /* what the agent's own judge says has the last word: it knows the conversation */
-        const struct json *judged = c->request.judged_facts;
-        struct json facts = json_is(v->facts, JSON_OBJECT) ? *v->facts : json_object(c->arena, NULL, 0);
-        for (uint32_t i = 0; json_is(judged, JSON_OBJECT) && i < judged->len; i++)
-            facts = json_with(c->arena, &facts, judged->members[i].key, judged->members[i].value);
+        struct json facts = json_merge(c->arena, v->facts, c->request.judged_facts);
         facts = json_with(c->arena, &facts, COVERAGE_FACT, json_string(c->request.coverage));
         v->facts = json_keep(c->arena, facts);
         v->coverage = c->request.coverage;

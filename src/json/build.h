@@ -49,6 +49,12 @@ struct json json_object(struct arena *arena, const struct json_member *members, 
 struct json json_with(struct arena *arena, const struct json *object, struct str key, struct json value);
 struct json json_without(struct arena *arena, const struct json *object, struct str key);
 
+/* For more than one change, as each of the two above copies the object: the members of `a` with those of `b`,
+ * whose values win. NULL, or what is no object, has none. */
+struct json json_merge(struct arena *arena, const struct json *a, const struct json *b);
+/* An object or a list without what is null in it; another value itself. */
+struct json json_without_nulls(struct arena *arena, const struct json *value);
+
 /* Sets items of an array, or values of an object's members, one by one; nothing is copied before the first.
  * json_edit_end returns the changed copy, or `of` itself. */
 struct json_edit {

@@ -395,6 +395,29 @@ struct json json_without(struct arena *arena, const struct json *object, struct 
     return object_of(arena, scratch, object->len - 1);
 }
 
+struct json json_merge(struct arena *arena, const struct json *a, const struct json *b)
+{
+    static const struct json none = {.type = JSON_OBJECT};
+    a = json_is(a, JSON_OBJECT) ? a : &none;
+    b = json_is(b, JSON_OBJECT) ? b : &none;
+    struct json_member *scratch = scratch_of(arena, a->members, a->len, b->len);
+    if (b->len)
+        memcpy(scratch + a->len, b->members, b->len * sizeof(*scratch));
+    return object_of(arena, scratch, (size_t)a->len + b->len); /* of two with one key the later value */
+}
+
+static const struct json *unless_null(void *owner, const struct json *parent, uint32_t i, struct str *key)
+{
+    (void)owner, (void)key;
+    const struct json *child = json_child(parent, i);
+    return child->type == JSON_NULL ? NULL : child;
+}
+
+struct json json_without_nulls(struct arena *arena, const struct json *value)
+{
+    return *json_map(arena, value, unless_null, NULL);
+}
+
 void json_edit_set(struct json_edit *edit, uint32_t at, struct json value)
 {
     const struct json *of = edit->of;

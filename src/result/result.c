@@ -121,10 +121,7 @@ void result_read_mcp(struct arena *arena, const struct json *sent, struct result
         }
         /* Without the members that a client may reject: those that are null, then what annotates a block. */
         const struct json *block = &content->items[i];
-        struct json bare = *block;
-        for (uint32_t k = 0; json_is(block, JSON_OBJECT) && k < block->len; k++)
-            if (json_is(&block->members[k].value, JSON_NULL))
-                bare = json_without(arena, &bare, block->members[k].key);
+        struct json bare = json_is(block, JSON_OBJECT) ? json_without_nulls(arena, block) : *block;
         for (size_t k = 0; k < sizeof(optional) / sizeof(*optional) && !content_block_is_valid(&bare); k++)
             bare = json_without(arena, &bare, str_of(optional[k]));
         items[i] = content_block_is_valid(&bare) ? bare : content_of_value(arena, block)->items[0];

@@ -161,9 +161,9 @@ struct sampler {
     struct arena *arena;
     const struct json *root;
     enum sample_extent extent;
-    unsigned branch;      /* index in anyOf and oneOf */
-    bool ignore_proposed; /* `default` and `examples` are not used */
-    unsigned nodes;
+    unsigned branch;        /* index in anyOf and oneOf */
+    bool ignore_proposed;   /* `default` and `examples` are not used */
+    unsigned nodes, copied; /* copied: members and items, by merged() */
 };
 
 /* In the instance: the name that a string is made from, and the index among several items. */
@@ -177,22 +177,25 @@ static struct json sample_value(struct sampler *m, const struct json *schema, st
 /* The keywords of both. Objects such as `properties` are merged, `required` is joined; otherwise b wins. */
 static struct json merged(struct sampler *m, const struct json *a, const struct json *b)
 {
-    struct json out = *a;
+    struct json_edit out = {.arena = m->arena, .of = b};
+    m->copied += json_child_count(a) + json_child_count(b);
+    if (m->copied > SAMPLE_MAX_COPIED)
+        return *a;
     for (uint32_t i = 0; json_is(b, JSON_OBJECT) && i < b->len && m->nodes < SAMPLE_MAX_NODES;
          i++, m->nodes++) {
         struct str key = b->members[i].key;
-        const struct json *old = json_get(&out, key), *new = &b->members[i].value;
-        struct json both = *new;
+        const struct json *old = json_get(a, key), *new = &b->members[i].value;
         if (json_is(old, JSON_ARRAY) && json_is(new, JSON_ARRAY) && str_is(key, "required")) {
             struct json *names = ARENA_ARRAY(m->arena, struct json, old->len + new->len);
             for (uint32_t k = 0; k < old->len + new->len; k++)
                 names[k] = k < old->len ? old->items[k] : new->items[k - old->len];
-            both = json_array(names, old->len + new->len);
-        } else if (json_is(old, JSON_OBJECT) && json_is(new, JSON_OBJECT))
-            both = merged(m, old, new);
-        out = json_with(m->arena, &out, key, both);
+            json_edit_set(&out, i, json_array(names, old->len + new->len));
+            m->copied += old->len + new->len;
+        } else if (json_is(old, JSON_OBJECT) && json_is(new, JSON_OBJECT)) {
+            json_edit_set(&out, i, merged(m, old, new));
+        }
     }
-    return out;
+    return json_merge(m->arena, a, json_is(b, JSON_OBJECT) ? json_edit_end(&out) : NULL);
 }
 
 /* The schema merged with the target of $ref, allOf, and one branch of anyOf and oneOf. */

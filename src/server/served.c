@@ -432,15 +432,10 @@ void passing_write_status(struct json_out *out, struct server *server)
 static const struct json *repaired(struct arena *arena, enum served_kind kind, const struct served_item *item,
                                    const struct json *definition)
 {
-    struct json now = *definition;
-    bool named = json_is(json_get_text(definition, "name"), JSON_STRING), changed = false;
-    for (uint32_t i = now.len; i-- > 0;)
-        if (json_is(&now.members[i].value, JSON_NULL)) {
-            now = json_without(arena, &now, now.members[i].key);
-            changed = true;
-        }
+    struct json now = json_without_nulls(arena, definition);
+    bool named = json_is(json_get_text(definition, "name"), JSON_STRING);
     if (!item->renamed && (named || kind == SERVED_PROMPTS))
-        return changed ? json_keep(arena, now) : definition;
+        return now.len == definition->len ? definition : json_keep(arena, now);
     return json_keep(arena, json_with(arena, &now, STR_LIT("name"), json_string(item->name)));
 }
 

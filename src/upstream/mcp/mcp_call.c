@@ -301,8 +301,7 @@ void mcp_elicitation_request(struct mcp_client *client, uint64_t about, const st
         json_parse(arena, request->request_state, NULL, &responses, &error) != OK ||
         responses.type != JSON_OBJECT)
         responses = json_object(arena, NULL, 0);
-    for (uint32_t i = 0; json_is(now, JSON_OBJECT) && i < now->len; i++)
-        responses = json_with(arena, &responses, now->members[i].key, now->members[i].value);
+    responses = json_merge(arena, &responses, now);
     const struct json *response = json_get(&responses, buf_view(&name));
     if (response && json_str(json_get_text(response, "action")).len) {
         mcp_request_respond(client, message->id, "result", json_to_str(arena, response));

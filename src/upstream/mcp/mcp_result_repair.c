@@ -62,16 +62,6 @@ static bool is_block(const struct json *item)
            (!str_is(type, "text") || !text || text->type == JSON_STRING);
 }
 
-static struct json without_nulls(struct arena *arena, const struct json *object)
-{
-    struct json_member *members = ARENA_ARRAY(arena, struct json_member, object->len);
-    uint32_t count = 0;
-    for (uint32_t i = 0; i < object->len; i++)
-        if (object->members[i].value.type != JSON_NULL)
-            members[count++] = object->members[i];
-    return json_object(arena, members, count);
-}
-
 /* The address says the MIME type, too. */
 static struct json without_data_address(struct arena *arena, const struct json *item)
 {
@@ -90,10 +80,10 @@ static struct json block_of(struct arena *arena, const struct json *item)
         return *item;
     if (!json_is(item, JSON_OBJECT))
         return text_block(arena, item);
-    struct json block = without_nulls(arena, item);
+    struct json block = json_without_nulls(arena, item);
     const struct json *resource = json_get_text(&block, "resource"), *text = json_get_text(&block, "text");
     if (json_is(resource, JSON_OBJECT))
-        block = json_with(arena, &block, STR_LIT("resource"), without_nulls(arena, resource));
+        block = json_with(arena, &block, STR_LIT("resource"), json_without_nulls(arena, resource));
     if (address_of_data(&block))
         block = without_data_address(arena, &block);
     bool is_text = str_is(json_str(json_get_text(&block, "type")), "text");

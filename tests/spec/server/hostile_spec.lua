@@ -50,6 +50,35 @@ describe("ten thousands of unknown fields", function()
   end)
 end)
 
+describe("ten thousands of members that toolgate changes", function()
+  local function members(count, value)
+    local list = {}
+    for i = 1, count do list[i] = ('"n%d":%s'):format(i, value) end
+    return table.concat(list, ",")
+  end
+
+  local function asks(client, method, params)
+    client:say_line(('{"jsonrpc":"2.0","id":77,"method":"%s","params":%s}'):format(method, params))
+    return client:hears().result
+  end
+
+  it("take memory once, and not once for each of them", function()
+    local gate = daemon.start { tools = require("fixtures").agent_tools }
+    local client = gate:connect()
+    local id = client:checks("get_weather", { city = "Bern" }).callId
+    local said = asks(client, "toolgate/report", ('{"callId":"%s","result":{"content":[{"type":"text","text":"sunny","annotations":null,%s}]},'
+      .. '"coverage":{"coverage":"SATISFIED","facts":{%s}}}'):format(id, members(30000, "null"), members(30000, "1")))
+    assert.equal("pass", said.verdict)
+    said = asks(client, "toolgate/register", ('{"tools":[{"name":"mine","inputSchema":{"type":"object","properties":{%s}}}]}')
+      :format(members(9000, "true")))
+    assert.equal("mine", said.tools[1].name)
+    local listed = client:asks("toolgate/tools").tools
+    assert.equal("mine", listed[#listed].name)
+    assert.same({}, listed[#listed].inputSchema.properties.n9000)
+    assert.is_true(tonumber(process.read("/proc/" .. gate:pid() .. "/status"):match "VmHWM:%s*(%d+)") < 300000)
+  end)
+end)
+
 describe("a schema with an expensive pattern", function()
   it("is too_complex after a few values, not after forty thousand", function()
     local client = daemon.start():connect()

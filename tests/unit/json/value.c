@@ -252,6 +252,18 @@ TEST(a_pool_shares_equal_leaves_but_no_schemas)
     assert_string_equal(written(json_pool_copy(pool, &sent)), "{\"type\": \"string\"}");
 }
 
+TEST(merges_objects_and_drops_nulls)
+{
+    struct json a = parsed("{\"a\":1,\"b\":null,\"c\":[null,2]}"), b = parsed("{\"c\":3,\"d\":4}"),
+                list = parsed("[1,null]");
+    struct json all = json_merge(arena, &a, &b), alone = json_merge(arena, NULL, &b);
+    assert_string_equal(written(&all), "{\"a\":1,\"b\":null,\"c\":3,\"d\":4}");
+    assert_string_equal(written(&alone), "{\"c\":3,\"d\":4}");
+    struct json kept = json_without_nulls(arena, &a), items = json_without_nulls(arena, &list);
+    assert_string_equal(written(&kept), "{\"a\":1,\"c\":[null,2]}");
+    assert_string_equal(written(&items), "[1]");
+}
+
 TEST(names_types)
 {
     assert_string_equal(json_type_name(JSON_BOOL), "boolean");

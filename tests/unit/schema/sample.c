@@ -30,6 +30,23 @@ TEST(uses_the_values_that_the_schema_names)
     expect("{`type`:[`null`,`boolean`]}", SAMPLE_ALL, "true");
 }
 
+/* Many alternatives over one large object: each was to copy all of it. */
+TEST(copies_no_large_object_for_each_part)
+{
+    struct buf source = buf_in(arena);
+    size_t before = arena_bytes(arena);
+    buf_text(&source, "{\"type\":\"object\",\"properties\":{");
+    for (int i = 0; i < 4000; i++)
+        buf_printf(&source, "%s\"p%d\":true", i ? "," : "", i);
+    buf_text(&source, "},\"allOf\":[{}");
+    for (int i = 0; i < 2500; i++)
+        buf_printf(&source, ",{\"properties\":{\"q%d\":true}}", i);
+    buf_text(&source, "]}");
+    buf_byte(&source, '\0');
+    sample_of(source.at, SAMPLE_REQUIRED);
+    assert_true(arena_bytes(arena) - before < 100000000);
+}
+
 TEST(stays_within_bounds)
 {
     expect("{`type`:`integer`,`minimum`:10}", SAMPLE_ALL, "10");
