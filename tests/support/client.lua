@@ -51,14 +51,26 @@ function client:say(message)
   return self:say_line(type(message) == "string" and message or encode(message))
 end
 
+-- Waits in seconds, as a machine that was suspended meanwhile has not waited.
+local function receive(stream)
+  local line, why, part
+  stream:settimeout(1)
+  for _ = 1, M.PATIENCE_S do
+    line, why, part = stream:receive("*l", part)
+    if why ~= "timeout" then break end
+  end
+  stream:settimeout(M.PATIENCE_S)
+  return line, why
+end
+
 function client:hears_line()
-  local line, why = self.stream:receive "*l"
+  local line, why = receive(self.stream)
   if not line then error("no line from the daemon: " .. tostring(why), 2) end
   return line
 end
 
 function client:hears()
-  local line, why = self.stream:receive "*l"
+  local line, why = receive(self.stream)
   if not line then error("no line from the daemon: " .. tostring(why), 2) end
   local message = cjson.decode(line)
   return message, line
@@ -68,7 +80,7 @@ end
 function client:hears_the_end()
   local lines = {}
   while true do
-    local line, why = self.stream:receive "*l"
+    local line, why = receive(self.stream)
     if not line then
       if why ~= "closed" then error("expected the end, got " .. tostring(why), 2) end
       return lines

@@ -15,13 +15,15 @@ function M.now()
   return t.tv_sec + t.tv_nsec / 1e9
 end
 
--- Polls until the condition returns a true value, and returns it; the error at the timeout contains `what`.
+-- Polls until the condition returns a true value, and returns it; the error at the timeout contains `what`. A poll uses up
+-- a second of the patience at most: while the machine was suspended nobody has waited.
 function M.eventually(what, condition, patience_s)
-  local last = M.now() + (patience_s or M.PATIENCE_S)
+  local left, before = patience_s or M.PATIENCE_S, M.now()
   repeat
     local answer, why = condition()
     if answer then return answer end
-    if M.now() > last then
+    left, before = left - math.min(M.now() - before, 1), M.now()
+    if left < 0 then
       error(("waited in vain until %s%s"):format(what, why and (": " .. tostring(why)) or ""), 2)
     end
     socket.select(nil, nil, 0.002) -- the polling interval
