@@ -32,7 +32,9 @@
 #define PINS_GONE_MAX_BYTES 2097152u /* of one upstream, with 256 for each pin; the oldest are forgotten */
 #define PINS_LOCK_TRIES     50u      /* of 1 ms, while another daemon on this folder writes */
 #define PINS_WRITE_MS       1000u    /* from the first text of a prompt until the file has it, with others */
-#define PINS_LOGGED_MAX     20u      /* log lines about one generation; the rest is counted */
+#define PINS_RENAMED_MAX    64u /* of one upstream that are compared with the tools that have vanished … */
+#define PINS_COMPARED_MAX   1000u /* … of which these many, the last */
+#define PINS_LOGGED_MAX     20u   /* log lines about one generation; the rest is counted */
 #define WITNESS_MAX_BYTES   65536u
 #define PINS_VERSION        1
 
@@ -144,17 +146,21 @@ static void table_put(struct pins_table *table, const struct pin *pin)
     map_add(table->by_key, key_of(table->arena, copy.upstream, copy.tool), added);
 }
 
+#define LONG_GONE_MS 1 /* since 1970: to be forgotten */
+
+static bool is_forgotten(const struct pin *pin, int64_t now)
+{
+    return pin->gone_ms && now - pin->gone_ms > PINS_FORGET_MS;
+}
+
 /* Without those that were gone for long; the memory of replaced texts goes, too. */
-static void compact_table(struct pins_table *table, struct str drop_upstream, struct str drop_tool)
+static void compact_table(struct pins_table *table)
 {
     struct pins_table kept = table_new();
     int64_t now = clock_wall_ms();
-    for (size_t i = 0; i < table->count; i++) {
-        const struct pin *pin = table->list[i];
-        bool dropped = str_eq(pin->upstream, drop_upstream) && str_eq(pin->tool, drop_tool);
-        if (!dropped && !(pin->gone_ms && now - pin->gone_ms > PINS_FORGET_MS))
-            table_put(&kept, pin);
-    }
+    for (size_t i = 0; i < table->count; i++)
+        if (!is_forgotten(table->list[i], now))
+            table_put(&kept, table->list[i]);
     arena_free(table->arena);
     *table = kept;
 }
@@ -346,13 +352,13 @@ static void forget_gone(struct pins *pins)
     for (size_t i = pins->table.count; i-- > 0;) { /* the newest first */
         struct pin *pin = pins->table.list[i];
         if (pin->gone_ms && is_too_much(arena, gone, pin))
-            pin->gone_ms = 1; /* long ago */
-        forget |= pin->gone_ms && now - pin->gone_ms > PINS_FORGET_MS;
+            pin->gone_ms = LONG_GONE_MS;
+        forget |= is_forgotten(pin, now);
     }
     arena_free(arena);
     if (!forget)
         return;
-    compact_table(&pins->table, STR_NONE, STR_NONE);
+    compact_table(&pins->table);
     pins->dirty = true;
 }
 
@@ -477,6 +483,24 @@ static size_t vanished(const struct pins_review *review, struct str upstream, st
     return count;
 }
 
+/* The vanished tool that a new name most likely stands for: shown beside it, and given up when it is
+ * accepted. Of many new names, the later ones get any of them. */
+static const struct pin *renamed_from(struct str tool, size_t nth, const struct pin *const *gone,
+                                      size_t count)
+{
+    const struct pin *best = gone[nth % count];
+    unsigned score = suggest_score(tool, best->tool);
+    size_t first = count > PINS_COMPARED_MAX ? count - PINS_COMPARED_MAX : 0;
+    for (size_t i = nth < PINS_RENAMED_MAX ? first : count; i < count; i++) {
+        unsigned other = suggest_score(tool, gone[i]->tool);
+        if (other > score) {
+            best = gone[i];
+            score = other;
+        }
+    }
+    return best;
+}
+
 static void judge(struct pins_review *review, struct pin_entry *entry, bool first_use, bool lost,
                   const struct pin *const *gone, size_t gone_count)
 {
@@ -492,11 +516,8 @@ static void judge(struct pins_review *review, struct pin_entry *entry, bool firs
         entry->state = PIN_RENAMED;
     else
         entry->state = review->mode == PINS_ALL && !first_use ? PIN_NEW : PIN_FIRST;
-    /* The vanished tool that the new name most likely stands for: shown beside it, and given up when it is
-     * accepted. */
-    for (size_t i = 0; entry->state == PIN_RENAMED && i < gone_count; i++)
-        if (!pin || suggest_score(entry->tool, gone[i]->tool) > suggest_score(entry->tool, pin->tool))
-            pin = gone[i];
+    if (entry->state == PIN_RENAMED)
+        pin = renamed_from(entry->tool, review->renamed++, gone, gone_count);
     if (pin) {
         entry->was_tool = arena_dup(review->arena, pin->tool);
         entry->was_text = arena_dup(review->arena, pin->text);
@@ -535,6 +556,7 @@ void pins_review_close(struct pins_review *review, struct str upstream)
             pins->broken ? arena_dup(review->arena, str_of(pins->why.text))
                          : STR_LIT("it is missing, or has none of this upstream, which had pins before");
     }
+    review->renamed = 0;
     for (size_t i = review->first; i < review->count; i++)
         judge(review, &review->entries[i], first_use, lost, gone, gone_count);
     review->first = review->count;
@@ -804,13 +826,18 @@ enum err pins_accept(struct pins *pins, const struct pins_review *review, struct
         const struct pin_entry *entry = &review->entries[i];
         if (!pin_is_pending(entry) || (only && entry != only))
             continue;
-        if (entry->state == PIN_RENAMED) /* the vanished tool that it replaces is gone for good */
-            compact_table(&pins->table, entry->upstream, entry->was_tool);
+        /* The vanished tool that it replaces is gone for good. */
+        struct pin *was = entry->state == PIN_RENAMED
+                              ? get_by_key(pins->table.by_key, entry->upstream, entry->was_tool)
+                              : NULL;
+        if (was)
+            was->gone_ms = LONG_GONE_MS;
         put_entry(pins, entry);
         log_event(LOG_INFO, "pin_accepted", LOG_STR("upstream", entry->upstream),
                   LOG_STR("tool", str_cut(entry->tool, 128)), LOG_TEXT("digest", entry->digest.hex));
         ++*count;
     }
+    compact_table(&pins->table);
     enum err err = write_file(pins, why);
     close(lock);
     return err;

@@ -68,6 +68,7 @@ struct pins_review {
     size_t count;
     struct map *by_key; /* "upstream/tool" */
     size_t first;       /* of the upstream under review */
+    size_t renamed;     /* of it, so far */
     struct str *lost;   /* upstreams whose pins were lost */
     size_t lost_count;
     struct str lost_why;

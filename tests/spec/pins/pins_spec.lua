@@ -133,6 +133,21 @@ describe("pins", function()
     assert.equal("read search", names(client))
   end)
 
+  it("compare many renamed tools with the vanished ones, and give up each of these as they are accepted", function()
+    local old, new = { tell }, { tell }
+    for i = 1, 90 do old[i + 1], new[i + 1] = tool("search_" .. i, "Searches."), tool("find_" .. i, "Finds.") end
+    offer("files", unpack(old))
+    local gate = start "changes"
+    local client = gate:connect()
+    loads_anew(gate, client, unpack(new))
+    local list, shown = waiting(gate)
+    assert.same({ "renamed", "search_7" }, { list["files/find_7"].state, list["files/find_7"].was.tool })
+    assert.truthy(list["files/find_90"].was.tool:find "^search_%d+$")
+    assert.equal(0, (pins(gate, "accept", "*", shown.digest)))
+    local kept = json.decode(process.read(directory .. "/state/pins.json"))
+    for _, pin in ipairs(kept.pins) do assert.falsy(pin.tool == "search_7" or pin.tool == "search_60", pin.tool) end
+  end)
+
   it("show both texts with every difference, and accept what was shown, at once", function()
     local old = { type = "object", properties = { q = { type = "string", maxLength = 10 }, n = { type = "integer" } } }
     local new = { type = "object", properties = { q = { type = "string" }, cc = { type = "string" } } }
