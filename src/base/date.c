@@ -56,7 +56,7 @@ bool date_read(struct str text, int64_t *seconds)
     return true;
 }
 
-/* ---- times of recordings ---- */
+/* ---- times ---- */
 
 /* Two digits, up to a number. */
 static bool read_two(struct str *text, int most, int *out)
@@ -75,33 +75,48 @@ static bool read_mark(struct str *text, const char *marks)
     return true;
 }
 
-bool timestamp_read(struct str *text, int64_t *us)
+bool time_read(struct str *text, int64_t *seconds, int64_t *ns)
 {
-    int64_t seconds, fraction = 0;
     int hour, minute, second = 0, hours, minutes;
-    if (text->len < DATE_BYTES || !date_read((struct str){text->at, DATE_BYTES}, &seconds))
+    *ns = 0;
+    if (text->len < DATE_BYTES || !date_read((struct str){text->at, DATE_BYTES}, seconds))
         return false;
     *text = str_from(*text, DATE_BYTES);
-    if (!read_mark(text, "Tt ") || !read_two(text, 23, &hour) || !read_mark(text, ":") ||
-        !read_two(text, 59, &minute) || (read_mark(text, ":") && !read_two(text, 60, &second)))
+    if (!read_mark(text, "Tt ") || !read_two(text, 24, &hour) || !read_mark(text, ":") ||
+        !read_two(text, 59, &minute))
         return false;
-    if (read_mark(text, ".,")) { /* six digits of it count */
-        int64_t unit = 100000;
-        for (; text->len && ascii_is_digit(text->at[0]); *text = str_from(*text, 1), unit /= 10)
-            fraction += (text->at[0] - '0') * unit;
-    }
-    /* "Z", "+01:00", "+0100"; anything else is left, and the time is UTC. */
+    bool has_seconds = read_mark(text, ":");
+    if (has_seconds && !read_two(text, 60, &second))
+        return false;
     struct str rest = *text;
+    if (has_seconds && read_mark(&rest, ".,") && rest.len &&
+        ascii_is_digit(rest.at[0])) { /* nine digits of it count */
+        int64_t unit = 100000000;
+        for (; rest.len && ascii_is_digit(rest.at[0]); rest = str_from(rest, 1), unit /= 10)
+            *ns += (rest.at[0] - '0') * unit;
+        *text = rest;
+    }
+    *seconds += (hour * 60 + minute) * 60 + second;
+    /* "Z", "+01:00", "+0100", "+01"; anything else is left, and the time is UTC. */
+    rest = *text;
     bool west = rest.len && rest.at[0] == '-';
     if (!read_mark(text, "Zz") && read_mark(&rest, "+-") && read_two(&rest, 23, &hours)) {
-        read_mark(&rest, ":");
-        if (read_two(&rest, 59, &minutes)) {
-            *text = rest;
-            seconds -= (west ? -1 : 1) * (hours * 60 + minutes) * 60;
+        struct str behind = rest;
+        bool colon = read_mark(&behind, ":"), whole = read_two(&behind, 59, &minutes);
+        if (whole || !colon) {
+            *text = whole ? behind : rest;
+            *seconds -= (west ? -1 : 1) * (hours * 60 + (whole ? minutes : 0)) * 60;
         }
     }
-    *us = (seconds + (hour * 60 + minute) * 60 + second) * 1000000 + fraction;
-    return true;
+    return hour < 24 || !(minute || second || *ns);
+}
+
+bool timestamp_read(struct str *text, int64_t *us)
+{
+    int64_t seconds, ns;
+    bool is_time = time_read(text, &seconds, &ns);
+    *us = is_time ? seconds * 1000000 + ns / 1000 : 0;
+    return is_time;
 }
 
 /* ---- time zones ---- */

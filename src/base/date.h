@@ -11,10 +11,11 @@
 /* The seconds since 1970 at which that day begins in UTC. False: no date of the calendar. */
 bool date_read(struct str text, int64_t *seconds);
 
-/* The times of recordings: RFC 3339, and what other systems make of it. Reads "2026-11-22T09:00:00.123456Z"
- * from the beginning of `text`, which then is the rest. Seconds, their fraction (after a point or a comma)
- * and the zone ("+01:00", "+0100") may be missing; without a zone it is UTC. `us`: microseconds since 1970.
- * False: it is no time. */
+/* RFC 3339, and what other systems make of it. Reads "2026-11-22T09:00:00.123456Z" from the beginning of
+ * `text`, which then is the rest. Seconds, their fraction (after a point or a comma) and the zone ("+01:00",
+ * "+0100", "+01") may be missing; without a zone it is UTC. 24:00 is the end of the day. The time since 1970
+ * in seconds and nanoseconds, or in microseconds. False: it is no time. */
+bool time_read(struct str *text, int64_t *seconds, int64_t *ns);
 bool timestamp_read(struct str *text, int64_t *us);
 
 struct arena;

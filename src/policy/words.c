@@ -152,91 +152,18 @@ static int word_order(lua_State *L)
     return 1;
 }
 
-/* ---- time, date and duration: ISO 8601 as models and tools write it. strptime follows the locale and reads
- * no fractions. Times without a zone are UTC. There is no clock, so that a replay gives the same result. ----
- */
+/* ---- time, date and duration: ISO 8601 as models and tools write it; times without a zone are UTC. There is
+ * no clock, so that a replay gives the same result. ---- */
 
 #define DAY_S 86400
 
-/* Takes exactly `digits` digits off the front. */
-static bool take_number(struct str *s, size_t digits, int *out)
-{
-    int n = 0;
-    if (s->len < digits)
-        return false;
-    for (size_t i = 0; i < digits; i++) {
-        if (!ascii_is_digit(s->at[i]))
-            return false;
-        n = n * 10 + (s->at[i] - '0');
-    }
-    *out = n;
-    *s = str_from(*s, digits);
-    return true;
-}
-
-static bool take_char(struct str *s, const char *any)
-{
-    if (!s->len || !s->at[0] || !strchr(any, s->at[0]))
-        return false;
-    *s = str_from(*s, 1);
-    return true;
-}
-
-static bool take_fraction(struct str *s, double *out)
-{
-    double scale = 0.1;
-    *out = 0;
-    if (!take_char(s, ".,"))
-        return true;
-    if (!s->len || s->at[0] < '0' || s->at[0] > '9')
-        return false;
-    for (int digit; take_number(s, 1, &digit); scale /= 10)
-        *out += digit * scale;
-    return true;
-}
-
-static bool take_clock(struct str *s, double *out)
-{
-    int hour, minute, second = 0;
-    double fraction = 0;
-    if (!take_number(s, 2, &hour) || !take_char(s, ":") || !take_number(s, 2, &minute))
-        return false;
-    if (take_char(s, ":") && (!take_number(s, 2, &second) || !take_fraction(s, &fraction)))
-        return false;
-    if (hour > 24 || minute > 59 || second > 60 || (hour == 24 && (minute || second || fraction > 0)))
-        return false;
-    *out = hour * 3600.0 + minute * 60.0 + second + fraction;
-    return true;
-}
-
-/* Z, +02:00, +0200, +02 or nothing */
-static bool take_zone(struct str *s, double *out)
-{
-    int hour, minute = 0;
-    *out = 0;
-    if (!s->len || take_char(s, "Zz"))
-        return true;
-    double sign = s->at[0] == '-' ? -1 : 1;
-    if (!take_char(s, "+-") || !take_number(s, 2, &hour))
-        return false;
-    if (s->len && ((take_char(s, ":"), !take_number(s, 2, &minute))))
-        return false;
-    *out = sign * (hour * 3600.0 + minute * 60.0);
-    return hour <= 23 && minute <= 59;
-}
-
 bool word_time_parse(struct str s, double *out)
 {
-    const size_t bytes = strlen("2026-12-01");
-    double clock = 0, zone = 0;
-    int64_t date;
+    int64_t seconds, ns = 0;
     s = str_trim(s);
-    if (s.len < bytes || !date_read((struct str){s.at, bytes}, &date))
+    if (!date_read(s, &seconds) && (!time_read(&s, &seconds, &ns) || s.len))
         return false;
-    s = str_from(s, bytes);
-    if (s.len && (!take_char(&s, "Tt ") || !take_clock(&s, &clock) || !take_zone(&s, &zone) || s.len))
-        return false;
-    *out = (double)date + clock - zone;
+    *out = (double)seconds + (double)ns / 1e9;
     return true;
 }
 
@@ -286,17 +213,39 @@ static int word_day(lua_State *L)
     return 1;
 }
 
+static bool take_digit(struct str *s, int *digit)
+{
+    if (!s->len || !ascii_is_digit(s->at[0]))
+        return false;
+    *digit = s->at[0] - '0';
+    *s = str_from(*s, 1);
+    return true;
+}
+
+static bool take_char(struct str *s, const char *any)
+{
+    if (!s->len || !s->at[0] || !strchr(any, s->at[0]))
+        return false;
+    *s = str_from(*s, 1);
+    return true;
+}
+
+/* "90" or "1.5". */
 static bool take_amount(struct str *s, double *out)
 {
-    bool any = false;
-    double fraction;
-    *out = 0;
-    for (int digit; take_number(s, 1, &digit); any = true)
-        *out = *out * 10 + digit;
-    if (!any || !take_fraction(s, &fraction))
+    double whole = 0, fraction = 0, scale = 0.1;
+    size_t before = s->len;
+    int digit;
+    while (take_digit(s, &digit))
+        whole = whole * 10 + digit;
+    if (s->len == before)
         return false;
-    *out += fraction;
-    return true;
+    bool point = take_char(s, ".,");
+    before = s->len;
+    for (; point && take_digit(s, &digit); scale /= 10)
+        fraction += digit * scale;
+    *out = whole + fraction;
+    return !point || s->len < before;
 }
 
 static double unit_seconds(char unit)
