@@ -85,13 +85,7 @@ static int builtin_kind(lua_State *L)
 static int builtin_hint(lua_State *L)
 {
     struct str names[LIBRARIES_NAMES_MAX];
-    size_t count = 0;
-    for (bool more = true; more && count < LIBRARIES_NAMES_MAX; count += more) {
-        lua_rawgeti(L, 2, (int)count + 1);
-        names[count] = sandbox_string(L, -1); /* the list keeps it alive */
-        more = names[count].at != NULL;
-        lua_pop(L, 1);
-    }
+    size_t count = word_read_names(L, 2, names, LIBRARIES_NAMES_MAX);
     struct str meant = suggest_closest(sandbox_string(L, 1), names, count);
     lua_pushfstring(L, meant.len ? " (did you mean '%s'?)" : "", meant.at);
     return 1;

@@ -98,6 +98,18 @@ static int word_json_decode(lua_State *L)
 
 #define ORDER_NAMES_MAX 1000u /* more fields than that keep the order of their names */
 
+size_t word_read_names(lua_State *L, int list, struct str *names, size_t most)
+{
+    size_t count = 0;
+    for (bool more = true; more && count < most; count += more) {
+        lua_rawgeti(L, list, (int)count + 1);
+        names[count] = sandbox_string(L, -1);
+        more = names[count].at != NULL;
+        lua_pop(L, 1);
+    }
+    return count;
+}
+
 /* source_order(names, line): the list in the order of the first table from that line on that has exactly
  * these fields; the list itself if none exists. */
 static int word_source_order(lua_State *L)
@@ -110,14 +122,7 @@ static int word_source_order(lua_State *L)
     if (!now->loading || count < 2 || count > ORDER_NAMES_MAX)
         return 1;
     struct str *names = ARENA_ARRAY(now->arena, struct str, count);
-    for (size_t i = 0; i < count; i++) {
-        lua_rawgeti(L, 1, (int)i + 1);
-        names[i] = sandbox_string(L, -1); /* the list keeps it alive */
-        lua_pop(L, 1);
-        if (!names[i].at)
-            return 1;
-    }
-    if (!location_sort_fields(now->source, line, names, count))
+    if (word_read_names(L, 1, names, count) < count || !location_sort_fields(now->source, line, names, count))
         return 1;
     lua_createtable(L, (int)count, 0);
     for (size_t i = 0; i < count; i++) {
@@ -137,13 +142,12 @@ static int word_order(lua_State *L)
     luaL_checktype(L, 2, LUA_TTABLE);
     if (now->loading) {
         size_t count = lua_objlen(L, 2);
+        struct str *names = ARENA_ARRAY(now->arena, struct str, count);
         struct json_member *members = ARENA_ARRAY(now->arena, struct json_member, count);
         struct json *template = ARENA_NEW(now->arena, struct json);
-        for (size_t i = 0; i < count; i++) {
-            lua_rawgeti(L, 2, (int)i + 1);
-            members[i] = json_member(arena_dup(now->arena, sandbox_string(L, -1)), json_null());
-            lua_pop(L, 1);
-        }
+        count = word_read_names(L, 2, names, count);
+        for (size_t i = 0; i < count; i++)
+            members[i] = json_member(arena_dup(now->arena, names[i]), json_null());
         *template = json_object(now->arena, members, count);
         lua_settop(L, 1);
         bridge_record(L, template);
