@@ -1,5 +1,5 @@
 -- Conditions of rules on one argument: above, below, at_least, at_most, between, none_of, given, absent, and is for a
--- function. They are data; src/policy/rule.condition.c evaluates them.
+-- function. They are data; src/policy/rule.c evaluates them.
 
 local builtins = ...
 local raise = builtins.raise -- an error at the line of the policy that called

@@ -164,7 +164,7 @@ function M.shape(given)
     raise('shape: expected a name, as in shape "uuid", or { prefix = "evt_" }, got ' .. builtins.kind(given))
   end
   if not builtins.is_shape(given) then
-    raise("shape: expected one of " .. builtins.shapes() .. ", got '" .. given .. "'")
+    raise("shape: expected one of uuid, integer, digits, hex, slug, email, url, { prefix = \"…\" }, got '" .. given .. "'")
   end
   return builtins.mark({ shape = given }, "id")
 end

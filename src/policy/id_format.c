@@ -95,11 +95,6 @@ bool id_format_is_known(struct str name)
     return format_named(name) || (str_starts(name, PREFIX) && name.len > sizeof(PREFIX) - 1);
 }
 
-const char *id_format_names(void)
-{
-    return "uuid, integer, digits, hex, slug, email, url, { prefix = \"…\" }";
-}
-
 const char *id_format_mismatch(struct str name, const struct json *value)
 {
     static char prefix_expected[128];

@@ -6,7 +6,6 @@
 #include "json/value.h"
 
 bool id_format_is_known(struct str name);
-const char *id_format_names(void); /* "uuid, integer, …" */
 
 /* NULL if the value has the format or the name is empty; else what is expected: "a UUID (e.g. '…')". Valid
  * until the next call. */

@@ -133,12 +133,6 @@ static int builtin_is_shape(lua_State *L)
     return 1;
 }
 
-static int builtin_shapes(lua_State *L)
-{
-    lua_pushstring(L, id_format_names());
-    return 1;
-}
-
 /* fields(word): the names of the fields that a word takes. */
 static int builtin_fields(lua_State *L)
 {
@@ -169,7 +163,6 @@ static const luaL_Reg builtins[] = {{"mark", builtin_mark},
                                     {"raise", builtin_raise},
                                     {"loading", builtin_loading},
                                     {"is_shape", builtin_is_shape},
-                                    {"shapes", builtin_shapes},
                                     {"fields", builtin_fields},
                                     {"content_fault", builtin_content_fault},
                                     {NULL, NULL}};
