@@ -218,8 +218,7 @@ void field_read_table(struct declaration *d, int at, const char *parent, const s
                     meant.len ? field_hint(d->scratch, meant) : ": remove it");
     }
     for (size_t i = 0; (field = field_next(table, &i));) { /* in their order: some need what others read */
-        lua_pushstring(L, field->name);
-        lua_rawget(L, at);
+        table_push_field(L, at, field->name);
         if (!lua_isnil(L, -1))
             read_field(d, field, lua_gettop(L));
         lua_pop(L, 1);
@@ -264,8 +263,7 @@ static void read_annotations(struct declaration *d, int fields)
     int top = lua_gettop(L), from = 0, to = 0;
     struct str own, call;
     lua_Debug run;
-    lua_pushliteral(L, "run");
-    lua_rawget(L, fields);
+    table_push_field(L, fields, "run");
     if (!memmem(d->source.at, d->source.len, "---@param", 9) || !lua_isfunction(L, -1) ||
         lua_iscfunction(L, -1))
         goto out;
@@ -450,8 +448,7 @@ static void declare_several(struct declaration *d, int fields)
                         "the tool's own file, return tool \"NAME\" { %s = … }",
                         field, field);
     }
-    lua_pushliteral(d->L, "tools");
-    lua_rawget(d->L, fields);
+    table_push_field(d->L, fields, "tools");
     if (lua_isnil(d->L, -1))
         field_error(d, "tools",
                     "'policy': expected tools = { … }, the names or globs of the tools it lies over; for one "

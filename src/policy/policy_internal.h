@@ -88,6 +88,13 @@ static inline void policy_wants_add(struct policy_wants *wants, const struct pol
     wants->progress |= more->progress;
 }
 
+/* Pushes a field of the table at `at`, past any metatable. */
+static inline void table_push_field(lua_State *L, int at, const char *name)
+{
+    lua_pushstring(L, name);
+    lua_rawget(L, at < 0 ? at - 1 : at);
+}
+
 int lua_modules_require(lua_State *L); /* the word require (policy_set.c) */
 
 /* ---- policy_hooks.c: the table `call` of hooks ---- */

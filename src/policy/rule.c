@@ -340,18 +340,9 @@ struct rule_reader {
     struct rules *rules;
 };
 
-/* Pushes a field of the table at `at`, past any metatable. */
-static void push_field(lua_State *L, int at, const char *name)
-{
-    lua_pushvalue(L, at);
-    lua_pushstring(L, name);
-    lua_rawget(L, -2);
-    lua_remove(L, -2);
-}
-
 static struct str read_string(const struct rule_reader *r, int at, const char *name)
 {
-    push_field(r->L, at, name);
+    table_push_field(r->L, at, name);
     struct str s = arena_pool_dup(r->pool, sandbox_string(r->L, -1));
     lua_pop(r->L, 1);
     return s;
@@ -364,7 +355,7 @@ static const struct json *read_json(const struct rule_reader *r, int at, const c
     struct bridge_hints hints = {.schema = schema};
     int top = lua_gettop(r->L);
     const struct json *value = NULL;
-    push_field(r->L, at, name);
+    table_push_field(r->L, at, name);
     lua_pushnil(r->L);
     if (lua_istable(r->L, -2) && lua_next(r->L, -2)) { /* most are empty */
         lua_pop(r->L, 2);
@@ -423,13 +414,13 @@ static void read_values(struct rule_reader *r, struct rule_condition *out)
 
 static void read_bound(struct rule_reader *r, const char *name, const char *open, struct bound *out)
 {
-    push_field(r->L, -1, name);
+    table_push_field(r->L, -1, name);
     if (!lua_isnil(r->L, -1))
         out->value = bridge_read_copy(r->L, -1, "rules: when", NULL, r->pool);
     if (json_is(out->value, JSON_STRING))
         word_time_parse(json_str(out->value), &out->seconds);
     lua_pop(r->L, 1);
-    push_field(r->L, -1, open);
+    table_push_field(r->L, -1, open);
     out->open = lua_toboolean(r->L, -1);
     lua_pop(r->L, 1);
 }
@@ -449,7 +440,7 @@ static void read_condition(struct rule_reader *r, struct rule_condition *out)
     if (out->kind > COND_PREDICATE)
         luaL_error(r->L, "rules: when: '%s': the condition was changed after it was made", out->path.at);
     if (out->kind == COND_NONE_OF) {
-        push_field(r->L, -1, "values");
+        table_push_field(r->L, -1, "values");
         read_values(r, out);
         lua_pop(r->L, 1);
     } else if (out->kind == COND_NUMBERS || out->kind == COND_TIMES) {
@@ -462,7 +453,7 @@ static void read_condition(struct rule_reader *r, struct rule_condition *out)
         struct predicate *predicate = ARENA_NEW(r->arena, struct predicate);
         out->predicate = predicate;
         predicate->words = read_string(r, -1, "words");
-        push_field(r->L, -1, "test");
+        table_push_field(r->L, -1, "test");
         struct arena *scratch = arena_new();
         predicate->which = lua_topointer(r->L, -1);
         predicate->takes_call = bytecode_read(r->L, -1, scratch)->parameters > 2;
@@ -485,7 +476,7 @@ static void read_conditions(struct rule_reader *r, int at, struct rule *out)
 {
     lua_State *L = r->L;
     size_t count = 0, n = 0;
-    push_field(L, at, "condition");
+    table_push_field(L, at, "condition");
     int when = lua_gettop(L);
     for (lua_pushnil(L); lua_istable(L, when) && lua_next(L, when); lua_pop(L, 1))
         count++;
@@ -504,7 +495,7 @@ static void read_conditions(struct rule_reader *r, int at, struct rule *out)
 static void read_rule(struct rule_reader *r, int at, const struct json *schema, struct rule *out)
 {
     lua_State *L = r->L;
-    push_field(L, at, "line");
+    table_push_field(L, at, "line");
     out->line = (int)lua_tointeger(L, -1);
     lua_pop(L, 1);
     read_conditions(r, at, out);
@@ -513,7 +504,7 @@ static void read_rule(struct rule_reader *r, int at, const struct json *schema, 
     out->defaults = read_json(r, at, "values", "rules: defaults", JSON_OBJECT, schema);
     out->one_of = read_lists(r, at, "one_of");
     out->exclusive = read_lists(r, at, "at_most_one");
-    push_field(L, at, "refusal");
+    table_push_field(L, at, "refusal");
     if (lua_istable(L, -1)) {
         struct refusal *refusal = ARENA_NEW(r->arena, struct refusal);
         refusal->code = read_string(r, -1, "code");
