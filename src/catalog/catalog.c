@@ -165,16 +165,16 @@ static void keep_returned(struct view *v, const struct json *definitions)
 
 static void prepare_tools(struct view *v)
 {
-    struct policy_set *policies = v->generation->policies;
+    const struct policy *gateway = policy_set_gateway(v->generation->policies);
     struct policy_call call = call_for_hook(v, STR_NONE);
     struct policy_outcome outcome = {0};
-    if (!policy_set_gateway(policies)->hooks[HOOK_PREPARE])
+    if (!gateway->hooks[HOOK_PREPARE])
         return;
     struct json *items = ARENA_ARRAY(v->arena, struct json, v->count + 1);
     for (size_t i = 0; i < v->count; i++)
         items[i] = v->list[i].definition;
     struct json before = json_array(items, v->count);
-    policy_set_prepare_tools(policies, &call, &before, v->arena, &outcome);
+    policy_prepare(gateway, &call, &before, v->arena, &outcome);
     if (outcome.kind == OUTCOME_POLICY_ERROR) {
         size_t count = 0; /* of tools that are declared or annotated as reading: only those are left */
         for (size_t i = 0; i < v->count; i++)
@@ -183,7 +183,7 @@ static void prepare_tools(struct view *v)
                 v->list[count++] = v->list[i];
         v->count = count;
         v->failed = true;
-        log_policy_error(policy_set_gateway(policies)->file, outcome.why.text);
+        log_policy_error(gateway->file, outcome.why.text);
     } else if (outcome.value != &before) {
         keep_returned(v, outcome.value);
         bool has_more = json_is(outcome.value, JSON_ARRAY) && outcome.value->len > v->count;
@@ -200,7 +200,7 @@ static void prepare_tools(struct view *v)
                              "prepare_tools: item %u is named '" STR_FMT
                              "': expected a definition that it was given, by its own name; left out",
                              i + 1, STR_ARG(str_cut(name, TOOL_NAME_MAX_BYTES)));
-            log_policy_error(policy_set_gateway(policies)->file, why.at);
+            log_policy_error(gateway->file, why.at);
         }
     }
 }

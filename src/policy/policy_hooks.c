@@ -46,11 +46,6 @@ static const struct {
 
 #define OUTCOME_COUNT (sizeof(outcomes) / sizeof(outcomes[0]))
 
-const char *outcome_hook_name(enum policy_hook hook)
-{
-    return hook_names[hook];
-}
-
 static void outcome_init(struct policy_outcome *outcome, struct arena *arena)
 {
     char *why = outcome->why.text;
@@ -416,7 +411,7 @@ static void run_hook(const struct policy *policy, enum policy_hook hook, const s
 static void raise_returned(lua_State *L, const struct hook_run *r, const char *expected)
 {
     diagnostics_push_value(L, 2);
-    luaL_error(L, "%s returned %s: expected %s", outcome_hook_name(r->hook), lua_tostring(L, -1), expected);
+    luaL_error(L, "%s returned %s: expected %s", hook_names[r->hook], lua_tostring(L, -1), expected);
 }
 
 /* Reads what repair, ok, … made; false for any other value. */
@@ -601,15 +596,6 @@ void policy_prepare_late(const struct policy *policy, uint32_t most_ms, struct a
             STR_FMT ":%d: prepare was not run: the hooks of one list of tools have %u ms together",
             STR_ARG(policy->file), policy->hook_lines[HOOK_PREPARE], most_ms);
     fail(policy, outcome);
-}
-
-void policy_set_prepare_tools(struct policy_set *set, const struct policy_call *call,
-                              const struct json *definitions, struct arena *arena,
-                              struct policy_outcome *outcome)
-{
-    outcome_init(outcome, arena);
-    outcome->value = definitions;
-    run_hook(set->gateway, HOOK_PREPARE, call, definitions, NULL, read_definition, outcome);
 }
 
 struct str policy_report_schema_violation(const struct policy *policy, const struct json *args,

@@ -60,7 +60,8 @@ struct policy_outcome {
 
 /* One function for each hook; an outcome of a policy without it is PASS. normalise begins with the rules:
  * PASS with outcome->args, REPAIR or POLICY_ERROR. prepare: PASS with the definition to show as
- * outcome->value; NULL there hides the tool. */
+ * outcome->value; NULL there hides the tool. Of the gateway (policy_set_gateway) it is prepare_tools: an array
+ * of definitions in, one out; NULL hides all. */
 void policy_normalise(const struct policy *policy, const struct policy_call *call, const struct json *args,
                       struct arena *arena, struct policy_outcome *outcome);
 void policy_check(const struct policy *policy, const struct policy_call *call, const struct json *args,
@@ -75,11 +76,6 @@ void policy_prepare(const struct policy *policy, const struct policy_call *call,
 /* A failure instead of prepare, as the hooks of the list have used all of their `most_ms`. */
 void policy_prepare_late(const struct policy *policy, uint32_t most_ms, struct arena *arena,
                          struct policy_outcome *outcome);
-
-/* gateway{ prepare_tools }: an array of definitions in, one out as outcome->value; NULL hides all. */
-void policy_set_prepare_tools(struct policy_set *set, const struct policy_call *call,
-                              const struct json *definitions, struct arena *arena,
-                              struct policy_outcome *outcome);
 
 /* Adds what the rules demand of arguments that the schema has refused already, so that the model reads all
  * problems at once. Rules with predicates are left out; nothing is counted. */

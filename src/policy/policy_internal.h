@@ -104,8 +104,6 @@ bool call_table_has(struct str name, struct str *meant);
 void call_table_push(lua_State *L); /* a table for the running hook */
 void call_table_open(lua_State *L); /* once per Lua state */
 
-const char *outcome_hook_name(enum policy_hook hook); /* "check", "run", … */
-
 /* ---- vocabulary.c and words.c: the words of policies, which lua/policy/reference.lua documents ---- */
 
 /* Opens the libraries and pushes the table of all words. Once per Lua state, protected. */

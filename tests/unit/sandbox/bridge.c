@@ -119,15 +119,15 @@ TEST(definitions_keep_their_bytes_when_they_move)
     const struct json *defs = value_of("[{\"name\":\"a\",\"s\":{}},{\"z\":1.10,\"name\":\"b\","
                                        "\"description\":\"old\",\"s\":{\"y\": {},\"x\":[]}},"
                                        "{\"q\": 1, \"name\":\"c\"}]");
-    policy_set_prepare_tools(loaded, &a_call, defs, arena, &said);
+    policy_prepare(policy_set_gateway(loaded), &a_call, defs, arena, &said);
     assert_int_equal(said.kind, OUTCOME_PASS);
     assert_string_equal(json_of(said.value),
                         "[{\"z\":1.10,\"name\":\"b\",\"description\":\"new\",\"s\":{\"y\": {},\"x\":[]}},"
                         "{\"q\": 1, \"name\":\"c\"}]");
     load("return gateway { prepare_tools = function(defs) return nil end }");
-    policy_set_prepare_tools(loaded, &a_call, defs, arena, &said);
+    policy_prepare(policy_set_gateway(loaded), &a_call, defs, arena, &said);
     assert_true(said.kind == OUTCOME_PASS && !said.value);
     load("return gateway { prepare_tools = function(defs) return {} end }");
-    policy_set_prepare_tools(loaded, &a_call, defs, arena, &said);
+    policy_prepare(policy_set_gateway(loaded), &a_call, defs, arena, &said);
     assert_string_equal(json_of(said.value), "[]");
 }
