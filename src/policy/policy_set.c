@@ -420,62 +420,41 @@ static void load_module(struct policy_set *set, struct lua_module *m, struct pol
 {
     if (m->state != MODULE_UNLOADED)
         return;
-    m->state = MODULE_LOADING;
     struct arena *scratch = arena_new();
     const struct token *t = location_tokens(scratch, m->source);
+    struct why why = {""};
+    struct lua_module_use use = {.set = set};
+    struct file_load load = {
+        .d = {.set = set, .file = m->file, .source = m->source, .tokens = t, .arena = set->arena, .scratch = scratch},
+        .module = m};
+    m->state = MODULE_LOADING;
     for (size_t i = 0; m->state == MODULE_LOADING && t[i].kind != TOKEN_END; i++) {
         struct token name = t[i + 1 + token_is(t[i + 1], '(')];
         if (t[i].kind != TOKEN_NAME || !str_is(t[i].text, "require") || name.kind != TOKEN_STRING)
             continue;
         struct lua_module *other = find_module(set, name.text);
         if (other && other->state == MODULE_LOADING) {
-            struct why why;
             err_set(&why, ERR_POLICY,
                     STR_FMT
                     ":%d: require \"" STR_FMT
                     "\": the two files need each other: move what both need into a third file of " FOLDER,
                     STR_ARG(m->file), t[i].line, STR_ARG(other->name));
-            add_errors(errors, &why);
             m->state = MODULE_BROKEN;
         } else if (other) {
             load_module(set, other, errors);
         }
     }
-    arena_free(scratch);
-    if (m->state == MODULE_BROKEN)
-        return;
-    if (note_stall(set, m->file, text_hash(set, m->source))) {
+    if (m->state == MODULE_LOADING && note_stall(set, m->file, text_hash(set, m->source))) {
         m->state = MODULE_QUARANTINED;
-        return;
+    } else if (m->state == MODULE_LOADING) {
+        enum err err = run_file(&load, &use, &why);
+        m->state = err == OK ? MODULE_LOADED : use.stalled ? MODULE_QUARANTINED : MODULE_BROKEN;
+        m->wants = declare_wants(t);
+        policy_wants_add(&m->wants, &use.wants);
     }
-    scratch = arena_new();
-    struct why why = {""};
-    struct lua_module_use use = {.set = set};
-    struct file_load load = {.d = {.set = set,
-                                   .file = m->file,
-                                   .source = m->source,
-                                   .tokens = location_tokens(scratch, m->source),
-                                   .arena = set->arena,
-                                   .scratch = scratch},
-                             .module = m};
-    enum err err = run_file(&load, &use, &why);
-    m->state = err == OK ? MODULE_LOADED : use.stalled ? MODULE_QUARANTINED : MODULE_BROKEN;
-    m->wants = declare_wants(load.d.tokens);
-    policy_wants_add(&m->wants, &use.wants);
     if (m->state == MODULE_BROKEN)
         add_errors(errors, &why);
     arena_free(scratch);
-}
-
-static bool load_next_module(struct policy_set *set, struct policy_load_errors *errors, bool *failed)
-{
-    struct lua_modules *modules = &set->modules;
-    if (modules->next == modules->count)
-        return false;
-    size_t before = errors->count;
-    load_module(set, &modules->list[modules->next++], errors);
-    *failed |= errors->count > before;
-    return true;
 }
 
 int lua_modules_require(lua_State *L)
@@ -585,11 +564,14 @@ struct policy_set_loader *policy_set_load_begin(const char *folder, const struct
 
 bool policy_set_load_step(struct policy_set_loader *loader)
 {
+    struct lua_modules *modules = &loader->set->modules;
     struct str source = STR_NONE;
     struct why why = {""};
-    bool failed = false;
-    if (load_next_module(loader->set, loader->errors, &failed)) {
-        loader->worst = failed && loader->worst == OK ? ERR_POLICY : loader->worst;
+    if (modules->next < modules->count) {
+        size_t before = loader->errors->count;
+        load_module(loader->set, &modules->list[modules->next++], loader->errors);
+        if (loader->worst == OK && loader->errors->count > before)
+            loader->worst = ERR_POLICY;
         return true;
     }
     if (loader->at == loader->count)
