@@ -46,6 +46,8 @@ static inline void *key_target(const struct key_value *value)
 void key_table_read(struct config_reader *reader, const struct field_table *keys, struct str path,
                     const struct json *table, void *base);
 void key_read(const struct key_value *value); /* one key, by its row */
+void key_read_plain(
+    const struct key_value *value); /* the same by its kind up to FIELD_DATE, without read_key */
 
 /* A line for each key and for those of its subtables, "PATH<tab>type<tab>default". The default is that of
  * `base`; empty if it depends on something else. Keys that are always errors are left out. */
@@ -96,7 +98,7 @@ struct config_upstream {
     struct str command, url, rest;
     struct strings args;
     struct name_values sandbox_env; /* of sandbox.env with values: added to spec.env */
-    unsigned start;
+    unsigned lazy; /* start: at_once or lazy */
     bool spawned;
 };
 

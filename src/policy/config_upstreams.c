@@ -16,19 +16,12 @@
 
 #define STRING_MAX_BYTES 65536u /* of one argument, variable or header */
 
-enum start { START_AT_ONCE, START_LAZY };
-
 /* Without the value. */
 static void expected_type(const struct key_value *value, const char *what)
 {
     bool empty = value->json->type == JSON_STRING && !value->json->len;
     key_table_error(value->reader, value->path, "expected %s, got %s", what,
                     empty ? "an empty one" : json_type_name((enum json_type)value->json->type));
-}
-
-static bool has_byte(struct str text, char byte)
-{
-    return text.len && memchr(text.at, byte, text.len);
 }
 
 /* Numbers and booleans become strings: PORT = 8080. */
@@ -44,7 +37,7 @@ static bool read_string(const struct key_value *value, struct str *out)
         expected_type(value, "a string");
         return false;
     }
-    if (has_byte(*out, '\0'))
+    if (str_has(*out, '\0'))
         key_table_error(value->reader, value->path, "must not hold a NUL byte");
     else if (out->len > STRING_MAX_BYTES)
         key_table_error(value->reader, value->path, "longer than %u bytes", STRING_MAX_BYTES);
@@ -95,7 +88,7 @@ static bool is_token(struct str name)
     return name.len != 0;
 }
 
-void config_upstream_pairs(const struct key_value *value)
+static void read_pairs(const struct key_value *value, struct name_values *out)
 {
     struct config_reader *reader = value->reader;
     uint32_t count = value->json->len;
@@ -112,10 +105,15 @@ void config_upstream_pairs(const struct key_value *value)
         if (!is_token(member->key))
             key_table_error(reader, item.path, "expected a name of letters, digits and '_' or '-'");
         if (read_string(&item, &list[i].value) && is_header &&
-            (has_byte(list[i].value, '\n') || has_byte(list[i].value, '\r')))
+            (str_has(list[i].value, '\n') || str_has(list[i].value, '\r')))
             key_table_error(reader, item.path, "a header must not hold a line break");
     }
-    *(struct name_values *)key_target(value) = (struct name_values){list, count};
+    *out = (struct name_values){list, count};
+}
+
+void config_upstream_pairs(const struct key_value *value)
+{
+    read_pairs(value, key_target(value));
 }
 
 void config_upstream_folder(const struct key_value *value)
@@ -149,13 +147,8 @@ void config_upstream_command(const struct key_value *value)
 /* "on_collision", "always", or a boolean: always or not. */
 static void read_prefix(const struct key_value *value)
 {
-    struct field choice = *value->key;
-    struct key_value plain = *value;
-    choice.kind = FIELD_CHOICE;
-    choice.read_key = NULL;
-    plain.key = &choice;
     if (value->json->type != JSON_BOOL)
-        key_read(&plain);
+        key_read_plain(value);
     else
         *(unsigned *)key_target(value) =
             value->json->truth ? UPSTREAM_PREFIX_ALWAYS : UPSTREAM_PREFIX_ON_COLLISION;
@@ -187,16 +180,10 @@ static void read_paths(const struct key_value *value)
 static void read_env(const struct key_value *value)
 {
     struct config_upstream *entry = value->base;
-    struct key_value pairs = *value;
-    struct field key = *value->key;
-    if (value->json->type != JSON_OBJECT || !value->json->len) {
+    if (value->json->type == JSON_OBJECT && value->json->len)
+        read_pairs(value, &entry->sandbox_env);
+    else
         config_upstream_strings(value);
-        return;
-    }
-    key.offset = offsetof(struct config_upstream, sandbox_env);
-    pairs.key = &key;
-    pairs.base = entry;
-    config_upstream_pairs(&pairs);
 }
 
 static const struct field sandbox_fields[] = {
@@ -250,9 +237,9 @@ static const struct field entry_fields[] = {
     {STRING("rest", rest)},
     {"headers", AT(spec.headers), READ_KEY(config_upstream_pairs), REQUESTS},
     {"ca_file", AT(spec.ca_file), READ_KEY(config_upstream_folder), REQUESTS},
-    {"start", FIELD_CHOICE, AT(start), CHOICES("at_once lazy", START_AT_ONCE), MCP},
-    {"prefix", AT(spec.prefix), CHOICES("on_collision always", UPSTREAM_PREFIX_ON_COLLISION),
-     READ_KEY(read_prefix), MCP},
+    {"start", FIELD_CHOICE, AT(lazy), CHOICES("at_once lazy", 0), MCP},
+    {"prefix", FIELD_CHOICE, AT(spec.prefix), CHOICES("on_collision always", UPSTREAM_PREFIX_ON_COLLISION),
+     .read_key = read_prefix, MCP},
     {"tools", AT(spec.tools), READ_KEY(config_upstream_globs), MCP},
     {"prompts", AT(spec.prompts), READ_KEY(config_upstream_globs), MCP},
     {"resources", AT(spec.resources), READ_KEY(config_upstream_globs), MCP},
@@ -273,7 +260,6 @@ void config_upstream_init(struct config_upstream *entry)
                  .start_ms = UPSTREAM_START_MS,
                  .forward_meta = true,
                  .instructions = true},
-        .start = START_AT_ONCE,
     };
 }
 
@@ -420,7 +406,7 @@ void config_upstream_add(struct config_reader *reader, struct str path, struct s
     }
     spec->name = arena_dup(reader->arena, name);
     spec->url = spec->kind == UPSTREAM_REST ? entry->rest : entry->url;
-    spec->lazy = entry->start == START_LAZY;
+    spec->lazy = entry->lazy;
     spec->from = arena_dup(reader->arena, str_of(reader->file));
     if (!config->upstreams)
         config->upstreams = ARENA_ARRAY(reader->arena, const struct upstream_spec *, CONFIG_UPSTREAMS_MAX);

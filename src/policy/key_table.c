@@ -178,7 +178,7 @@ static const char *expected_by(struct config_reader *reader, const struct field 
     return out.at;
 }
 
-static void read_simple(const struct key_value *value)
+void key_read_plain(const struct key_value *value)
 {
     const struct field *key = value->key;
     int64_t n;
@@ -253,7 +253,7 @@ void key_read(const struct key_value *value)
     } else if (key->kind == FIELD_PATHS) {
         read_paths(value);
     } else {
-        read_simple(value);
+        key_read_plain(value);
     }
 }
 
