@@ -20,32 +20,23 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-static void take_redis(const struct config_sources *sources, struct config *config)
-{
-    if (sources->redis)
-        config->ledger_redis = arena_dup(config->arena, str_of(sources->redis)).at;
-}
-
-/* $XDG_RUNTIME_DIR; an SDK may start a program without that variable. NULL: this user has no such folder. */
-static const char *runtime_folder(struct arena *arena)
+/* In $XDG_RUNTIME_DIR, else (an SDK may start a program without that variable) in /run/user/UID. NULL: this
+ * user has no such folder. */
+static const char *user_socket(struct arena *arena)
 {
     const char *given = getenv("XDG_RUNTIME_DIR");
-    if (given && given[0] == '/')
-        return given;
-    struct stat st;
     const char *own = arena_printf(arena, CONFIG_RUNTIME_FOLDERS "/%u", (unsigned)geteuid()).at;
-    return lstat(own, &st) == 0 && S_ISDIR(st.st_mode) && st.st_uid == geteuid() ? own : NULL;
-}
-
-const char *config_user_socket(struct arena *arena)
-{
-    const char *folder = runtime_folder(arena);
-    return folder ? arena_printf(arena, "%s/toolgate/" CONFIG_SOCKET_NAME, folder).at : NULL;
+    struct stat st;
+    if (given && given[0] == '/')
+        own = given;
+    else if (lstat(own, &st) != 0 || !S_ISDIR(st.st_mode) || st.st_uid != geteuid())
+        return NULL;
+    return arena_printf(arena, "%s/toolgate/" CONFIG_SOCKET_NAME, own).at;
 }
 
 const char *config_default_socket(struct arena *arena)
 {
-    const char *named = getenv("TOOLGATE_SOCKET"), *own = config_user_socket(arena);
+    const char *named = getenv("TOOLGATE_SOCKET"), *own = user_socket(arena);
     if (named && *named)
         return named;
     return own ? own : CONFIG_SYSTEM_FOLDER "/" CONFIG_SOCKET_NAME;
@@ -64,7 +55,7 @@ static bool may_write(struct arena *arena, const char *folder)
  * socket, systemd has given a folder, or none can be made. */
 static const char *user_state(struct arena *arena, const char *socket)
 {
-    const char *own = config_user_socket(arena), *given = getenv("STATE_DIRECTORY");
+    const char *own = user_socket(arena), *given = getenv("STATE_DIRECTORY");
     const char *state = getenv("XDG_STATE_HOME"), *home = getenv("HOME");
     if (!own || strcmp(own, socket) != 0 || (given && *given))
         return NULL;
@@ -109,18 +100,21 @@ static const char *schemas_beside(struct arena *arena, const char *path)
     return path ? arena_printf(arena, "%.*s" CONFIG_SCHEMAS_FOLDER, (int)len, path).at : NULL;
 }
 
-/* The command line wins; the defaults that depend on other keys come last. */
-static void complete(const struct config_sources *sources, struct config *config,
-                     const char **missing_schemas)
+/* The command line wins: the key's own value, or a copy of the option. */
+static const char *option(struct arena *arena, const char *given, const char *own)
 {
-    if (sources->socket)
-        config->socket = arena_dup(config->arena, str_of(sources->socket)).at;
+    return given ? arena_dup(arena, str_of(given)).at : own;
+}
+
+/* The defaults that depend on other keys come last. */
+static void complete(const struct config_sources *sources, struct config *config)
+{
+    config->socket = option(config->arena, sources->socket, config->socket);
     if (!config->socket)
         config->socket = arena_dup(config->arena, str_of(config_default_socket(config->arena))).at;
     if (!config->state)
         config->state = user_state(config->arena, config->socket);
-    if (sources->policies)
-        config->policies = arena_dup(config->arena, str_of(sources->policies)).at;
+    config->policies = option(config->arena, sources->policies, config->policies);
     const char *folder = sources->default_policies ? sources->default_policies : CONFIG_DEFAULT_FOLDER;
     if (!config->policies && is_folder(folder))
         config->policies = arena_dup(config->arena, str_of(folder)).at;
@@ -129,9 +123,6 @@ static void complete(const struct config_sources *sources, struct config *config
                *theirs = schemas_beside(config->arena, policies);
     if (!config->schemas)
         config->schemas = own && (is_folder(own) || !is_folder(theirs)) ? own : theirs;
-    else if (!is_folder(config->schemas))
-        *missing_schemas = config->schemas;
-    take_redis(sources, config);
     if (sources->no_watch)
         config->watch = false;
     config->offline = sources->offline;
@@ -207,25 +198,25 @@ enum err config_load(const struct config_sources *sources, struct config *out, s
     *out = (struct config){.arena = arena_new()};
     config_init(out);
     struct json table;
+    struct config_reader reader = {out->arena, sources->file, buf_in(out->arena), NULL};
     enum err err = sources->file ? lua_config_read(sources->file, out->arena, &table, why) : OK;
     if (!err && sources->file) {
         out->file = arena_dup(out->arena, str_of(sources->file)).at;
         out->hash = key_table_hash(out->hash, &table);
-        struct config_reader reader = {out->arena, out->file, buf_in(out->arena), NULL};
         config_read_keys(&reader, &table, out);
-        take_redis(sources, out); /* before the checks, which depend on it */
+    }
+    out->ledger_redis = option(out->arena, sources->redis, out->ledger_redis);
+    if (!err)
         config_check_keys(&reader, out);
-        if (reader.errors.len)
-            err = err_set(why, ERR_CONFIG, STR_FMT, STR_ARG(buf_view(&reader.errors)));
-    }
+    if (reader.errors.len)
+        err = err_set(why, ERR_CONFIG, STR_FMT, STR_ARG(buf_view(&reader.errors)));
+    const char *schemas = out->schemas; /* as the file names it; the default may be missing */
     if (err == OK) {
-        const char *missing_schemas = NULL;
-        complete(sources, out, &missing_schemas);
+        complete(sources, out);
         err = check_paths(out, why);
-        if (!err && missing_schemas)
-            err = err_set(why, ERR_CONFIG, "schemas %s: expected a folder of *.json files, found none",
-                          missing_schemas);
     }
+    if (err == OK && schemas && !is_folder(schemas))
+        err = err_set(why, ERR_CONFIG, "schemas %s: expected a folder of *.json files, found none", schemas);
     if (err == OK)
         err = mcp_servers_file_read(out, why);
     config_upstreams_sort(out);

@@ -184,10 +184,8 @@ enum err config_ledger_open(const struct config *config, struct loop *loop, cons
 /* Checks the address without connecting. */
 enum err config_ledger_validate(const struct config *config, struct why *why);
 
-/* R/toolgate/toolgate.sock, R being $XDG_RUNTIME_DIR, else /run/user/UID if it is this user's; NULL: neither
- * is. */
-const char *config_user_socket(struct arena *arena);
-/* $TOOLGATE_SOCKET, else the user's, else /run/toolgate/toolgate.sock. */
+/* $TOOLGATE_SOCKET, else R/toolgate/toolgate.sock, R being $XDG_RUNTIME_DIR or /run/user/UID if it is this
+ * user's, else /run/toolgate/toolgate.sock. */
 const char *config_default_socket(struct arena *arena);
 
 #endif
