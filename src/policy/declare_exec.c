@@ -300,12 +300,10 @@ static struct str last_part(struct str path)
 static bool is_one_of(struct str name, const char *names)
 {
     for (struct str rest = str_of(names); rest.len;) {
-        const char *space = memchr(rest.at, ' ', rest.len);
-        size_t n = space ? (size_t)(space - rest.at) : rest.len;
-        bool begins = n && name.len >= n && str_eq((struct str){name.at, n}, (struct str){rest.at, n});
-        if (begins && (name.len == n || name.at[n] == '.'))
+        struct str one = str_split(&rest, ' ');
+        if (name.len >= one.len && str_eq((struct str){name.at, one.len}, one) &&
+            (name.len == one.len || name.at[one.len] == '.'))
             return true;
-        rest = str_from(rest, n + 1);
     }
     return false;
 }
@@ -378,21 +376,17 @@ static void check_programs(struct declaration *d, bool is_program[EXEC_WORDS_MAX
 
 static void check_name(struct declaration *d, struct str path)
 {
-    const struct json *schema = d->policy->schema, *properties = declare_properties(schema);
-    for (struct str rest = path; properties; properties = declare_properties(schema)) {
-        const char *dot = rest.len ? memchr(rest.at, '.', rest.len) : NULL;
-        size_t n = dot ? (size_t)(dot - rest.at) : rest.len;
-        schema = json_get(properties, rest);
-        if (schema)
+    const struct json *schema = d->policy->schema, *properties;
+    struct str rest = path;
+    for (bool inner = true; inner && (properties = declare_properties(schema));) {
+        if (json_get(properties, rest)) /* a name with a dot of its own */
             return;
-        schema = json_get(properties, (struct str){rest.at, n});
+        inner = str_has(rest, '.');
+        schema = json_get(properties, str_split(&rest, '.'));
         if (!schema)
             declare_unknown_argument(
                 d, "exec", properties, path,
                 arena_printf(d->arena, "; for the text itself write {{" STR_FMT "}}", STR_ARG(path)).at);
-        if (!dot)
-            return;
-        rest = str_from(rest, n + 1);
     }
 }
 

@@ -44,11 +44,8 @@ const char *field_hint(struct arena *arena, struct str meant)
 size_t field_choices(const struct field *field, struct str out[CHOICES_MAX])
 {
     size_t count = 0;
-    for (struct str rest = str_of(field->choices); rest.len && count < CHOICES_MAX; count++) {
-        const char *space = memchr(rest.at, ' ', rest.len);
-        out[count] = (struct str){rest.at, space ? (size_t)(space - rest.at) : rest.len};
-        rest = str_from(rest, out[count].len + 1);
-    }
+    for (struct str rest = str_of(field->choices); rest.len && count < CHOICES_MAX;)
+        out[count++] = str_split(&rest, ' ');
     return count;
 }
 

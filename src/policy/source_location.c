@@ -211,12 +211,9 @@ int location_of_field(const struct token *t, const char *parent, struct str name
     size_t at = enter_declaration(t, &tool);
     int line = 0;
     for (struct str rest = str_of(parent ? parent : ""); at && rest.len;) {
-        const char *dot = memchr(rest.at, '.', rest.len);
-        size_t len = dot ? (size_t)(dot - rest.at) : rest.len;
-        at = find_field(t, at, (struct str){rest.at, len});
+        at = find_field(t, at, str_split(&rest, '.'));
         line = at ? line_of(t, at) : line;
         at = at && token_is(t[at], '{') ? at + 1 : 0;
-        rest = str_from(rest, len + 1);
     }
     size_t inner = at ? find_field(t, at, name) : 0;
     return inner ? line_of(t, inner) : line;
@@ -339,12 +336,11 @@ struct str location_tool_name(const struct token *t)
 
 bool location_guards(const struct token *t, struct str *list, size_t most, size_t *count)
 {
-    size_t i = 0;
-    while (t[i].kind != TOKEN_END && !(is_name(t[i], "policy") && token_is(t[i + 1], '{')))
-        i++;
-    if (t[i].kind == TOKEN_END)
+    struct str tool;
+    size_t i = enter_declaration(t, &tool);
+    if (!i || !is_name(t[i - 2], "policy"))
         return false;
-    i = find_field(t, i + 2, STR_LIT("tools"));
+    i = find_field(t, i, STR_LIT("tools"));
     bool one = i && t[i].kind == TOKEN_STRING, plain = i != 0;
     for (*count = 0; plain && !token_is(t[i], '}'); i++) { /* strings and nothing else, or it is computed */
         if (t[i].kind == TOKEN_STRING && *count < most)
