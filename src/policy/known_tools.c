@@ -72,9 +72,12 @@ bool known_tools_watches(struct str command)
     size_t count;
     const struct str *names = known_tools_list(KNOWN_WATCHES, &count);
     command = str_trim(command);
-    for (size_t i = 3; str_starts(command, "cd ") && i < command.len; i++)
-        if (strchr("&;\n", command.at[i])) /* what stands behind "cd DIR &&" */
-            command = str_trim(str_from(command, i + (str_starts(str_from(command, i), "&&") ? 2 : 1)));
+    while (str_starts(command, "cd ")) { /* what stands behind "cd DIR &&" */
+        size_t end = 3;
+        while (end < command.len && !strchr("&;\n", command.at[end]))
+            end++;
+        command = str_trim(str_from(command, end + (str_starts(str_from(command, end), "&&") ? 2 : 1)));
+    }
     for (size_t i = 0; i < count; i++)
         if (command.len >= names[i].len && memcmp(command.at, names[i].at, names[i].len) == 0 &&
             (command.len == names[i].len || strchr(" \t\n;|&>", command.at[names[i].len])))

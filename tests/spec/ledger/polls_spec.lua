@@ -44,6 +44,7 @@ describe("a call whose last result says that something is under way", function()
     { "wait", { id = 6 }, "nothing yet" },
     { "Bash", { command = "sleep 20 && ls out" }, "12/40 files" },
     { "Bash", { command = "cd /srv && kubectl get pods" }, "web-1   0/1   ContainerCreating   0   3s" },
+    { "Bash", { command = "cd /srv/deployments && cd app; kubectl get pods" }, "web-1   0/1   ContainerCreating   0   3s" },
     { "Bash", { command = "gh run view 7", description = "See the run" }, "* main CI in progress" },
     { "Bash", { command = "tail -n 3 train.log" }, "epoch 3: 45 % done" },
     { "Bash", { command = "squeue --me" }, "JOBID PARTITION NAME USER ST TIME\n 71 gpu train me PD 0:00" },
