@@ -163,16 +163,19 @@ static struct json usual_value(struct arena *arena, struct str key, const struct
  * had { path, args, env }. */
 static struct json usual_entry(struct arena *arena, const struct json *entry)
 {
-    struct json out = json_object(arena, NULL, 0);
+    struct json_member *members = ARENA_ARRAY(arena, struct json_member, entry->len);
+    struct map *taken = map_new(arena);
     for (uint32_t i = 0; i < entry->len; i++) {
         struct str own = entry->members[i].key, key = usual_key(own);
         const struct json *value = &entry->members[i].value;
         bool is_cached_list = /* of definitions, perhaps of none */
             str_is(own, "tools") && (!is_list_of_strings(value) || !value->len);
-        if (is_cached_list || value->type == JSON_NULL || json_get(&out, key))
+        if (is_cached_list || value->type == JSON_NULL || map_get(taken, key))
             key = own;
-        out = json_with(arena, &out, key, usual_value(arena, key, value));
+        map_add(taken, key, members);
+        members[i] = json_member(key, usual_value(arena, key, value));
     }
+    struct json out = json_object(arena, members, entry->len);
     const struct json *command = json_get_text(&out, "command"), *path = json_get_text(command, "path");
     struct json words = command ? *command : out;
     if (json_str(path).len) {

@@ -291,6 +291,20 @@ TEST(files_without_json_are_refused)
     golden_check_rows("load", "mcpServers: a file that is no JSON");
 }
 
+/* The memory for an entry does not grow with the square of its keys. */
+TEST(mcp_servers_with_many_keys)
+{
+    struct buf text = {0};
+    buf_text(&text, "{\"mcpServers\":{\"a\":{\"command\":\"a\",\"disabled\":true");
+    for (int i = 0; i < 2000; i++)
+        buf_printf(&text, ",\"key_%d\":1", i);
+    buf_add(&text, "}}}", sizeof("}}}"));
+    assert_int_equal(load(NULL, text.at), OK);
+    buf_clear(&text);
+    assert_int_equal(config.warning_count, 2000);
+    assert_true(arena_bytes(config.arena) < 8u << 20);
+}
+
 TEST(mcp_config_key_of_the_configuration)
 {
     write_file(json_file, "{\"mcpServers\":{\"a\":{\"command\":\"y\"}}}");
