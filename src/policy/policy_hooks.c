@@ -44,6 +44,7 @@ static const struct {
     {"failed", OUTCOME_FAILED, IN(HOOK_RUN) | IN(HOOK_RESULT)},
 };
 
+#define AFTER_MAX_S   1e9 /* of transient; thirty years */
 #define OUTCOME_COUNT (sizeof(outcomes) / sizeof(outcomes[0]))
 
 static void outcome_init(struct policy_outcome *outcome, struct arena *arena)
@@ -118,8 +119,8 @@ static void read_fields(lua_State *L, int at, struct arena *arena, struct policy
     outcome->content = read_json(L, at, "content", arena);
     outcome->metadata = read_json(L, at, "metadata", arena);
     lua_getfield(L, at, "after_s");
-    if (lua_isnumber(L, -1))
-        outcome->after_s = (int64_t)(lua_tonumber(L, -1) + 0.999);
+    if (lua_isnumber(L, -1) && lua_tonumber(L, -1) >= 0) /* neither 0/0 nor 1/0 is a time */
+        outcome->after_s = (int64_t)(fmin(lua_tonumber(L, -1), AFTER_MAX_S) + 0.999);
     lua_pop(L, 1);
     lua_getfield(L, at, "cost");
     if (lua_isnumber(L, -1))

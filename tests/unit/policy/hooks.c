@@ -53,6 +53,10 @@ TEST(run_returns_a_value_or_a_failure)
     assert_true(str_is(said.code, "not_there") && str_is(said.hint, "look again"));
     assert_int_equal(run_body("return transient('busy', 2.5)", "{}"), OUTCOME_TRANSIENT);
     assert_true(said.after_s == 3 && str_is(said.detail, "busy"));
+    assert_int_equal(run_body("return transient('busy', 1 / 0)", "{}"), OUTCOME_TRANSIENT);
+    assert_int_equal(said.after_s, 1000000000);
+    assert_int_equal(run_body("return transient('busy', 0 / 0)", "{}"), OUTCOME_TRANSIENT);
+    assert_int_equal(said.after_s, -1);
     assert_int_equal(run_body("return transient 'busy'", "{}"), OUTCOME_TRANSIENT);
     assert_int_equal(said.after_s, -1);
     assert_int_equal(run_body("return retry 'use another'", "{}"), OUTCOME_RETRY);
