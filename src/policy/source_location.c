@@ -174,19 +174,44 @@ static size_t enter_declaration(const struct token *t, struct str *name)
     return 0;
 }
 
+bool location_is_item(const struct token *t, size_t i)
+{
+    return t[i].kind != TOKEN_END && token_depth(t[i]) >= 0;
+}
+
+size_t location_next_item(const struct token *t, size_t i)
+{
+    for (int depth = 0; t[i].kind != TOKEN_END; i++) {
+        if (depth == 0 && (token_is(t[i], ',') || token_is(t[i], ';')))
+            return i + 1;
+        if (depth + token_depth(t[i]) < 0)
+            break;
+        depth += token_depth(t[i]);
+    }
+    return i;
+}
+
+struct str location_field_name(const struct token *t, size_t *i)
+{
+    struct str name = t[*i].kind == TOKEN_NAME ? t[*i].text : STR_NONE;
+    size_t sign = *i + 1;
+    if (token_is(t[*i], '[') && t[*i + 1].kind == TOKEN_STRING && token_is(t[*i + 2], ']')) {
+        name = t[*i + 1].text;
+        sign = *i + 3;
+    }
+    if (!name.len || !token_is(t[sign], '=') || token_is(t[sign + 1], '='))
+        return STR_NONE;
+    *i = sign + 1;
+    return name;
+}
+
 /* From inside a table: the index of the value of `name =` of this table; 0 if the table has none. */
 static size_t find_field(const struct token *t, size_t i, struct str name)
 {
-    for (int depth = 1; t[i].kind != TOKEN_END; i++) {
-        bool in_key = depth == 2 && token_is((t + i)[-1], '[') && t[i].kind == TOKEN_STRING;
-        depth += token_depth(t[i]);
-        if (depth <= 0)
-            return 0;
-        if (!((depth == 1 && t[i].kind == TOKEN_NAME) || in_key) || !str_eq(t[i].text, name))
-            continue;
-        size_t sign = i + 1 + (in_key && token_is(t[i + 1], ']'));
-        if (token_is(t[sign], '=') && !token_is(t[sign + 1], '='))
-            return sign + 1;
+    for (; location_is_item(t, i); i = location_next_item(t, i)) {
+        struct str own = location_field_name(t, &i);
+        if (own.len && str_eq(own, name))
+            return i;
     }
     return 0;
 }
@@ -219,42 +244,22 @@ int location_of_field(const struct token *t, const char *parent, struct str name
     return inner ? line_of(t, inner) : line;
 }
 
-struct str location_field_name(const struct token *t, size_t *i)
-{
-    struct str name = t[*i].kind == TOKEN_NAME ? t[*i].text : STR_NONE;
-    size_t sign = *i + 1;
-    if (token_is(t[*i], '[') && t[*i + 1].kind == TOKEN_STRING && token_is(t[*i + 2], ']')) {
-        name = t[*i + 1].text;
-        sign = *i + 3;
-    }
-    if (!name.len || !token_is(t[sign], '=') || token_is(t[sign + 1], '='))
-        return STR_NONE;
-    *i = sign + 1;
-    return name;
-}
-
 /* From inside a table: sorts the names into the order of its fields; false if its fields are others. */
 static bool match_fields(const struct token *t, size_t i, struct str *names, size_t count)
 {
     size_t found = 0;
-    bool at_item = true;
-    for (int depth = 1; depth > 0 && t[i].kind != TOKEN_END;) {
-        struct str name = depth == 1 && at_item ? location_field_name(t, &i) : STR_NONE;
-        if (name.len) {
-            size_t at = found;
-            while (at < count && !str_eq(names[at], name))
-                at++;
-            if (at == count)
-                return false;
-            struct str moved = names[found];
-            names[found++] = names[at];
-            names[at] = moved;
-            at_item = false;
+    for (; location_is_item(t, i); i = location_next_item(t, i)) {
+        struct str name = location_field_name(t, &i);
+        size_t at = found;
+        if (!name.len)
             continue;
-        }
-        depth += token_depth(t[i]);
-        at_item = depth == 1 && (token_is(t[i], ',') || token_is(t[i], ';'));
-        i++;
+        while (at < count && !str_eq(names[at], name))
+            at++;
+        if (at == count)
+            return false;
+        struct str moved = names[found];
+        names[found++] = names[at];
+        names[at] = moved;
     }
     return found == count;
 }
@@ -277,18 +282,11 @@ const int *location_of_items(struct arena *arena, const struct token *t, const c
     struct str tool;
     int *lines = ARENA_ARRAY(arena, int, count);
     size_t i = enter_declaration(t, &tool), value = i ? find_field(t, i, str_of(field)) : 0, found = 0;
-    bool at_item = true;
-    for (i = 0; value && i < count; i++)
-        lines[i] = line_of(t, value);
-    if (!value || !token_is(t[value], '{'))
-        return lines;
-    int depth = 1;
-    for (i = value + 1; depth > 0 && found < count && t[i].kind != TOKEN_END; i++) {
-        if (depth == 1 && at_item && !token_is(t[i], '}'))
-            lines[found++] = t[i].line;
-        depth += token_depth(t[i]);
-        at_item = depth == 1 && (token_is(t[i], ',') || token_is(t[i], ';'));
-    }
+    bool is_list = value && token_is(t[value], '{');
+    for (i = value + 1; is_list && found < count && location_is_item(t, i); i = location_next_item(t, i))
+        lines[found++] = t[i].line;
+    for (; value && found < count; found++)
+        lines[found] = line_of(t, value);
     return lines;
 }
 

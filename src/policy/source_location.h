@@ -63,6 +63,10 @@ bool location_is_call(const struct token *t, size_t i, const char *word);
 /* The policy gives the word another meaning, so its calls are not checked. */
 bool location_redefines(const struct token *t, const char *word);
 
+/* From an item of a table on: the next one, behind a ',' or ';'. It is none at the table's end. */
+size_t location_next_item(const struct token *t, size_t i);
+bool location_is_item(const struct token *t, size_t i);
+
 /* The name of a field that begins at t[*i], `name =` or `["name"] =`; then *i is the value's first token.
  * STR_NONE: none begins here. */
 struct str location_field_name(const struct token *t, size_t *i);

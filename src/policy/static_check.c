@@ -179,31 +179,23 @@ static void unknown_field(struct diagnostics *d, int line, const struct word_fie
                     field_hint(d->arena, meant));
 }
 
-/* From behind a `{` to behind its `}`. The items of a list have the same fields. */
-static size_t check_table(struct diagnostics *d, const struct token *t, size_t i,
-                          const struct word_fields *fields)
+/* From behind a `{`. The items of a list have the same fields. */
+static void check_table(struct diagnostics *d, const struct token *t, size_t i,
+                        const struct word_fields *fields)
 {
-    bool at_item = true;
-    for (int depth = 1; depth > 0 && t[i].kind != TOKEN_END;) {
+    for (; location_is_item(t, i); i = location_next_item(t, i)) {
         int line = t[i].line;
-        struct str name = depth == 1 && at_item ? location_field_name(t, &i) : STR_NONE;
+        struct str name = location_field_name(t, &i);
         const struct word_fields *inner = NULL;
-        if (name.len) {
+        if (name.len)
             unknown_field(d, line, fields, name);
-            if (str_is(name, "follow_up") && strcmp(fields->word, "ok") == 0)
-                inner = word_fields_of("ok.follow_up");
-        } else if (depth == 1 && at_item) {
-            inner = strcmp(fields->word, "repair") == 0 ? fields : NULL;
-        }
-        at_item = depth == 1 && (token_is(t[i], ',') || token_is(t[i], ';'));
-        if (inner && token_is(t[i], '{')) {
-            i = check_table(d, t, i + 1, inner);
-        } else {
-            depth += token_depth(t[i]);
-            i++;
-        }
+        if (!name.len && strcmp(fields->word, "repair") == 0)
+            inner = fields;
+        else if (str_is(name, "follow_up") && strcmp(fields->word, "ok") == 0)
+            inner = word_fields_of("ok.follow_up");
+        if (inner && token_is(t[i], '{'))
+            check_table(d, t, i + 1, inner);
     }
-    return i;
 }
 
 /* Words that take a table, and words that take their values in order, for which a table is a mistake. */
