@@ -93,19 +93,16 @@ const struct json *field_json(struct declaration *d, const char *what, int at, c
 /* What the row expects of a value, in words. */
 static const char *expected_by(struct declaration *d, const struct field *field, int at)
 {
+    static const char *const words[] = {[FIELD_STRING] = "a string",
+                                        [FIELD_BOOL] = "true or false",
+                                        [FIELD_STRINGS] = "a list of strings",
+                                        [FIELD_DATE] = "a date such as \"2026-12-01\"",
+                                        [FIELD_ANY] = NULL};
     struct str choices[CHOICES_MAX];
     struct buf out = buf_in(d->scratch);
     bool large = lua_type(d->L, at) == LUA_TNUMBER && lua_tonumber(d->L, at) > FIELD_COUNT_MAX;
-    if (field->expected)
-        buf_text(&out, field->expected);
-    else if (field->kind == FIELD_BOOL)
-        buf_text(&out, "true or false");
-    else if (field->kind == FIELD_STRING)
-        buf_text(&out, "a string");
-    else if (field->kind == FIELD_DATE)
-        buf_text(&out, "a date such as \"2026-12-01\"");
-    else if (field->kind == FIELD_STRINGS)
-        buf_text(&out, "a list of strings");
+    if (field->expected || words[field->kind])
+        buf_text(&out, field->expected ? field->expected : words[field->kind]);
     else if (field->kind == FIELD_COST)
         buf_printf(&out, "a number from %s to %u", field->least ? "0.000001" : "0", POLICY_COST_MAX);
     else if (field->kind == FIELD_CHOICE)

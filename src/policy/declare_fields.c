@@ -203,20 +203,20 @@ static struct policy_rate read_one_rate(struct declaration *d, const struct fiel
 static void read_rate(struct declaration *d, const struct field *field, int at)
 {
     struct policy *p = d->policy;
+    bool is_list = lua_istable(d->L, at);
+    size_t count = is_list ? lua_objlen(d->L, at) : 1;
     p->rate_by = RATE_BY_USER;
-    size_t count = lua_istable(d->L, at) ? lua_objlen(d->L, at) : 1;
-    if (!lua_istable(d->L, at)) {
-        p->rates[p->rate_count++] = read_one_rate(d, field, at);
-        return;
+    if (is_list) {
+        field_require_table(d, field->name, at, "\"10/minute\" or { \"10/minute\", by = \"user\" }");
+        field_read_table(d, at, field->name, &declare_rate_table, count, d->out);
     }
-    field_require_table(d, field->name, at, "\"10/minute\" or { \"10/minute\", by = \"user\" }");
-    field_read_table(d, at, field->name, &declare_rate_table, count, d->out);
     if (!count || count > POLICY_RATES_MAX)
         field_error(d, field->name, "'rate': expected 1 to %u rates, got %zu", POLICY_RATES_MAX, count);
     for (size_t i = 0; i < count; i++) {
-        lua_rawgeti(d->L, at, (int)i + 1);
-        p->rates[p->rate_count++] = read_one_rate(d, field, lua_gettop(d->L));
-        lua_pop(d->L, 1);
+        if (is_list)
+            lua_rawgeti(d->L, at, (int)i + 1);
+        p->rates[p->rate_count++] = read_one_rate(d, field, is_list ? lua_gettop(d->L) : at);
+        lua_settop(d->L, at);
     }
 }
 
@@ -283,16 +283,14 @@ const struct field_table declare_coerce_table = FIELD_TABLE_OF(
 static void finish_coerce(void *into, enum field_form form)
 {
     struct policy *p = into;
-    bool named[sizeof(p->coerce_named)], on[sizeof(p->coerce)];
     if (form != FORM_TABLE)
         p->coerce = form == FORM_TRUE ? coerce_options_all : (struct coerce_options){0};
     if (form == FORM_TRUE)
         p->coerce_named = coerce_options_all;
-    memcpy(named, &p->coerce_named, sizeof(named));
-    memcpy(on, &p->coerce, sizeof(on));
-    for (size_t i = 0; i < sizeof(named); i++)
+    bool *named = (bool *)&p->coerce_named;
+    const bool *on = (const bool *)&p->coerce;
+    for (size_t i = 0; i < sizeof(p->coerce); i++)
         named[i] = named[i] && on[i];
-    memcpy(&p->coerce_named, named, sizeof(named));
 }
 
 /* ---- readers of single fields ---------------------------------------------- */
