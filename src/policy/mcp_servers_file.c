@@ -159,23 +159,56 @@ static struct json usual_value(struct arena *arena, struct str key, const struct
     return without_nulls(arena, value);
 }
 
-/* The entry in the keys and forms of the table above. opencode has the words of a command in one list, Zed
- * had { path, args, env }. */
-static struct json usual_entry(struct arena *arena, const struct json *entry)
+/* The members with the keys and forms of the table above; what is null is not there. Lists of tools to leave
+ * out are joined, under whichever names an entry has them. */
+static struct json usual_members(struct arena *arena, const struct json *entry)
 {
-    struct json_member *members = ARENA_ARRAY(arena, struct json_member, entry->len);
+    static const char *const excluding[] = {"disabledTools", "excludeTools"};
+    struct json_member *members = ARENA_ARRAY(arena, struct json_member, entry->len), *list = NULL;
+    struct json *more = NULL;
     struct map *taken = map_new(arena);
+    size_t count = 0, more_count = 0;
+    int64_t n;
     for (uint32_t i = 0; i < entry->len; i++) {
         struct str own = entry->members[i].key, key = usual_key(own);
-        const struct json *value = &entry->members[i].value;
+        struct json value = usual_value(arena, key, &entry->members[i].value);
+        struct json_member *before = map_get(taken, key);
+        bool excludes = STR_IS_ONE_OF(key, excluding) && is_list_of_strings(&value);
         bool is_cached_list = /* of definitions, perhaps of none */
-            str_is(own, "tools") && (!is_list_of_strings(value) || !value->len);
-        if (is_cached_list || value->type == JSON_NULL || map_get(taken, key))
+            str_is(own, "tools") && (!is_list_of_strings(&value) || !value.len);
+        bool in_seconds = own.len > 3 && str_starts_nocase(str_from(own, own.len - 3), "sec");
+        if (value.type == JSON_NULL)
+            continue;
+        for (uint32_t item = 0; before && excludes && item < value.len; item++) {
+            more = arena_grow(arena, more, more_count, sizeof(*more));
+            more[more_count++] = value.items[item];
+        }
+        if (before && excludes) {
+            list = before;
+            continue;
+        }
+        if (is_cached_list || before)
             key = own;
-        map_add(taken, key, members);
-        members[i] = json_member(key, usual_value(arena, key, value));
+        else if (in_seconds && json_int(&value, &n) && n >= SECONDS_BELOW) /* time_ms would read it as ms */
+            value = json_integer(arena, n <= START_MAX_MS / 1000 ? n * 1000 : START_MAX_MS + 1);
+        members[count] = json_member(key, value);
+        map_add(taken, key, &members[count++]);
     }
-    struct json out = json_object(arena, members, entry->len);
+    if (more_count && is_list_of_strings(&list->value)) {
+        uint32_t first = list->value.len;
+        struct json *all = ARENA_ARRAY(arena, struct json, first + more_count);
+        if (first)
+            memcpy(all, list->value.items, first * sizeof(*all));
+        memcpy(all + first, more, more_count * sizeof(*all));
+        list->value = json_array(all, first + more_count);
+    }
+    return json_object(arena, members, count);
+}
+
+/* opencode has the words of a command in one list, Zed had { path, args, env }. */
+static struct json usual_entry(struct arena *arena, const struct json *entry)
+{
+    struct json out = usual_members(arena, entry);
     const struct json *command = json_get_text(&out, "command"), *path = json_get_text(command, "path");
     struct json words = command ? *command : out;
     if (json_str(path).len) {

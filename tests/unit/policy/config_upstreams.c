@@ -291,6 +291,37 @@ TEST(files_without_json_are_refused)
     golden_check_rows("load", "mcpServers: a file that is no JSON");
 }
 
+/* Of two spellings of a list of tools to leave out, each leaves its tools out; a null is not there; a key
+ * that names seconds has seconds. */
+TEST(mcp_servers_in_the_words_of_several_clients)
+{
+    static const char *const pairs[] = {
+        "\"disabled_tools\":[\"x\"],\"disabledTools\":[\"y\"]",
+        "\"disabledTools\":[\"x\"],\"disabled_tools\":[\"y\"]",
+        "\"excludedTools\":[\"x\"],\"excludeTools\":[\"y\"],\"blockedTools\":null",
+        "\"blockedTools\":\"x\",\"disabledTools\":[],\"excludeTools\":[\"y\"]",
+    };
+    char text[256];
+    for (size_t i = 0; i < sizeof(pairs) / sizeof(pairs[0]); i++) {
+        snprintf(text, sizeof(text), "{\"mcpServers\":{\"a\":{\"command\":\"a\",%s}}}", pairs[i]);
+        assert_int_equal(load(NULL, text), OK);
+        assert_int_equal(config.warning_count, 0);
+        assert_true(name_globs_fit(&named("a")->excluded, STR_LIT("x")) &&
+                    name_globs_fit(&named("a")->excluded, STR_LIT("y")));
+    }
+    assert_int_equal(load(NULL, "{\"mcpServers\":{\"a\":{\"command\":\"a\",\"allowed_tools\":[\"x\"],"
+                                "\"includeTools\":null,\"startup_timeout_sec\":1800},"
+                                "\"b\":{\"command\":\"b\",\"tools\":\"x\",\"tool_timeout_sec\":5}}}"),
+                     OK);
+    assert_int_equal(config.warning_count, 0);
+    for (size_t i = 0; i < 2; i++) {
+        const struct name_globs *tools = &named(i ? "b" : "a")->tools;
+        assert_true(tools->given && tools->count == 1 && str_is(tools->list[0], "x"));
+    }
+    assert_int_equal(named("a")->start_ms, 1800000);
+    assert_int_equal(named("b")->timeout_ms, 5000);
+}
+
 /* The memory for an entry does not grow with the square of its keys. */
 TEST(mcp_servers_with_many_keys)
 {
