@@ -171,6 +171,14 @@ TEST(errors_have_line_and_fix)
     golden_check_rows("load", "declarations: mistakes");
 }
 
+/* Not that of an assignment in a function before it. */
+TEST(errors_have_the_line_of_the_field)
+{
+    assert_has(
+        fault_of("return tool 't' {\n check = function(args)\n  local mode = 1\n end,\n mode = 'x',\n}"),
+        "p.lua:5: ");
+}
+
 TEST(examples_have_their_line)
 {
     const struct policy *p = load(
