@@ -336,7 +336,7 @@ static void check_url(struct config_reader *reader, struct str path, const char 
 static void check_per_user(struct config_reader *reader, struct str path, const struct config_upstream *entry)
 {
     const struct name_values *const pairs[] = {&entry->spec.env, &entry->sandbox_env, &entry->spec.headers};
-    bool named = upstream_spec_names_user(entry->url);
+    bool named = upstream_spec_names_user(entry->url) || upstream_spec_names_user(entry->rest);
     for (size_t i = 0; i < entry->args.count; i++)
         named |= upstream_spec_names_user(entry->args.list[i]);
     for (size_t i = 0; i < sizeof(pairs) / sizeof(pairs[0]); i++)

@@ -159,6 +159,15 @@ static struct json usual_value(struct arena *arena, struct str key, const struct
     return without_nulls(arena, value);
 }
 
+static struct json joined(struct arena *arena, const struct json *list, const struct json *more, size_t count)
+{
+    uint32_t first = json_child_count(list);
+    struct json *all = ARENA_ARRAY(arena, struct json, first + count);
+    for (size_t i = 0; i < first + count; i++)
+        all[i] = i < first ? list->items[i] : more[i - first];
+    return json_array(all, first + count);
+}
+
 /* The members with the keys and forms of the table above; what is null is not there. Lists of tools to leave
  * out are joined, under whichever names an entry has them. */
 static struct json usual_members(struct arena *arena, const struct json *entry)
@@ -194,14 +203,8 @@ static struct json usual_members(struct arena *arena, const struct json *entry)
         members[count] = json_member(key, value);
         map_add(taken, key, &members[count++]);
     }
-    if (more_count && is_list_of_strings(&list->value)) {
-        uint32_t first = list->value.len;
-        struct json *all = ARENA_ARRAY(arena, struct json, first + more_count);
-        if (first)
-            memcpy(all, list->value.items, first * sizeof(*all));
-        memcpy(all + first, more, more_count * sizeof(*all));
-        list->value = json_array(all, first + more_count);
-    }
+    if (more_count && is_list_of_strings(&list->value))
+        list->value = joined(arena, &list->value, more, more_count);
     return json_object(arena, members, count);
 }
 
@@ -220,10 +223,12 @@ static struct json usual_entry(struct arena *arena, const struct json *entry)
     }
     if (!command || !is_list_of_strings(command) || !words.len)
         return out;
+    const struct json *args = json_get_text(&out, "args");
+    struct json all = json_array(words.items + 1, words.len - 1);
+    if (json_is(args, JSON_ARRAY))
+        all = joined(arena, &all, args->items, args->len);
     out = json_with(arena, &out, STR_LIT("command"), words.items[0]);
-    return words.len == 1
-               ? out
-               : json_with(arena, &out, STR_LIT("args"), json_array(words.items + 1, words.len - 1));
+    return all.len ? json_with(arena, &out, STR_LIT("args"), all) : out;
 }
 
 static void warn(struct servers_reader *r, struct str text)

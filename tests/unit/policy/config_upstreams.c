@@ -322,6 +322,24 @@ TEST(mcp_servers_in_the_words_of_several_clients)
     assert_int_equal(named("b")->timeout_ms, 5000);
 }
 
+TEST(mcp_servers_with_words_in_the_command)
+{
+    assert_int_equal(load(NULL, "{\"mcp\":{\"servers\":{\"a\":{\"command\":[\"python3\",\"-SE\"],"
+                                "\"args\":[\"file\"]}}}}"),
+                     OK);
+    assert_int_equal(named("a")->argc, 3);
+    is(named("a")->argv[1], "-SE");
+    is(named("a")->argv[2], "file");
+}
+
+TEST(an_address_of_a_users_own)
+{
+    assert_int_equal(
+        load("return { upstreams = { a = { rest = 'https://x/${file:/etc/%u}', per_user = true } } }", NULL),
+        OK);
+    assert_true(named("a")->per_user);
+}
+
 /* The memory for an entry does not grow with the square of its keys. */
 TEST(mcp_servers_with_many_keys)
 {
