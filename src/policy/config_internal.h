@@ -68,9 +68,11 @@ bool key_is_list(const struct key_value *value, const char *what);
 struct key_value key_item(const struct key_value *value, const struct json *json, size_t index);
 struct key_value key_member(const struct key_value *value, const struct json_member *member);
 
-/* A path relative to the file's folder, as one that can be opened; key_path reads it into a const char *. */
+/* A path relative to the file's folder, as one that can be opened; key_path reads it into a const char *, and
+ * key_path_of a part of the value. */
 const char *key_table_path(struct config_reader *reader, struct str path);
 void key_path(const struct key_value *value);
+void key_path_of(const struct key_value *value, struct str text);
 
 uint64_t key_table_hash(uint64_t before, const struct json *table); /* of the files so far, and of this one */
 

@@ -291,14 +291,8 @@ static const struct field_table log_table = KEYS(log_fields);
 /* "unix:PATH", or only the path. */
 static void read_spawner(const struct key_value *value)
 {
-    struct key_value path = *value;
-    struct json json = *value->json;
-    if (json.type == JSON_STRING && json.len > 5 && memcmp(json.text, "unix:", 5) == 0) {
-        json.text += 5;
-        json.len -= 5;
-    }
-    path.json = &json;
-    key_path(&path);
+    struct str text = json_str(value->json);
+    key_path_of(value, str_starts(text, "unix:") ? str_from(text, strlen("unix:")) : text);
 }
 
 static void read_socket_mode(const struct key_value *value)

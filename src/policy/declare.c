@@ -289,7 +289,7 @@ out:
     lua_settop(L, top);
 }
 
-static struct str closest_property(const struct json *properties, struct str name)
+struct str declare_closest_property(const struct json *properties, struct str name)
 {
     struct str names[NAMES_MAX];
     size_t count = 0;
@@ -310,7 +310,7 @@ static void check_annotations(struct declaration *d)
         luaL_error(d->L,
                    "%s:%d: annotations: '%s' is not in the schema%s, which decides: correct the annotation",
                    sandbox_chunk(d->file.at), (int)line, arena_dup(d->scratch, member->key).at,
-                   field_hint(d->scratch, closest_property(properties, member->key)));
+                   field_hint(d->scratch, declare_closest_property(properties, member->key)));
     }
 }
 
@@ -351,7 +351,7 @@ const struct json *declare_properties(const struct json *schema)
 void declare_unknown_argument(struct declaration *d, const char *field, const struct json *properties,
                               struct str name, const char *otherwise)
 {
-    struct str meant = closest_property(properties, name);
+    struct str meant = declare_closest_property(properties, name);
     field_error(d, field, "'%s' takes the argument '" STR_FMT "', which the schema does not have%s", field,
                 STR_ARG(name), meant.len ? field_hint(d->scratch, meant) : otherwise);
 }

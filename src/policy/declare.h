@@ -82,6 +82,8 @@ void declare_check_http(struct declaration *d); /* an address that needs what th
 /* The properties of a schema that names all its arguments there; NULL: other keywords may name more. */
 const struct json *declare_properties(const struct json *schema);
 
+struct str declare_closest_property(const struct json *properties, struct str name); /* for "did you mean" */
+
 /* Raises: `field` takes an argument that is not among the properties. `otherwise` follows if no name is
  * close. */
 void declare_unknown_argument(struct declaration *d, const char *field, const struct json *properties,

@@ -207,7 +207,11 @@ const char *key_table_path(struct config_reader *reader, struct str path)
 
 void key_path(const struct key_value *value)
 {
-    struct str text = json_str(value->json);
+    key_path_of(value, json_str(value->json));
+}
+
+void key_path_of(const struct key_value *value, struct str text)
+{
     if (!text.len || memchr(text.at, '\0', text.len))
         key_expected(value, "a path");
     else

@@ -9,14 +9,12 @@
 #include "base/suggest.h"
 #include "json/path.h"
 #include "json/write.h"
-#include "policy/field.h"
-#include "policy/policy_internal.h"
+#include "policy/declare.h"
 #include "schema/contradiction.h"
 
 #include <stdarg.h>
 
 #define REFERENCES_MAX 8   /* followed in a row */
-#define NAMES_MAX      256 /* candidates for "did you mean" */
 
 struct search {
     const struct rules *rules;
@@ -114,20 +112,17 @@ static void check_name(const struct search *s, const struct rule *rule, struct s
     static const char *const keywords[] = {
         "$dynamicRef",       "$recursiveRef",    "allOf",       "anyOf", "oneOf", "if", "then", "else", "not",
         "patternProperties", "dependentSchemas", "dependencies"};
-    struct str name, names[NAMES_MAX];
+    struct str name;
     const struct json *object = holder_of(s, path, &name), *properties = json_get_text(object, "properties"),
                       *others = json_get_text(object, "additionalProperties");
-    size_t count = 0;
     if (!json_is(properties, JSON_OBJECT) || json_get(properties, name))
         return;
-    for (; count < properties->len && count < NAMES_MAX; count++)
-        names[count] = properties->members[count].key;
-    const char *meant = field_hint(s->arena, suggest_closest(name, names, count));
+    const char *meant = field_hint(s->arena, declare_closest_property(properties, name));
     bool closed = json_is(others, JSON_BOOL) && !others->truth && !json_get_text(object, "patternProperties");
     bool elsewhere = json_is(others, JSON_OBJECT); /* another keyword of the object may name further ones */
     for (size_t i = 0; i < sizeof(keywords) / sizeof(keywords[0]); i++)
         elsewhere |= json_get_text(object, keywords[i]) != NULL;
-    if (!closed && (elsewhere || !count))
+    if (!closed && (elsewhere || !properties->len))
         return;
     bool dropped = s->unknown_dropped && object == resolve(s, s->schema);
     if (closed || dropped)
