@@ -100,7 +100,7 @@ struct config_upstream {
     struct str command, url, rest;
     struct strings args;
     struct name_values sandbox_env; /* of sandbox.env with values: added to spec.env */
-    unsigned lazy; /* start: at_once or lazy */
+    unsigned lazy;                  /* start: at_once or lazy */
     bool spawned;
 };
 

@@ -60,8 +60,8 @@ struct policy_outcome {
 
 /* One function for each hook; an outcome of a policy without it is PASS. normalise begins with the rules:
  * PASS with outcome->args, REPAIR or POLICY_ERROR. prepare: PASS with the definition to show as
- * outcome->value; NULL there hides the tool. Of the gateway (policy_set_gateway) it is prepare_tools: an array
- * of definitions in, one out; NULL hides all. */
+ * outcome->value; NULL there hides the tool. Of the gateway (policy_set_gateway) it is prepare_tools: an
+ * array of definitions in, one out; NULL hides all. */
 void policy_normalise(const struct policy *policy, const struct policy_call *call, const struct json *args,
                       struct arena *arena, struct policy_outcome *outcome);
 void policy_check(const struct policy *policy, const struct policy_call *call, const struct json *args,

@@ -424,9 +424,13 @@ static void load_module(struct policy_set *set, struct lua_module *m, struct pol
     const struct token *t = location_tokens(scratch, m->source);
     struct why why = {""};
     struct lua_module_use use = {.set = set};
-    struct file_load load = {
-        .d = {.set = set, .file = m->file, .source = m->source, .tokens = t, .arena = set->arena, .scratch = scratch},
-        .module = m};
+    struct file_load load = {.d = {.set = set,
+                                   .file = m->file,
+                                   .source = m->source,
+                                   .tokens = t,
+                                   .arena = set->arena,
+                                   .scratch = scratch},
+                             .module = m};
     m->state = MODULE_LOADING;
     for (size_t i = 0; m->state == MODULE_LOADING && t[i].kind != TOKEN_END; i++) {
         struct token name = t[i + 1 + token_is(t[i + 1], '(')];

@@ -14,7 +14,7 @@
 
 #include <stdarg.h>
 
-#define REFERENCES_MAX 8   /* followed in a row */
+#define REFERENCES_MAX 8 /* followed in a row */
 
 struct search {
     const struct rules *rules;
