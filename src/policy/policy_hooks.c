@@ -537,7 +537,9 @@ void policy_normalise(const struct policy *policy, const struct policy_call *cal
 
 void policy_rules_explain(const struct policy *policy, const struct json *args, struct problems *problems)
 {
-    rule_explain_all(&policy->code->rules, args, problems);
+    struct rules uncounted = policy->code->rules;
+    uncounted.hits = ARENA_ARRAY(problems->arena, uint64_t, uncounted.count);
+    rule_apply_all(&uncounted, args, problems->arena, problems, NULL);
 }
 
 bool policy_names_argument(const struct policy *policy, struct str path)

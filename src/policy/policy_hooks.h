@@ -78,7 +78,8 @@ void policy_prepare_late(const struct policy *policy, uint32_t most_ms, struct a
                          struct policy_outcome *outcome);
 
 /* Adds what the rules demand of arguments that the schema has refused already, so that the model reads all
- * problems at once. Rules with predicates are left out; nothing is counted. */
+ * problems at once. Rules with predicates are left out, as these may rely on valid arguments; nothing is
+ * counted. */
 void policy_rules_explain(const struct policy *policy, const struct json *args, struct problems *problems);
 
 /* Whether the policy's rules or ids are about the argument that the path begins with. */

@@ -230,17 +230,6 @@ const struct rule *rule_find_refusal(const struct rules *rules, const struct jso
     return NULL;
 }
 
-void rule_explain_all(const struct rules *rules, const struct json *args, struct problems *problems)
-{
-    for (size_t i = 0; i < rules->count; i++) {
-        if (!holds(&rules->list[i], args, NULL))
-            continue;
-        args = change(&rules->list[i], args, problems->arena);
-        report_missing(&rules->list[i], args, problems);
-        report_exclusive(&rules->list[i], args, problems);
-    }
-}
-
 /* ---- in words ---------------------------------------------------------------- */
 
 void condition_describe(struct buf *out, const struct rule_condition *c)

@@ -116,8 +116,4 @@ const struct rule *rule_find_refusal(const struct rules *rules, const struct jso
 /* Whether a rule looks at, demands, drops or fills in this argument. */
 bool rule_any_names(const struct rules *rules, struct str argument);
 
-/* Adds the problems that rule_apply_all would add. Nothing is counted, and rules with predicates are left
- * out, as a predicate may rely on valid arguments. */
-void rule_explain_all(const struct rules *rules, const struct json *args, struct problems *problems);
-
 #endif
