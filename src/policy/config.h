@@ -100,7 +100,7 @@ struct config {
     bool enforce_shadow;        /* only a replay: mode = "shadow" counts as "enforce" */
     const struct str *warnings; /* ignored parts of mcp_configs */
     size_t warning_count;
-    bool shared_namespace;
+    unsigned shared_namespace; /* 0: one of each uid */
     uint32_t ledger_ttl_s, ledger_history, ledger_timeout_ms;
     const char *ledger_redis; /* with its secrets not expanded; NULL: the local ledger */
     const char *ledger_password_file;

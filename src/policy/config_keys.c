@@ -136,15 +136,6 @@ static void read_decisions(const struct key_value *value)
 
 #define AT(member) .offset = offsetof(struct config, member)
 
-static void read_namespace(const struct key_value *value)
-{
-    struct str text = json_str(value->json);
-    if (str_is(text, "uid") || str_is(text, "shared"))
-        *(bool *)key_target(value) = str_is(text, "shared");
-    else
-        key_expected(value, "\"uid\" or \"shared\"");
-}
-
 /* Errors do not quote the value: it may hold a password. */
 static void read_redis(const struct key_value *value)
 {
@@ -164,7 +155,7 @@ static void read_redis(const struct key_value *value)
 }
 
 static const struct field ledger_fields[] = {
-    {"namespace", AT(shared_namespace), READ_KEY(read_namespace)},
+    {"namespace", FIELD_CHOICE, AT(shared_namespace), CHOICES("uid shared", 0), .read_key = key_read_plain},
     {"ttl_s", FIELD_WHOLE, AT(ledger_ttl_s), RANGE(1, 31536000)},
     {"history", FIELD_WHOLE, AT(ledger_history), RANGE(1, 10000)},
     {"redis", AT(ledger_redis), READ_KEY(read_redis)},

@@ -6,6 +6,7 @@
  */
 #include "policy/declare.h"
 #include "base/arena.h"
+#include "json/build.h"
 #include "policy/source_location.h"
 #include "upstream/exec/exec.h"
 #include "upstream/http/http_tool.h"
@@ -45,26 +46,21 @@ static void read_env(struct declaration *d, const struct field *field, int at)
 
 static void read_exit(struct declaration *d, const struct field *field, int at)
 {
-    static const char *const words[] = {[EXEC_EXIT_REFUSED] = "refused",
-                                        [EXEC_EXIT_OK] = "ok",
-                                        [EXEC_EXIT_TRANSIENT] = "transient",
-                                        [EXEC_EXIT_BROKEN] = "broken"};
-    const size_t count = sizeof(words) / sizeof(words[0]);
+    static const struct field meaning = {.kind = FIELD_CHOICE,
+                                         CHOICES("refused ok transient broken", EXEC_EXIT_REFUSED)};
     struct exec_exit *list = ARENA_ARRAY(d->scratch, struct exec_exit, EXEC_EXITS_MAX);
     struct exec_spec *spec = spec_of(d);
     field_require_table(d, field->name, at, "{ [1] = \"ok\" }");
     for (lua_pushnil(d->L); lua_next(d->L, at); lua_pop(d->L, 1)) {
         double code = lua_type(d->L, -2) == LUA_TNUMBER ? lua_tonumber(d->L, -2) : -1;
-        const char *given = lua_type(d->L, -1) == LUA_TSTRING ? lua_tostring(d->L, -1) : "";
-        size_t meaning = 0;
+        struct exec_exit *one = &list[spec->exit_count++];
+        struct json word = json_string(sandbox_string(d->L, -1));
         if (!(code >= 0 && code <= 255 && code == floor(code)))
             field_mismatch(d, field->name, lua_gettop(d->L) - 1, "an exit code from 0 to 255: [1] = \"ok\"");
-        while (meaning < count && strcmp(words[meaning], given) != 0)
-            meaning++;
-        if (meaning == count)
+        if (field_store(&meaning, &word, d->scratch, &one->means))
             field_mismatch(d, field->name, lua_gettop(d->L),
                            "one of ok, refused, transient, broken for each code");
-        list[spec->exit_count++] = (struct exec_exit){(uint32_t)code, (enum exec_exit_meaning)meaning};
+        one->code = (uint32_t)code;
     }
     spec->exits = ARENA_KEEP(d->arena, list, spec->exit_count);
 }

@@ -8,6 +8,7 @@
 #include "base/arena.h"
 #include "base/suggest.h"
 #include "base/date.h"
+#include "json/build.h"
 #include "policy/rule.h"
 #include "sandbox/bridge.h"
 
@@ -307,19 +308,13 @@ static void read_schema(struct declaration *d, const struct field *field, int at
 /* A schema, or how far that of the runner of the tool decides. */
 static void read_input_schema(struct declaration *d, const struct field *field, int at)
 {
-    static const char *const words[] = {
-        [SCHEMA_STRICT] = "strict", [SCHEMA_LEARN] = "learn", [SCHEMA_ADVISE] = "advise"};
-    if (lua_type(d->L, at) != LUA_TSTRING) {
+    static const struct field mode = {.kind = FIELD_CHOICE, CHOICES("strict learn advise", SCHEMA_STRICT)};
+    struct json word = json_string(sandbox_string(d->L, at));
+    if (lua_type(d->L, at) != LUA_TSTRING)
         read_schema(d, field, at);
-        return;
-    }
-    for (int mode = SCHEMA_STRICT; mode <= SCHEMA_ADVISE; mode++)
-        if (strcmp(lua_tostring(d->L, at), words[mode]) == 0) {
-            d->policy->schema_mode = (enum policy_schema_mode)mode;
-            return;
-        }
-    field_mismatch(d, field->name, at,
-                   "\"strict\", \"learn\", \"advise\", or a schema: json \"file\", params { … }");
+    else if (field_store(&mode, &word, d->arena, &d->policy->schema_mode))
+        field_mismatch(d, field->name, at,
+                       "\"strict\", \"learn\", \"advise\", or a schema: json \"file\", params { … }");
 }
 
 static void read_object(struct declaration *d, const struct field *field, int at)
