@@ -324,8 +324,10 @@ static void read_object(struct declaration *d, const struct field *field, int at
     *FIELD_INTO(d, field, const struct json *) = field_json(d, field->name, at, NULL);
 }
 
-static void read_hook_of(struct declaration *d, const struct field *field, int at, struct policy *policy)
+/* prepare_tools is the gateway's own; its check and result are a policy's. */
+static void read_hook(struct declaration *d, const struct field *field, int at)
 {
+    struct policy *policy = strcmp(field->name, "prepare_tools") == 0 ? d->set->gateway : d->policy;
     lua_Debug where = {0};
     if (!lua_isfunction(d->L, at) || lua_iscfunction(d->L, at))
         field_mismatch(d, field->name, at, "a function");
@@ -335,16 +337,6 @@ static void read_hook_of(struct declaration *d, const struct field *field, int a
     policy->code->hooks[field->first] = luaL_ref(d->L, LUA_REGISTRYINDEX);
     policy->hook_lines[field->first] = where.linedefined;
     policy->hooks[field->first] = true;
-}
-
-static void read_hook(struct declaration *d, const struct field *field, int at)
-{
-    read_hook_of(d, field, at, d->policy);
-}
-
-static void read_prepare_tools(struct declaration *d, const struct field *field, int at)
-{
-    read_hook_of(d, field, at, d->set->gateway);
 }
 
 static unsigned read_pattern_set(struct declaration *d, const struct field *field, int at)
@@ -578,7 +570,7 @@ static const struct field gateway_fields[] = {
      AT(instructions)},
     {"prepare_tools", FIELD_CUSTOM, "function(defs, call) … end",
      "fun(defs: toolgate.Definition[], call: toolgate.Call): toolgate.Definition[]?",
-     "The list of tools for this client; nil hides all.", READ(read_prepare_tools), .first = HOOK_PREPARE},
+     "The list of tools for this client; nil hides all.", HOOK(HOOK_PREPARE)},
     {"mode", FIELD_CHOICE, NULL, NULL,
      "Of check and result. Default: shadow (evaluated and logged, not enforced); enforce; off.", AT(mode),
      GIVEN(mode_given), CHOICES("enforce shadow off", POLICY_ENFORCE)},
