@@ -127,10 +127,9 @@ static void read_fields(lua_State *L, int at, struct arena *arena, struct policy
         outcome->cost = lua_tonumber(L, -1);
     lua_pop(L, 1);
     if (outcome->kind == OUTCOME_VALUE) {
-        struct json *null = ARENA_NEW(arena, struct json);
-        *null = json_null();
         outcome->value = read_json(L, at, "value", arena);
-        outcome->value = outcome->value || outcome->content ? outcome->value : null;
+        if (!outcome->value && !outcome->content)
+            outcome->value = json_keep(arena, json_null());
     }
 }
 

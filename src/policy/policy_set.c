@@ -334,11 +334,8 @@ static struct policy *quarantine(struct policy_set *set, struct str file, const 
     p->hooks[HOOK_NORMALISE] = p->hooks[HOOK_CHECK] = true;
     p->hooks[HOOK_RUN] = location_of_field(tokens, NULL, STR_LIT("run")) != 0;
     if (p->hooks[HOOK_RUN]) { /* a tool needs a schema: any object */
-        struct json_member *type = ARENA_NEW(set->arena, struct json_member);
-        struct json *schema = ARENA_NEW(set->arena, struct json);
-        *type = json_member(STR_LIT("type"), json_string(STR_LIT("object")));
-        *schema = json_object(set->arena, type, 1);
-        p->schema = schema;
+        struct json_member type = json_member(STR_LIT("type"), json_string(STR_LIT("object")));
+        p->schema = json_keep(set->arena, json_object(set->arena, &type, 1));
     }
     return p;
 }

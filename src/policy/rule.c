@@ -114,21 +114,13 @@ static bool is_given(const struct json *args, struct str name)
 /* Drops arguments, then adds defaults; returns `args` itself if nothing changes. */
 static const struct json *change(const struct rule *rule, const struct json *args, struct arena *arena)
 {
-    struct json *changed = NULL;
-    for (uint32_t i = 0; i < rule_items(rule->drops); i++) {
-        if (!json_path_get(args, rule_name(rule->drops, i)))
-            continue;
-        changed = ARENA_NEW(arena, struct json);
-        *changed = json_path_without(arena, args, rule_name(rule->drops, i));
-        args = changed;
-    }
+    for (uint32_t i = 0; i < rule_items(rule->drops); i++)
+        if (json_path_get(args, rule_name(rule->drops, i)))
+            args = json_keep(arena, json_path_without(arena, args, rule_name(rule->drops, i)));
     for (uint32_t i = 0; rule->defaults && i < rule->defaults->len; i++) {
         const struct json_member *member = &rule->defaults->members[i];
-        if (json_path_get(args, member->key))
-            continue;
-        changed = ARENA_NEW(arena, struct json);
-        *changed = json_path_with(arena, args, member->key, member->value);
-        args = changed;
+        if (!json_path_get(args, member->key))
+            args = json_keep(arena, json_path_with(arena, args, member->key, member->value));
     }
     return args;
 }

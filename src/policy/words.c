@@ -144,13 +144,11 @@ static int word_order(lua_State *L)
         size_t count = lua_objlen(L, 2);
         struct str *names = ARENA_ARRAY(now->arena, struct str, count);
         struct json_member *members = ARENA_ARRAY(now->arena, struct json_member, count);
-        struct json *template = ARENA_NEW(now->arena, struct json);
         count = word_read_names(L, 2, names, count);
         for (size_t i = 0; i < count; i++)
             members[i] = json_member(arena_dup(now->arena, names[i]), json_null());
-        *template = json_object(now->arena, members, count);
         lua_settop(L, 1);
-        bridge_record(L, template);
+        bridge_record(L, json_keep(now->arena, json_object(now->arena, members, count)));
     }
     lua_settop(L, 1);
     return 1;
