@@ -118,23 +118,11 @@ static bool is_list_of_strings(const struct json *list)
     return json_is(list, JSON_ARRAY);
 }
 
-static struct json without_nulls(struct arena *arena, const struct json *value)
+static const struct json *unless_null(void *owner, const struct json *parent, uint32_t i, struct str *key)
 {
-    uint32_t count = 0;
-    if (value->type == JSON_ARRAY) {
-        struct json *items = ARENA_ARRAY(arena, struct json, value->len);
-        for (uint32_t i = 0; i < value->len; i++)
-            if (value->items[i].type != JSON_NULL)
-                items[count++] = value->items[i];
-        return json_array(items, count);
-    }
-    if (value->type != JSON_OBJECT)
-        return *value;
-    struct json_member *members = ARENA_ARRAY(arena, struct json_member, value->len);
-    for (uint32_t i = 0; i < value->len; i++)
-        if (value->members[i].value.type != JSON_NULL)
-            members[count++] = value->members[i];
-    return json_object(arena, members, count);
+    (void)owner, (void)key;
+    const struct json *child = json_child(parent, i);
+    return child->type == JSON_NULL ? NULL : child;
 }
 
 /* A value of one reading, as the readers expect it: one name for a list of one, "true", "LOCAL" and the like.
@@ -156,7 +144,7 @@ static struct json usual_value(struct arena *arena, struct str key, const struct
                                                     : text);
     if (value->type == JSON_STRING && value->len && str_contains_nocase(key, STR_LIT("tools")))
         return json_array(value, 1);
-    return without_nulls(arena, value);
+    return *json_map(arena, value, unless_null, NULL);
 }
 
 static struct json joined(struct arena *arena, const struct json *list, const struct json *more, size_t count)
