@@ -38,21 +38,6 @@ struct servers_reader {
 
 #define UPSTREAM(member) .offset = offsetof(struct config_upstream, member)
 #define ENTRY(member)    .offset = offsetof(struct mcp_entry, member)
-/* Of both keys, where an entry has both. */
-static void read_excluded(const struct key_value *value)
-{
-    struct name_globs *excluded = key_target(value), before = *excluded;
-    config_upstream_strings(value); /* sets the first two members, which are those of struct strings */
-    excluded->given = true;
-    if (!before.count)
-        return;
-    struct str *all = ARENA_ARRAY(value->reader->arena, struct str, before.count + excluded->count);
-    memcpy(all, before.list, before.count * sizeof(*all));
-    if (excluded->count)
-        memcpy(all + before.count, excluded->list, excluded->count * sizeof(*all));
-    excluded->list = all;
-    excluded->count += before.count;
-}
 
 static const struct field fields[] = {
     {"command", UPSTREAM(command), READ_KEY(config_upstream_command)},
@@ -66,8 +51,8 @@ static const struct field fields[] = {
     {"type", ENTRY(type), READ_KEY(config_upstream_string)},
     {"transport", ENTRY(type), READ_KEY(config_upstream_string)},
     {"includeTools", UPSTREAM(spec.tools), READ_KEY(config_upstream_globs)},
-    {"disabledTools", UPSTREAM(spec.excluded), READ_KEY(read_excluded)},
-    {"excludeTools", UPSTREAM(spec.excluded), READ_KEY(read_excluded)},
+    {"disabledTools", UPSTREAM(spec.excluded), READ_KEY(config_upstream_globs)},
+    {"excludeTools", UPSTREAM(spec.excluded), READ_KEY(config_upstream_globs)},
     {"disabled", FIELD_BOOL, ENTRY(disabled)},
     {"enabled", FIELD_BOOL, ENTRY(enabled)},
 };
@@ -147,52 +132,42 @@ static struct json usual_value(struct arena *arena, struct str key, const struct
     return *json_map(arena, value, unless_null, NULL);
 }
 
-static struct json joined(struct arena *arena, const struct json *list, const struct json *more, size_t count)
-{
-    uint32_t first = json_child_count(list);
-    struct json *all = ARENA_ARRAY(arena, struct json, first + count);
-    for (size_t i = 0; i < first + count; i++)
-        all[i] = i < first ? list->items[i] : more[i - first];
-    return json_array(all, first + count);
-}
-
 /* The members with the keys and forms of the table above; what is null is not there. Lists of tools to leave
- * out are joined, under whichever names an entry has them. */
+ * out are one list, under whichever names an entry has them. */
 static struct json usual_members(struct arena *arena, const struct json *entry)
 {
     static const char *const excluding[] = {"disabledTools", "excludeTools"};
-    struct json_member *members = ARENA_ARRAY(arena, struct json_member, entry->len), *list = NULL;
-    struct json *more = NULL;
+    struct json_member *members = ARENA_ARRAY(arena, struct json_member, entry->len), *excluded = NULL;
+    struct json *tools = NULL; /* of `excluded` */
     struct map *taken = map_new(arena);
-    size_t count = 0, more_count = 0;
+    size_t count = 0, tool_count = 0;
     int64_t n;
     for (uint32_t i = 0; i < entry->len; i++) {
         struct str own = entry->members[i].key, key = usual_key(own);
         struct json value = usual_value(arena, key, &entry->members[i].value);
-        struct json_member *before = map_get(taken, key);
-        bool excludes = STR_IS_ONE_OF(key, excluding) && is_list_of_strings(&value);
         bool is_cached_list = /* of definitions, perhaps of none */
             str_is(own, "tools") && (!is_list_of_strings(&value) || !value.len);
         bool in_seconds = own.len > 3 && str_starts_nocase(str_from(own, own.len - 3), "sec");
         if (value.type == JSON_NULL)
             continue;
-        for (uint32_t item = 0; before && excludes && item < value.len; item++) {
-            more = arena_grow(arena, more, more_count, sizeof(*more));
-            more[more_count++] = value.items[item];
-        }
-        if (before && excludes) {
-            list = before;
-            continue;
-        }
-        if (is_cached_list || before)
+        if (STR_IS_ONE_OF(key, excluding) && is_list_of_strings(&value)) {
+            for (uint32_t item = 0; item < value.len; item++) {
+                tools = arena_grow(arena, tools, tool_count, sizeof(*tools));
+                tools[tool_count++] = value.items[item];
+            }
+            if (excluded)
+                continue;
+            excluded = &members[count];
+        } else if (is_cached_list || map_get(taken, key)) {
             key = own;
-        else if (in_seconds && json_int(&value, &n) && n >= SECONDS_BELOW) /* time_ms would read it as ms */
+        } else if (in_seconds && json_int(&value, &n) && n >= SECONDS_BELOW) { /* not ms, as in time_ms */
             value = json_integer(arena, n <= START_MAX_MS / 1000 ? n * 1000 : START_MAX_MS + 1);
-        members[count] = json_member(key, value);
-        map_add(taken, key, &members[count++]);
+        }
+        members[count++] = json_member(key, value);
+        map_add(taken, key, members);
     }
-    if (more_count && is_list_of_strings(&list->value))
-        list->value = joined(arena, &list->value, more, more_count);
+    if (excluded)
+        excluded->value = json_array(tools, tool_count);
     return json_object(arena, members, count);
 }
 
@@ -212,11 +187,12 @@ static struct json usual_entry(struct arena *arena, const struct json *entry)
     if (!command || !is_list_of_strings(command) || !words.len)
         return out;
     const struct json *args = json_get_text(&out, "args");
-    struct json all = json_array(words.items + 1, words.len - 1);
-    if (json_is(args, JSON_ARRAY))
-        all = joined(arena, &all, args->items, args->len);
+    uint32_t first = words.len - 1, more = json_is(args, JSON_ARRAY) ? args->len : 0;
+    struct json *all = ARENA_ARRAY(arena, struct json, first + more);
+    for (uint32_t i = 0; i < first + more; i++)
+        all[i] = i < first ? words.items[i + 1] : args->items[i - first];
     out = json_with(arena, &out, STR_LIT("command"), words.items[0]);
-    return all.len ? json_with(arena, &out, STR_LIT("args"), all) : out;
+    return first + more ? json_with(arena, &out, STR_LIT("args"), json_array(all, first + more)) : out;
 }
 
 static void warn(struct servers_reader *r, struct str text)
