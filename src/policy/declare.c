@@ -150,6 +150,17 @@ static struct json scalar(struct declaration *d, int at)
     }
 }
 
+bool field_has_other_key(struct declaration *d, int at, size_t count)
+{
+    for (lua_pushnil(d->L); lua_next(d->L, at);) {
+        lua_pop(d->L, 1);
+        double key = lua_type(d->L, -1) == LUA_TNUMBER ? lua_tonumber(d->L, -1) : 0;
+        if (!(key >= 1 && key <= (double)count))
+            return true;
+    }
+    return false;
+}
+
 static void read_field(struct declaration *d, const struct field *field, int at)
 {
     void *into = (char *)d->out + field->offset;
@@ -166,10 +177,13 @@ static void read_field(struct declaration *d, const struct field *field, int at)
         if (field->done)
             field->done(into, !is_switch ? FORM_TABLE : lua_toboolean(d->L, at) ? FORM_TRUE : FORM_FALSE);
     } else if (field->kind == FIELD_STRINGS) { /* one string stands for a list of one */
-        size_t count = lua_istable(d->L, at) ? lua_objlen(d->L, at) : 1;
+        bool is_list = lua_istable(d->L, at);
+        size_t count = is_list ? lua_objlen(d->L, at) : 1;
         struct json *items = ARENA_ARRAY(d->scratch, struct json, count + 1);
+        if (is_list && field_has_other_key(d, at, count)) /* a set or a hole would leave names out unseen */
+            mismatch(d, field, at);
         for (size_t i = 0; i < count; i++) {
-            if (lua_istable(d->L, at))
+            if (is_list)
                 lua_rawgeti(d->L, at, (int)i + 1);
             else
                 lua_pushvalue(d->L, at);

@@ -176,11 +176,8 @@ void declare_examples(struct declaration *d, const struct field *field, int at)
     size_t count = lua_objlen(d->L, at);
     if (count > EXAMPLES_MAX)
         field_error(d, field->name, "'examples': expected at most %u, got %zu", EXAMPLES_MAX, count);
-    for (lua_pushnil(d->L); lua_next(d->L, at); lua_pop(d->L, 1)) {
-        double key = lua_type(d->L, -2) == LUA_TNUMBER ? lua_tonumber(d->L, -2) : 0;
-        if (key >= 1 && key <= (double)count)
-            continue;
-        diagnostics_push_value(d->L, -2); /* an example under a name of its own would never run */
+    if (field_has_other_key(d, at, count)) {
+        diagnostics_push_value(d->L, -1); /* an example under a name of its own would never run */
         field_error(d, field->name, "'%s': expected a list { {…}, {…} }, got one with the key %s",
                     field->name, lua_tostring(d->L, -1));
     }

@@ -171,6 +171,16 @@ TEST(errors_have_line_and_fix)
     golden_check_rows("load", "declarations: mistakes");
 }
 
+/* Names that a list of strings would leave out: redact = { email = true } redacted nothing. */
+TEST(lists_have_items_alone)
+{
+    static const char *const lists[] = {"{ email = true }", "set { 'email' }", "{ 'a', [4] = 'b' }"};
+    for (size_t i = 0; i < 3; i++)
+        assert_has(fault_of(arena_printf(arena, "return tool 't' { redact = %s }", lists[i]).at),
+                   "'redact': expected a list of strings, got ");
+    assert_null(fault_of("return tool 't' { redact = array {} }"));
+}
+
 /* Not that of an assignment in a function before it. */
 TEST(errors_have_the_line_of_the_field)
 {
