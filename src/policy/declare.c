@@ -150,11 +150,11 @@ static struct json scalar(struct declaration *d, int at)
     }
 }
 
-bool field_has_other_key(struct declaration *d, int at, size_t count)
+bool table_has_other_key(lua_State *L, int at, size_t count)
 {
-    for (lua_pushnil(d->L); lua_next(d->L, at);) {
-        lua_pop(d->L, 1);
-        double key = lua_type(d->L, -1) == LUA_TNUMBER ? lua_tonumber(d->L, -1) : 0;
+    for (lua_pushnil(L); lua_next(L, at);) {
+        lua_pop(L, 1);
+        double key = lua_type(L, -1) == LUA_TNUMBER ? lua_tonumber(L, -1) : 0;
         if (!(key >= 1 && key <= (double)count))
             return true;
     }
@@ -180,7 +180,7 @@ static void read_field(struct declaration *d, const struct field *field, int at)
         bool is_list = lua_istable(d->L, at);
         size_t count = is_list ? lua_objlen(d->L, at) : 1;
         struct json *items = ARENA_ARRAY(d->scratch, struct json, count + 1);
-        if (is_list && field_has_other_key(d, at, count)) /* a set or a hole would leave names out unseen */
+        if (is_list && table_has_other_key(d->L, at, count)) /* a set or a hole would leave names out unseen */
             mismatch(d, field, at);
         for (size_t i = 0; i < count; i++) {
             if (is_list)

@@ -65,9 +65,6 @@ int field_mismatch(struct declaration *d, const char *name, int at, const char *
 /* Raises if the value is no plain table. */
 void field_require_table(struct declaration *d, const char *name, int at, const char *expected);
 
-/* Whether the table has another key than 1 to `count`, which is on top then. */
-bool field_has_other_key(struct declaration *d, int at, size_t count);
-
 struct str field_string(struct declaration *d, int at); /* in d->arena */
 
 /* Reads a table { NAME = "value" } of at most field->most strings, into a struct name_values. */

@@ -176,7 +176,7 @@ void declare_examples(struct declaration *d, const struct field *field, int at)
     size_t count = lua_objlen(d->L, at);
     if (count > EXAMPLES_MAX)
         field_error(d, field->name, "'examples': expected at most %u, got %zu", EXAMPLES_MAX, count);
-    if (field_has_other_key(d, at, count)) {
+    if (table_has_other_key(d->L, at, count)) {
         diagnostics_push_value(d->L, -1); /* an example under a name of its own would never run */
         field_error(d, field->name, "'%s': expected a list { {…}, {…} }, got one with the key %s",
                     field->name, lua_tostring(d->L, -1));

@@ -364,8 +364,8 @@ static void read_guard(struct declaration *d, const struct field *field, int at)
         return;
     }
     size_t count = lua_istable(d->L, at) ? lua_objlen(d->L, at) : 0;
-    if (!count)
-        *sets = (uint8_t)read_pattern_set(d, field, at);
+    if (!count || table_has_other_key(d->L, at, count))
+        *sets = (uint8_t)read_pattern_set(d, field, at); /* raises for a table */
     for (size_t i = 1; i <= count; i++) {
         lua_rawgeti(d->L, at, (int)i);
         *sets |= (uint8_t)read_pattern_set(d, field, lua_gettop(d->L));

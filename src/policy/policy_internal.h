@@ -95,6 +95,9 @@ static inline void table_push_field(lua_State *L, int at, const char *name)
     lua_rawget(L, at < 0 ? at - 1 : at);
 }
 
+/* Whether the table has another key than 1 to `count`, which is on top then. */
+bool table_has_other_key(lua_State *L, int at, size_t count);
+
 int lua_modules_require(lua_State *L); /* the word require (policy_set.c) */
 
 /* ---- policy_hooks.c: the table `call` of hooks ---- */

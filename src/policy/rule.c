@@ -512,6 +512,10 @@ void rule_read_all(lua_State *L, int at, const struct json *schema, struct arena
     if (!lua_istable(L, at) || count > RULES_MAX || sandbox_mark(L, at) == MARK_RULE)
         luaL_error(L, "rules: expected a list of at most %d rules, got %s", (int)RULES_MAX,
                    lua_istable(L, at) ? "one rule (put it in { })" : luaL_typename(L, at));
+    if (table_has_other_key(L, at, count)) {
+        diagnostics_push_value(L, -1); /* a rule under a name of its own would never hold */
+        luaL_error(L, "rules: expected a list of rules, got one with the key %s", lua_tostring(L, -1));
+    }
     out->list = ARENA_ARRAY(arena, struct rule, count);
     out->hits = ARENA_ARRAY(arena, uint64_t, count);
     for (out->count = 0; out->count < count; out->count++) {

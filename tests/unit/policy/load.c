@@ -179,6 +179,10 @@ TEST(lists_have_items_alone)
         assert_has(fault_of(arena_printf(arena, "return tool 't' { redact = %s }", lists[i]).at),
                    "'redact': expected a list of strings, got ");
     assert_null(fault_of("return tool 't' { redact = array {} }"));
+    assert_has(fault_of("return tool 't' { rules = { a = when { x = 1 } : refuses 'no' } }"),
+               "rules: expected a list of rules, got one with the key \"a\"");
+    assert_has(fault_of("return gateway { check = { 'secrets', hidden = true } }"),
+               "'check': expected a list of pattern sets");
 }
 
 /* Not that of an assignment in a function before it. */
