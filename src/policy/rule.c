@@ -386,6 +386,11 @@ static void read_values(struct rule_reader *r, struct rule_condition *out)
     if (!count)
         luaL_error(L, "rules: when: '%s': expected a value or a list of values, got an empty table",
                    out->path.at);
+    if (is_table && !is_set && table_has_other_key(L, at, count)) {
+        diagnostics_push_value(L, -1);
+        luaL_error(L, "rules: when: '%s': expected a value or a list of values, got one with the key %s",
+                   out->path.at, lua_tostring(L, -1));
+    }
     if (is_set && json_is(&values[0], JSON_STRING))
         qsort(values, count, sizeof(*values), by_text);
     struct json list = json_array(values, count);

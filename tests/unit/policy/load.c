@@ -181,6 +181,8 @@ TEST(lists_have_items_alone)
     assert_null(fault_of("return tool 't' { redact = array {} }"));
     assert_has(fault_of("return tool 't' { rules = { a = when { x = 1 } : refuses 'no' } }"),
                "rules: expected a list of rules, got one with the key \"a\"");
+    assert_has(fault_of("return tool 't' { rules = { when { x = { 'a', b = 'c' } } : needs 'y' } }"),
+               "rules: when: 'x': expected a value or a list of values, got one with the key \"b\"");
     assert_has(fault_of("return gateway { check = { 'secrets', hidden = true } }"),
                "'check': expected a list of pattern sets");
 }
