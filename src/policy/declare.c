@@ -504,7 +504,8 @@ void declare_read(struct declaration *d, int at)
             L, "%s: expected the file to return tool \"name\" { … }, policy { … } or gateway { … }, got %s",
             sandbox_chunk(d->file.at), lua_tostring(L, -1));
     }
-    lua_getfield(L, at, "fields");
+    proxy_unwrap(L, at);
+    table_push_field(L, at, "fields");
     int fields = lua_gettop(L);
     lua_getfield(L, at, "what");
     if (lua_isstring(L, -1) && strcmp(lua_tostring(L, -1), "policy") == 0) {

@@ -84,7 +84,7 @@ static void read_history(struct declaration *d, const struct field *field, int a
                     count);
     for (size_t i = 1; i <= count; i++) {
         const char *name = arena_printf(d->arena, "history[%zu]", i).at;
-        lua_rawgeti(d->L, at, (int)i);
+        table_push_item(d->L, at, i);
         if (!lua_istable(d->L, -1))
             field_mismatch(d, name, -1, "{ tool = \"…\", args = {…}, class = \"…\" }");
         field_read_table(d, lua_gettop(d->L), arena_printf(d->arena, "example.%s", name).at,
@@ -184,7 +184,7 @@ void declare_examples(struct declaration *d, const struct field *field, int at)
     struct policy_example *list = ARENA_ARRAY(d->arena, struct policy_example, count + 1);
     const int *lines = location_of_items(d->scratch, d->tokens, "examples", count);
     for (size_t i = 0; i < count; i++) {
-        lua_rawgeti(d->L, at, (int)i + 1);
+        table_push_item(d->L, at, i + 1);
         sandbox_check_deadline(d->L);
         d->line = lines[i];
         read_example(d, lua_gettop(d->L), &list[i]);

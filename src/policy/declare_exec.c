@@ -224,7 +224,7 @@ void declare_exec(struct declaration *d, const struct field *field, int at)
     d->policy->exec = spec;
     spec->words = ARENA_ARRAY(d->scratch, struct exec_word, EXEC_WORDS_MAX);
     for (size_t i = 1; i <= lua_objlen(d->L, at); i++) {
-        lua_rawgeti(d->L, at, (int)i);
+        table_push_item(d->L, at, i);
         int item = lua_gettop(d->L);
         struct exec_word head = {.group = (uint32_t)i};
         bool is_group = lua_istable(d->L, item) && sandbox_mark(d->L, item) == MARK_NONE;

@@ -417,6 +417,7 @@ static void read_ids(struct declaration *d, const struct field *field, int at)
             d->parent = "ids";
             field_mismatch(d, id->path.at, value, "seen(), seen { … } or shape \"…\"");
         }
+        proxy_unwrap(d->L, value);
         for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
             table_push_field(d->L, value, parts[i]);
         if (lua_type(d->L, value + 1) == LUA_TSTRING)

@@ -8,6 +8,7 @@
 #include "policy/rule.h"
 #include "sandbox/bytecode.h"
 #include "sandbox/diagnostics.h"
+#include "sandbox/freeze.h"
 #include "sandbox/sandbox.h"
 
 struct token;
@@ -88,11 +89,19 @@ static inline void policy_wants_add(struct policy_wants *wants, const struct pol
     wants->progress |= more->progress;
 }
 
-/* Pushes a field of the table at `at`, past any metatable. */
+/* Pushes a field of the table at `at`, past any metatable; of a module's read-only table the table itself. */
 static inline void table_push_field(lua_State *L, int at, const char *name)
 {
     lua_pushstring(L, name);
     lua_rawget(L, at < 0 ? at - 1 : at);
+    proxy_unwrap(L, -1);
+}
+
+/* The same for item `i` of the list at `at`. */
+static inline void table_push_item(lua_State *L, int at, size_t i)
+{
+    lua_rawgeti(L, at, (int)i);
+    proxy_unwrap(L, -1);
 }
 
 /* Whether the table has another key than 1 to `count`, which is on top then. */

@@ -416,6 +416,7 @@ static void read_condition(struct rule_reader *r, struct rule_condition *out)
     static const char *const kinds[] = {
         [COND_NONE_OF] = "none_of", [COND_NUMBERS] = "numbers", [COND_TIMES] = "times",
         [COND_GIVEN] = "given",     [COND_ABSENT] = "absent",   [COND_PREDICATE] = "is"};
+    proxy_unwrap(r->L, -1);
     if (!lua_istable(r->L, -1) || sandbox_mark(r->L, -1) != MARK_CONDITION) {
         read_values(r, out);
         return;
@@ -524,7 +525,7 @@ void rule_read_all(lua_State *L, int at, const struct json *schema, struct arena
     out->list = ARENA_ARRAY(arena, struct rule, count);
     out->hits = ARENA_ARRAY(arena, uint64_t, count);
     for (out->count = 0; out->count < count; out->count++) {
-        lua_rawgeti(L, at, (int)out->count + 1);
+        table_push_item(L, at, out->count + 1);
         if (sandbox_mark(L, -1) != MARK_RULE)
             luaL_error(L, "rules: item %d: expected a rule (when { … } : needs \"…\"), got a %s",
                        (int)out->count + 1, luaL_typename(L, -1));

@@ -47,7 +47,28 @@ local uses = tool("t", 'local paths = require "lib.paths"', [[
   check = function(args) if not paths.inside(args.path) then return refuse("outside", "No.", "Stop.") end end,
   run = function(args) return { first = paths.allowed[1], count = #paths.allowed } end]])
 
+local shared = [[
+-- What several policies declare alike.
+return { id = shape "uuid", drafts = when { mode = "draft" } : refuses("drafts", "No drafts."), old = { "v1", "v2" },
+         large = above(100), hidden = { "email" }, limits = { calls_per_turn = 9 } }
+]]
+
+local declares = tool("t", 'local shared = require "lib.shared"', [[
+  ids = { id = shared.id }, redact = shared.hidden, limits = shared.limits,
+  rules = { shared.drafts, when { mode = shared.old } : refuses("old", "Gone."),
+            when { limit = shared.large } : refuses("large", "Too many.") },
+  run = function() return { email = "ana@example.com", name = "Ana" } end]])
+
 describe("require", function()
+  it("gives policies what they declare: ids, rules, conditions, lists and tables", function()
+    local client = daemon.start { policies = { ["lib/shared.lua"] = shared, ["t.lua"] = declares } }:connect()
+    for code, arguments in pairs { drafts = { mode = "draft" }, old = { mode = "v2" }, large = { limit = 101 } } do
+      assert.equal(code, verdict(client:calls("t", arguments)).code)
+    end
+    local result = text(client:calls("t", { mode = "new", limit = 5 }))
+    assert.truthy(result:find("Ana", 1, true) and not result:find("ana@example.com", 1, true), result)
+  end)
+
   it("gives all policies what a file of lib returns", function()
     local client = daemon.start { policies = { ["lib/paths.lua"] = paths, ["t.lua"] = uses,
       ["u.lua"] = uses:gsub("\"t\"", "\"u\"") } }:connect()
