@@ -498,15 +498,17 @@ static void declare_several(struct declaration *d, int fields)
 void declare_read(struct declaration *d, int at)
 {
     lua_State *L = d->L;
-    if (sandbox_mark(L, at) != MARK_DECLARATION) {
+    bool is_declaration = sandbox_mark(L, at) == MARK_DECLARATION;
+    proxy_unwrap(L, at);
+    if (is_declaration)
+        table_push_field(L, at, "fields"); /* which the file may have changed */
+    int fields = lua_gettop(L);
+    if (!is_declaration || !lua_istable(L, fields)) {
         diagnostics_push_value(L, at);
         luaL_error(
             L, "%s: expected the file to return tool \"name\" { … }, policy { … } or gateway { … }, got %s",
             sandbox_chunk(d->file.at), lua_tostring(L, -1));
     }
-    proxy_unwrap(L, at);
-    table_push_field(L, at, "fields");
-    int fields = lua_gettop(L);
     lua_getfield(L, at, "what");
     if (lua_isstring(L, -1) && strcmp(lua_tostring(L, -1), "policy") == 0) {
         declare_several(d, fields);

@@ -187,6 +187,12 @@ TEST(lists_have_items_alone)
                "'check': expected a list of pattern sets");
 }
 
+/* It ended the process. */
+TEST(a_changed_declaration_is_refused)
+{
+    assert_has(fault_of("local d = tool 't' {} d.fields = 5 return d"), "expected the file to return tool");
+}
+
 /* Not that of an assignment in a function before it. */
 TEST(errors_have_the_line_of_the_field)
 {
