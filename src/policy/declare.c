@@ -180,7 +180,8 @@ static void read_field(struct declaration *d, const struct field *field, int at)
         bool is_list = lua_istable(d->L, at);
         size_t count = is_list ? lua_objlen(d->L, at) : 1;
         struct json *items = ARENA_ARRAY(d->scratch, struct json, count + 1);
-        if (is_list && table_has_other_key(d->L, at, count)) /* a set or a hole would leave names out unseen */
+        /* A set or a hole would leave names out, and nobody would be told. */
+        if (is_list && table_has_other_key(d->L, at, count))
             mismatch(d, field, at);
         for (size_t i = 0; i < count; i++) {
             if (is_list)
