@@ -45,8 +45,8 @@ struct judge {
     uint32_t world_count;
     struct tool_set sets[JUDGE_TOOL_SETS_MAX];
     size_t set_count, next_set;
-    const struct json *last_tools; /* of the line whose set was found last */
-    uint64_t last_line;
+    const struct json *last_tools; /* of the value whose set was found last; its memory may be used again */
+    uint64_t last_serial;
     struct tool_set *last_set;
 };
 
@@ -219,16 +219,16 @@ static struct tool_set *find_or_make_set(struct judge *judge, uint32_t world, st
     return set;
 }
 
-/* The tools of a conversation, which is one line: its calls come one after another. */
+/* The tools of a conversation, which is one value: its calls come one after another. */
 static struct client_tools *carried_tools(struct judge *judge, uint32_t world, struct arena *arena,
                                           const struct recorded_call *call)
 {
     bool same = judge->last_set && judge->last_tools == call->tools &&
-                judge->last_line == call->line->number && judge->last_set->world == world;
+                judge->last_serial == call->line->serial && judge->last_set->world == world;
     if (!same)
         judge->last_set = find_or_make_set(judge, world, arena, call->tools);
     judge->last_tools = call->tools;
-    judge->last_line = call->line->number;
+    judge->last_serial = call->line->serial;
     return judge->last_set->tools;
 }
 

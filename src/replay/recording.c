@@ -394,9 +394,13 @@ static struct str event_data(struct recording *r, struct str text)
 static bool return_value(struct recording *r, struct str text, uint64_t number, enum recording_part part,
                          struct recording_line *out)
 {
-    *out = (struct recording_line){
-        .value = &r->value, .arena = r->arena, .text = text, .file = r->file, .number = number, .part = part};
-    r->lines++;
+    *out = (struct recording_line){.value = &r->value,
+                                   .arena = r->arena,
+                                   .text = text,
+                                   .file = r->file,
+                                   .number = number,
+                                   .serial = ++r->lines,
+                                   .part = part};
     return true;
 }
 

@@ -50,6 +50,7 @@ struct recording_line {
     struct str text;          /* the bytes of the line, without its end */
     const char *file;         /* as it was named; "stdin" for "-" */
     uint64_t number;          /* of the line, from 1 */
+    uint64_t serial;          /* of the value, among all of the recording */
     enum recording_part part;
 };
 

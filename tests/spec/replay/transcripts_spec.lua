@@ -50,6 +50,20 @@ describe("toolgate replay reads without a flag", function()
     end)
   end
 
+  it("the tools that a conversation brings as those of its file alone", function()
+    local files = {}
+    for i, name in ipairs { "aa", "bb" } do
+      files[i] = folder:file(name .. ".json", (([[{"tools":[{"type":"function","function":{"name":"look","parameters":{
+        "type":"object","properties":{"NAME":{"type":"string"}},"required":["NAME"],"additionalProperties":false}}}],
+        "messages":[{"role":"assistant","tool_calls":[{"id":"c","type":"function","function":{"name":"look",
+        "arguments":"{\"NAME\":\"1\"}"}}]},{"role":"tool","tool_call_id":"c","content":"fine"}]}]])
+        :gsub("NAME", name):gsub("\n *", "")) .. "\n")
+    end
+    local code, report, err = replay(unpack(files))
+    assert.equal(0, code, err)
+    assert.same({ 2, 0 }, { report.calls, report.refused })
+  end)
+
   it("a sub-agent apart from its parent", function()
     local lines = claude_lines(2)
     for _, line in ipairs(claude_lines(2, "a1")) do lines[#lines + 1] = line end
