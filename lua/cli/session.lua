@@ -174,7 +174,7 @@ session. All daemons on one Redis give the same answer.]],
 
   run = function(o)
     local id = o[1]
-    if o.forget_lax then return forget_lax(o, id) end
+    if o["forget-lax"] then return forget_lax(o, id) end
     if o.reset and o.forget then fail "--reset and --forget: choose one; --forget covers every tool" end
     local a = (o.json and rpc_json or rpc)(o, "toolgate/session",
                                            { session = id, uid = uid_of(o.user), reset = o.reset, forget = o.forget })

@@ -286,6 +286,9 @@ return tool "find_rows" {
       local _, words = process.run { daemon.binary, "status", "--socket", gate.socket }
       local shown = words:match "(schemas that their servers do not keep:.-\n)%S" or words
       golden.check("cli", "status: what the fleet has learnt", (shown:gsub("until %S+ ?%S*;", "until <time>;")))
+      local code, said = process.run { daemon.binary, "session", "--forget-lax", "find_rows:limit", "--socket", gate.socket }
+      assert.same({ 0, "find_rows: what was learnt of its schema is forgotten; models are asked again\n" }, { code, said })
+      assert.same({}, client:asks("toolgate/status").schema_lax or {})
     end)
 
     it("in Redis, over daemons", function()
