@@ -139,7 +139,7 @@ local function put_attention(f, status)
       attend(u.name, " is not called after failures: ", u.last_error)
     end
   end
-  for _, q in ipairs(status.quarantined or {}) do attend(q.file, " is quarantined: ", q.last) end
+  for _, q in ipairs(status.quarantined or {}) do attend(q.file, " is quarantined: ", q.why) end
   for _, fault in ipairs(status.policy_faults or {}) do attend(fault.tool, ": the policy failed: ", fault.last) end
   for _, problem in ipairs(status.problems or {}) do attend(problem.code, ": ", problem.last) end
   if count > ATTENTION_LINES then f:line(("  and %d more: toolgate status"):format(count - ATTENTION_LINES)) end

@@ -49,6 +49,8 @@ describe("a policy that stalled the process", function()
     golden.check("log", "policy: quarantined", logged)
     local told = client:asks("toolgate/status").quarantined
     assert.same({ 1, "stuck", policies .. "/stuck.lua", list }, { #told, told[1].tool, told[1].file, told[1].list })
+    local _, frame = process.run { daemon.binary, "top", "--once", "--socket", gate.socket }
+    assert.matches("stuck.lua is quarantined: %S", frame)
   end)
 
   it("is not run at start, even if it would stall in an example", function()
