@@ -108,9 +108,10 @@ local function strings(value, cwd)
   return value
 end
 
--- Codex' seconds as the daemon reads them: a whole number below 1000, else milliseconds.
+-- Codex' seconds as the daemon reads them: a whole number below 1000, else milliseconds, of which it knows none below 1000.
 local function in_seconds(value)
   if type(value) ~= "number" then return nil end
+  if value > 0 and value < 1 then return 1 end
   return value < 1000 and value % 1 == 0 and value or math.floor(value * 1000)
 end
 

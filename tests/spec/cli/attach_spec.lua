@@ -214,7 +214,7 @@ describe("toolgate attach", function()
 
   it("knows Codex' config.toml, with comments and tables of tables", function()
     local text = table.concat({ 'model = "m" # mine', "", "# first", "[mcp_servers.one]", 'command = "a"', "args = [",
-                                "  '-x', # why", "]", "startup_timeout_sec = 20", "tool_timeout_sec = 1800.5", "",
+                                "  '-x', # why", "]", "startup_timeout_sec = 0.5", "tool_timeout_sec = 1800.5", "",
                                 "[mcp_servers.one.env]", 'K = "v\\tw"', "",
                                 "[profiles.p]", "y = 1", "", '[mcp_servers."tw.o"]', 'url = "https://e/mcp"',
                                 'bearer_token_env_var = "T"', "" }, "\n")
@@ -225,7 +225,7 @@ describe("toolgate attach", function()
     assert.truthy(now:find("[profiles.p]\ny = 1\n", 1, true), now)
     assert.falsy(now:find("tw.o", 1, true), now)
     local servers = servers_of "codex"
-    assert.same({ command = "a", args = { "-x" }, env = { K = "v\tw" }, startupTimeout = 20, timeout = 1800500, cwd = home },
+    assert.same({ command = "a", args = { "-x" }, env = { K = "v\tw" }, startupTimeout = 1, timeout = 1800500, cwd = home },
                 servers.one)
     assert.same({ url = "https://e/mcp", headers = { Authorization = "Bearer ${T}" } }, servers.tw_o)
     process.write(path, "new = 1\n" .. now)
