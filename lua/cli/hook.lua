@@ -15,6 +15,9 @@ local BLOCKS      = 2    -- the exit code that makes an assistant stop, with std
 local GOAL_BYTES  = 8192 -- of a prompt: what a goal may have
 local AGENT_BYTES = 128
 local START_MS    = 1400 -- for a daemon to start: less than a hook has
+local KEPT_MS     = 86400000 -- of a note
+local SWEPT_MAX   = 4096 -- files that one sweep looks at
+local PRIVATE, OTHERS = 448, 63 -- 0700, 0077
 local UNREADABLE  = { [1001] = true, [1002] = true, [1003] = true } -- limits of a message, its depth and its values
 
 local KINDS = { PreToolUse = "before", PostToolUse = "after", PostToolUseFailure = "failed", PostToolBatch = "batch",
@@ -94,7 +97,45 @@ local function read_event(texts, raw)
   return e
 end
 
--- ---- notes to the next hook ----
+-- ---- notes to the next hook, which is another process ----
+-- Files in $XDG_RUNTIME_DIR/toolgate-hook, or /tmp/toolgate-hook-UID. Another user may own what has our name in /tmp, or a
+-- link may lie there: the folder must be ours alone, and then so is what lies in it.
+
+local function notes_folder()
+  local runtime = os.getenv "XDG_RUNTIME_DIR" or ""
+  local path = runtime:find "^/" and runtime .. "/toolgate-hook" or ("/tmp/toolgate-hook-%d"):format(cli.user())
+  local made, why = cli.make_folder(path, PRIVATE)
+  local look = made and cli.stat(path, true)
+  if look and look.kind == "folder" and look.uid == cli.user() and bit.band(look.mode, OTHERS) == 0 then return path .. "/" end
+  return nil, why or "Operation not permitted"
+end
+
+-- nil and why: it cannot be kept. `only_there`: a note that is there is replaced, and none is made.
+local function keep(key, words, only_there)
+  local folder, why = notes_folder()
+  local path = folder and folder .. hook.name(key)
+  if not path or only_there and not cli.access(path, "") then return nil, why end
+  return cli.write_file(path, words, true)
+end
+
+-- "": none exists. `takes`: it is forgotten.
+local function kept(key, takes)
+  local folder = notes_folder()
+  local path = folder and folder .. hook.name(key)
+  local words = path and cli.file(path) or ""
+  if takes and words ~= "" then os.remove(path) end
+  return words
+end
+
+-- Forgets notes of calls that were never reported: their user said no.
+local function sweep()
+  local folder = notes_folder()
+  local names = folder and cli.list_folder(folder) or {}
+  for i = 1, math.min(#names, SWEPT_MAX) do
+    local look = names[i]:find "^%x+$" and cli.stat(folder .. names[i], true)
+    if look and cli.now() - look.at > KEPT_MS then os.remove(folder .. names[i]) end
+  end
+end
 
 -- gemini-cli gives a call no id.
 local function call_key(e)
@@ -106,7 +147,7 @@ local function step_key(e) return e.session .. "\v" .. e.agent end
 -- of, but the assistant says when all calls of one have ended. An agent that has never said so (an assistant without
 -- PostToolBatch) has each call as a step: the id of the call.
 local function step_of(e)
-  local step = hook.kept(step_key(e))
+  local step = kept(step_key(e))
   return step ~= "" and step or e.call
 end
 
@@ -199,8 +240,8 @@ local function on_before(e)
   if kind == "" then return answer_failure(e, "the daemon's answer has no verdict", true) end
   if kind == "pass" then
     if (verdict.callId or "") ~= "" then
-      local kept, why = hook.keep(call_key(e), verdict.callId)
-      if not kept then cli.warn("the result of this call cannot be reported: " .. why) end
+      local noted, why = keep(call_key(e), verdict.callId)
+      if not noted then cli.warn("the result of this call cannot be reported: " .. why) end
     end
     return say(answer_pass(e, verdict, raw))
   end
@@ -238,12 +279,12 @@ end
 local function on_event(e)
   local kind, call_id = e.kind, nil
   if kind == "batch" or kind == "prompt" then -- if a step cannot be kept, each call is one
-    hook.keep(step_key(e), hook.random(), kind == "prompt")
+    keep(step_key(e), hook.random(), kind == "prompt")
   end
-  if kind == "prompt" then hook.sweep() end
+  if kind == "prompt" then sweep() end
   if kind == "batch" or kind == "nothing" then return 0 end
   if kind ~= "before" and IS_CALL[kind] then
-    call_id = hook.kept(call_key(e), true)
+    call_id = kept(call_key(e), true)
     if call_id == "" then return 0 end -- no check was made, or it refused
   end
   hook.late(unavailable(e, options["on-unavailable"], "no answer within 1.5 s: the daemon hangs or is stopped"))

@@ -14,24 +14,16 @@
 #include "json/parse.h"
 #include "json/write.h"
 
-#include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
-#include <limits.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/stat.h>
 #include <sys/time.h>
-#include <time.h>
 #include <unistd.h>
 
 #define HOOK_DEADLINE_MS      1500u /* of one hook, from its start to its answer */
 #define HOOK_ANSWER_MAX_BYTES 4096u /* of the answer at the deadline */
-#define HOOK_NOTE_MAX_BYTES   512u  /* of a file: the id of a call, or of a step */
-#define HOOK_NOTES_KEPT_S     86400 /* of a call that was never reported: its user said no */
-#define HOOK_NOTES_SWEPT_MAX  4096u /* files that one sweep looks at */
 #define NAME_BYTES            33u   /* a hash in hex digits */
 
 /* ---- the deadline: handlers call only what is safe in a signal, and say what was written down before ----
@@ -110,91 +102,14 @@ static int say(lua_State *L)
     return lua_cli_done(L, said);
 }
 
-/* ---- notes from one hook to the next, which is another process ----
- * Private files in $XDG_RUNTIME_DIR/toolgate-hook, or /tmp/toolgate-hook-UID. Another user may own what has
- * our name in /tmp: the folder must be ours alone, and no link is followed. */
-
-/* -1, with errno. */
-static int open_folder(void)
-{
-    const char *runtime = getenv("XDG_RUNTIME_DIR");
-    char path[PATH_MAX];
-    struct stat info;
-    if (runtime && *runtime == '/')
-        snprintf(path, sizeof(path), "%s/toolgate-hook", runtime);
-    else
-        snprintf(path, sizeof(path), "/tmp/toolgate-hook-%u", (unsigned)geteuid());
-    if (mkdir(path, 0700) != 0 && errno != EEXIST)
-        return -1;
-    int folder = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    if (folder < 0 || (fstat(folder, &info) == 0 && info.st_uid == geteuid() && !(info.st_mode & 077)))
-        return folder;
-    close(folder);
-    errno = EPERM;
-    return -1;
-}
-
-/* The file of this key: its name is a hash. `removes`: it is open, and gone. -1, with errno. */
-static int open_note(struct str key, int flags, bool removes)
+/* name(key): the name of a file for it, a hash. */
+static int note_name(lua_State *L)
 {
     char name[NAME_BYTES];
-    struct hash128 hash = hash_stable(key);
+    struct hash128 hash = hash_stable(lua_cli_str(L, 1));
     snprintf(name, NAME_BYTES, "%016llx%016llx", (unsigned long long)hash.high, (unsigned long long)hash.low);
-    int folder = open_folder(),
-        fd = folder < 0 ? -1 : openat(folder, name, flags | O_NOFOLLOW | O_CLOEXEC, 0600);
-    int error = errno;
-    if (fd >= 0 && removes)
-        unlinkat(folder, name, 0);
-    if (folder >= 0)
-        close(folder);
-    errno = error;
-    return fd;
-}
-
-/* keep(key, text, only_there): nil and why: it cannot be kept. `only_there`: a note that is there is
- * replaced, and none is made. */
-static int keep(lua_State *L)
-{
-    struct str text = lua_cli_str(L, 2);
-    int fd = open_note(lua_cli_str(L, 1), O_WRONLY | O_TRUNC | (lua_toboolean(L, 3) ? 0 : O_CREAT), false);
-    bool kept = fd >= 0 && write(fd, text.at, text.len) == (ssize_t)text.len;
-    int error = errno;
-    if (fd >= 0)
-        close(fd);
-    errno = error;
-    return lua_cli_done(L, kept);
-}
-
-/* kept(key, takes): the note; "": none exists. `takes`: it is forgotten. */
-static int kept(lua_State *L)
-{
-    char text[HOOK_NOTE_MAX_BYTES];
-    bool takes = lua_toboolean(L, 2);
-    int fd = open_note(lua_cli_str(L, 1), O_RDONLY, takes);
-    ssize_t n = fd < 0 ? 0 : read(fd, text, sizeof(text));
-    if (fd >= 0)
-        close(fd);
-    lua_pushlstring(L, text, n > 0 ? (size_t)n : 0);
+    lua_pushstring(L, name);
     return 1;
-}
-
-/* sweep(): forgets notes that are too old. */
-static int sweep(lua_State *L)
-{
-    struct stat info;
-    int folder = open_folder();
-    DIR *open = folder < 0 ? NULL : fdopendir(folder);
-    time_t now = time(NULL);
-    size_t seen = 0;
-    (void)L;
-    for (struct dirent *entry; open && (entry = readdir(open)) && seen < HOOK_NOTES_SWEPT_MAX; seen++)
-        if (strlen(entry->d_name) == NAME_BYTES - 1 &&
-            fstatat(folder, entry->d_name, &info, AT_SYMLINK_NOFOLLOW) == 0 &&
-            now - info.st_mtime > HOOK_NOTES_KEPT_S)
-            unlinkat(folder, entry->d_name, 0);
-    if (open)
-        closedir(open);
-    return 0;
 }
 
 /* random(): the name of a step. */
@@ -294,17 +209,9 @@ static int misspells(lua_State *L)
 int lua_hook(lua_State *L)
 {
     static const luaL_Reg functions[] = {
-        {"begin", begin},
-        {"late", late},
-        {"say", say},
-        {"keep", keep},
-        {"kept", kept},
-        {"sweep", sweep},
-        {"random", random_name},
-        {"event", event},
-        {"unread", unread},
-        {"misspells", misspells},
-        {0},
+        {"begin", begin},    {"late", late},           {"say", say},
+        {"name", note_name}, {"random", random_name},  {"event", event},
+        {"unread", unread},  {"misspells", misspells}, {0},
     };
     return lua_cli_push_functions(L, functions);
 }
