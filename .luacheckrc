@@ -15,7 +15,7 @@ local words = {
 for _, folder in ipairs { "policies", "lua/templates", "tests/bench/toolgate-bench", "tests/clients/conformance-policies" } do
   files[folder] = { read_globals = words, ignore = { "212" } } -- a hook names its arguments, also those it does not read
 end
-files["lua/cli"] = { globals = { "flag", "text", "number", "choice", "list", "files", "socket", "json", "fail", "command", "rpc", "rpc_json" },
+files["lua/cli"] = { globals = { "flag", "text", "number", "choice", "list", "files", "socket", "json", "fail", "command", "rpc" },
                      read_globals = { "cli" } }
 files["lua/provider_formats.lua"] = { read_globals = { "json" } }
 files["lua/report"] = { read_globals = { "cli" } }

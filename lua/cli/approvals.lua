@@ -30,7 +30,7 @@ configuration names, else the daemon's user; and root.]],
   options = { socket, json },
 
   run = function(o)
-    local list, pending = (o.json and rpc_json or rpc)(o, "toolgate/approvals").approvals, 0
+    local list, pending = rpc(o, "toolgate/approvals").approvals, 0
     for _, a in ipairs(list or {}) do
       if not o.json then print_approval(o, a) end
       if a.state == "pending" then pending = pending + 1 end

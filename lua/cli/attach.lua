@@ -4,6 +4,7 @@ local attach_text = require "attach_text"
 local clients = require "clients"
 local own = require "own_daemon"
 local record = require "attach_record"
+local ui = require "ui"
 
 local TRIES   = 3 -- of a file that its client writes meanwhile
 local LOCK_MS = 10000 -- for another attach to end
@@ -14,15 +15,9 @@ local function refuse(words) error({ words = words }, 0) end
 
 -- ---- what the user reads ----
 
-local function lines_of(text)
-  local out = {}
-  for line in (text:gsub("\n$", "") .. "\n"):gmatch "(.-)\n" do out[#out + 1] = line end
-  return out
-end
-
 -- The lines between the first and the last that differ.
 local function show_difference(path, before, after)
-  local a, b, from, tail = lines_of(before), lines_of(after), 1, 0
+  local a, b, from, tail = ui.lines(before), ui.lines(after), 1, 0
   while from <= #a and from <= #b and a[from] == b[from] do from = from + 1 end
   while tail < math.min(#a, #b) - from + 1 and a[#a - tail] == b[#b - tail] do tail = tail + 1 end
   io.write(("--- %s\n+++ %s\n@@ line %d @@\n"):format(cli.line(path), cli.line(path), from))

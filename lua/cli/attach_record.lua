@@ -8,10 +8,7 @@ local PRIVATE = 384 -- 0600
 
 local function folder() return own.config_folder() .. "/attached" end
 
-local function read(path)
-  local text = cli.file(path)
-  return text
-end
+local function read(path) return (cli.file(path)) end
 
 local function write(path, text)
   local written, why = cli.replace_file(path, text, PRIVATE)

@@ -113,7 +113,6 @@ local function attach_toml(plan, cwd, given)
                 or ("%s%s = { command = %s, args = %s }\n"):format(
                   first.text:match "^%s*mcp_servers%s*%." and "mcp_servers." or "", key, cli.quote(given.program), list)
   local at = first.from
-  for _, span in ipairs(spans) do assert(span.from >= at) end
   local text = cut(plan.text, spans)
   plan.text, plan.sections[name] = jsonc.splice(text, at, at, words), "mcp_servers"
   return plan

@@ -32,7 +32,7 @@ did not pass. JSON is the object of arguments; - reads it from stdin.]],
     local request = params.request(o, arguments, context)
     local a
     if o.json then
-      a = rpc_json(o, "tools/call", request)
+      a = rpc(o, "tools/call", request)
     else
       a = cli.rpc(o.socket, "tools/call", request, cli.is_terminal and "shown" or "exact") -- a file gets the bytes as sent
       print_content(a.content)

@@ -3,8 +3,6 @@
 local ui = require "ui"
 local params = require "call_params"
 
-local COLOURS = { pass = "green", repair = "yellow", wait = "yellow", ask = "yellow" }
-
 local function print_trace(stages)
   for _, stage in ipairs(ui.is_array(stages) and stages or {}) do
     stage = ui.table(stage)
@@ -29,7 +27,7 @@ end
 
 local function print_verdict(o, a, parts)
   local verdict, class, code, would = ui.text(a.verdict), ui.text(a.error_class), ui.text(a.code), ui.text(a.would)
-  io.write(cli.bold, cli[COLOURS[verdict] or "red"], verdict, cli.plain, "  ", cli.lines(o[1]))
+  io.write(cli.bold, ui.verdict_colour(verdict), verdict, cli.plain, "  ", cli.lines(o[1]))
   if class ~= "" and class ~= "ok" then io.write("  ", class) end
   if code ~= "" and code ~= class then io.write(" ", code) end
   if would ~= "" then io.write("  would: ", would) end -- shadow mode, or no session

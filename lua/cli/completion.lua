@@ -104,9 +104,7 @@ end
 
 local function option_of(options, word)
   for _, option in ipairs(options) do
-    if word == "--" .. option.name or option.letter ~= "" and option.letter and word == "-" .. option.letter then
-      return option
-    end
+    if word == "--" .. option.name or option.letter and word == "-" .. option.letter then return option end
   end
 end
 

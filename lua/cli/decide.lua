@@ -8,7 +8,7 @@ return function(method, c)
   1  no such question, its time is over, or it has an answer already
   2  usage, no daemon, no operator]]
   function c.run(o)
-    local a = (o.json and rpc_json or rpc)(o, method, { id = o[1] })
+    local a = rpc(o, method, { id = o[1] })
     if o.json then return a.ok and 0 or 1 end
     for _, why in ipairs(a.errors or {}) do cli.warn(why) end
     if a.ok then ui.say("%s: %s %s", a.state, a.tool, a.arguments) end

@@ -8,10 +8,17 @@ local jsonc = {}
 
 local DEPTH_MAX = 200
 
-local function line_of(text, at) return select(2, text:sub(1, at):gsub("\n", "")) + 1 end
-
+-- Ends jsonc.attempt.
 local function wrong(text, at, words)
-  error({ words = ("line %d: %s"):format(line_of(text, at), words) }, 0)
+  error({ words = ("line %d: %s"):format(select(2, text:sub(1, at):gsub("\n", "")) + 1, words) }, 0)
+end
+
+-- What read(text) returns; nil and what is wrong.
+function jsonc.attempt(read_text, text)
+  local good, value = pcall(read_text, text)
+  if good then return value end
+  if type(value) ~= "table" then error(value, 0) end
+  return nil, value.words
 end
 
 local function skip(text, at)
@@ -96,18 +103,16 @@ function read(text, at, depth)
   return value
 end
 
--- The value of the whole text; nil and what is wrong.
-function jsonc.read(text)
-  local good, value = pcall(function()
-    local at = skip(text, text:sub(1, 3) == "\239\187\191" and 4 or 1)
-    local root = read(text, at, 0)
-    at = skip(text, root.to)
-    return at > #text and root or wrong(text, at, "more follows behind the end")
-  end)
-  if good then return value end
-  if type(value) ~= "table" then error(value, 0) end
-  return nil, value.words
+local function read_all(text)
+  local root = read(text, skip(text, text:sub(1, 3) == "\239\187\191" and 4 or 1), 0)
+  local at = skip(text, root.to)
+  return at > #text and root or wrong(text, at, "more follows behind the end")
 end
+
+-- The value of the whole text; nil and what is wrong.
+function jsonc.read(text) return jsonc.attempt(read_all, text) end
+
+jsonc.wrong = wrong
 
 -- The member of an object, by its names from the outermost on; of equal names the last.
 function jsonc.get(value, ...)

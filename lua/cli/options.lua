@@ -146,11 +146,9 @@ local function parse(c, words)
   return out
 end
 
--- The answer to a request of this command, by its --socket.
-function rpc(o, method, params) return (cli.rpc(o.socket, method, params)) end
-
--- The same for --json: prints the daemon's own bytes, and returns the answer.
-function rpc_json(o, method, params)
+-- The answer to a request of this command, by its --socket; --json prints it, the daemon's own bytes.
+function rpc(o, method, params)
+  if not o.json then return (cli.rpc(o.socket, method, params)) end
   local answer, bytes = cli.rpc(o.socket, method, params, "raw")
   io.write(bytes, "\n")
   return answer

@@ -91,17 +91,10 @@ local function log_end(path, from)
   return words
 end
 
-local function size_of(path)
-  local file = io.open(path)
-  local size = file and file:seek "end" or 0
-  if file then file:close() end
-  return size
-end
-
 -- Waits until a daemon listens at this socket, and starts it; at most this long. True; or nil and why not.
 function own.start(path, ms)
   local state = own.state_folder() .. "/daemon.log"
-  local from, began = size_of(state), cli.mono_us()
+  local from, began = (cli.stat(state) or { size = 0 }).size, cli.mono_us()
   if not cli.connect(path) then return true end
   local pid, log = own.spawn()
   if not pid then return nil, log end

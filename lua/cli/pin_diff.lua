@@ -6,12 +6,6 @@ local function put(sign, path, words)
   ui.say("  %s%s %s%s", sign == "-" and cli.red or cli.green, sign, cli.line(path) .. ": " .. cli.line(words), cli.plain)
 end
 
-local function lines_of(words)
-  local out = {}
-  for line in (words:gsub("\n$", "") .. "\n"):gmatch "(.-)\n" do out[#out + 1] = line end
-  return out
-end
-
 local function put_lines(sign, path, list)
   if #list == 0 then put(sign, path, "") end
   for _, line in ipairs(list) do put(sign, path, line) end
@@ -19,7 +13,7 @@ end
 
 -- A long description that changes in one line is that line: equal ones before and after are left out.
 local function put_texts(path, was, now)
-  local old, new, equal = lines_of(was), lines_of(now), 0
+  local old, new, equal = ui.lines(was), ui.lines(now), 0
   while #old > 1 and #new > 1 and old[1] == new[1] do
     table.remove(old, 1)
     table.remove(new, 1)
@@ -35,7 +29,7 @@ local function put_texts(path, was, now)
 end
 
 local function put_value(sign, path, value)
-  if type(value) == "string" then return put_lines(sign, path, lines_of(value)) end
+  if type(value) == "string" then return put_lines(sign, path, ui.lines(value)) end
   put(sign, path, cli.json(value))
 end
 

@@ -44,7 +44,7 @@ end
 
 local function accept(o)
   local params = { accept = { tool = o[2], digest = o[3] } }
-  local a = o.json and rpc_json(o, "toolgate/pins", params) or rpc(o, "toolgate/pins", params)
+  local a = rpc(o, "toolgate/pins", params)
   for _, why in ipairs(a.errors or {}) do cli.warn(cli.line(why)) end
   if a.ok and not o.json then
     ui.say("accepted: %s is served with this definition", o[2]:sub(1, 1) == "*" and "everything that waited" or o[2])
@@ -75,7 +75,7 @@ root and the daemon's user. What happens to a tool that waits, the configuration
       fail("expected nothing, or: accept TOOL DIGEST, as `%s pins` prints it", cli.program)
     end
     if #o == 3 then return accept(o) end
-    local a = o.json and rpc_json(o, "toolgate/pins") or cli.rpc(o.socket, "toolgate/pins", nil, "exact")
+    local a = o.json and rpc(o, "toolgate/pins") or cli.rpc(o.socket, "toolgate/pins", nil, "exact")
     if not o.json then print_pins(o, a) end
     return there(a.waiting) and #a.waiting > 0 and 1 or 0
   end,

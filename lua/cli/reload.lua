@@ -1,13 +1,9 @@
 -- toolgate reload: makes the running daemon load everything again, and prints the result.
 local ui = require "ui"
 
-local function complain(kind, lines)
-  for _, line in ipairs(lines or {}) do io.stderr:write(kind, ": ", line, "\n") end
-end
-
 local function print_result(a)
-  complain("error", a.errors)
-  complain("warning", a.warnings)
+  ui.complain("error", a.errors)
+  ui.complain("warning", a.warnings)
   if not a.ok then
     ui.say("%s: generation %d (%s) is still served", ui.count(#(a.errors or {}), "error"), a.generation, a.hash)
   elseif a.unchanged then
@@ -34,7 +30,7 @@ daemon also reloads by itself when files change, unless the configuration says w
   options = { socket, json },
 
   run = function(o)
-    local a = (o.json and rpc_json or rpc)(o, "toolgate/reload")
+    local a = rpc(o, "toolgate/reload")
     if not o.json then print_result(a) end
     return a.ok and 0 or 1
   end,

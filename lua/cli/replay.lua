@@ -78,9 +78,7 @@ end
 
 -- A tool list that a daemon has stored; nil: it is none.
 local function stored_tools(path)
-  local file = path:find "%.tools%.json$" and io.open(path)
-  local text = file and file:read "*a"
-  if file then file:close() end
+  local text = path:find "%.tools%.json$" and cli.file(path)
   local list = text and text:find '^{"upstream":' and cli.parse(text)
   return list and type(list.tools) == "table" and #list.tools > 0 and list.tools or nil
 end

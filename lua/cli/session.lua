@@ -145,7 +145,7 @@ end
 
 local function forget_lax(o, what)
   local tool, path = what:match "^([^:]*):?(.*)$"
-  local a = (o.json and rpc_json or rpc)(o, "toolgate/session", { forget_lax = tool, path = path ~= "" and path or nil })
+  local a = rpc(o, "toolgate/session", { forget_lax = tool, path = path ~= "" and path or nil })
   if not o.json then ui.say("%s: what was learnt of its schema is forgotten; models are asked again", a.forgotten_lax) end
   return 0
 end
@@ -176,8 +176,7 @@ session. All daemons on one Redis give the same answer.]],
     local id = o[1]
     if o["forget-lax"] then return forget_lax(o, id) end
     if o.reset and o.forget then fail "--reset and --forget: choose one; --forget covers every tool" end
-    local a = (o.json and rpc_json or rpc)(o, "toolgate/session",
-                                           { session = id, uid = uid_of(o.user), reset = o.reset, forget = o.forget })
+    local a = rpc(o, "toolgate/session", { session = id, uid = uid_of(o.user), reset = o.reset, forget = o.forget })
     if o.json then return 0 end
     if o.reset then
       ui.say("%s: %s may be called again; its loops and budgets are reset", id:sub(1, 200), o.reset:sub(1, 200))

@@ -53,7 +53,7 @@ the last call is in: made 3 times without anything new, or refused for it.]],
 
   run = function(o)
     local params = { sort = o.sort, loops = o.loops, limit = o.limit }
-    if o.json then return rpc_json(o, "toolgate/sessions", params) and 0 end
+    if o.json then return rpc(o, "toolgate/sessions", params) and 0 end
     local a = cli.rpc(o.socket, "toolgate/sessions", params, "raw") -- names are clipped, not escaped
     local list = a.sessions or {}
     if #list == 0 then

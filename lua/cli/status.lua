@@ -250,8 +250,8 @@ attention. It prints what is served even if an upstream or Redis is down: look a
   },
 
   run = function(o)
-    if o.json then return rpc_json(o, "toolgate/status") and 0 end
     local a = rpc(o, "toolgate/status")
+    if o.json then return 0 end
     print_head(a)
     print_upstreams(a.upstreams or {})
     print_ledger(a.ledger or {})

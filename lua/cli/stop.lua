@@ -5,9 +5,7 @@ local STOP_MS = 15000 -- calls finish for up to 5 s, then upstreams are stopped 
 
 -- Also one whose parent has not asked for its end yet.
 local function has_ended(pid)
-  local file = io.open("/proc/" .. pid .. "/stat")
-  local words = file and file:read "*a"
-  if file then file:close() end
+  local words = cli.file("/proc/" .. pid .. "/stat")
   return not words or words:find("%) [ZX] ") ~= nil
 end
 

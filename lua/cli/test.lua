@@ -36,9 +36,7 @@ end
 local function print_said(said)
   ui.say("%sthe model reads%s", INDENT, said == "" and " nothing" or "")
   if said == "" then return end
-  for line in (cli.cut(said, SAID_BYTES):gsub("\n$", "") .. "\n"):gmatch "(.-)\n" do
-    ui.say("%s  %s%s%s", INDENT, cli.dim, line, cli.plain)
-  end
+  for _, line in ipairs(ui.lines(cli.cut(said, SAID_BYTES))) do ui.say("%s  %s", INDENT, ui.dim(line)) end
 end
 
 local function print_details(x)

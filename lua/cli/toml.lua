@@ -1,10 +1,8 @@
 -- The statements of a TOML file: enough to find tables, read their values, and cut them out. Returns a list of { path,
 -- value (nil: a header), from, to }: whole lines, the bytes from..to-1.
+local jsonc = require "jsonc"
 local toml = {}
-
-local function wrong(text, at, words)
-  error({ words = ("line %d: %s"):format(select(2, text:sub(1, at):gsub("\n", "")) + 1, words) }, 0)
-end
+local wrong = jsonc.wrong
 
 local function skip(text, at, over_lines)
   while true do
@@ -101,7 +99,8 @@ local function read_all(text)
   while true do
     at = skip(text, at, true)
     if at > #text then return out end
-    local statement = { from = at - #text:sub(1, at - 1):match "[ \t]*$" }
+    local statement = { from = at }
+    while statement.from > 1 and text:find("^[ \t]", statement.from - 1) do statement.from = statement.from - 1 end
     local path, value
     local brackets = text:match("^%[%[?", at)
     if brackets then
@@ -123,12 +122,7 @@ local function read_all(text)
 end
 
 -- nil and what is wrong.
-function toml.read(text)
-  local good, out = pcall(read_all, text)
-  if good then return out end
-  if type(out) ~= "table" then error(out, 0) end
-  return nil, out.words
-end
+function toml.read(text) return jsonc.attempt(read_all, text) end
 
 -- The tables below `name`: { [key] = { entry (its values), spans (of the text, in order), inline } }, and the keys in order.
 function toml.tables(text, statements, name)

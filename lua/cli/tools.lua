@@ -5,12 +5,7 @@ local DESCRIPTION_BYTES  = 100 -- in the list for people
 local NAME_COLUMNS       = 128 -- a longer name is cut
 local DESCRIPTION_COLUMN = 24
 
--- At most so many bytes, and no part of a character.
-local function cut(words, bytes)
-  if #words <= bytes then return words end
-  while bytes > 0 and words:byte(bytes + 1) >= 0x80 and words:byte(bytes + 1) < 0xC0 do bytes = bytes - 1 end
-  return words:sub(1, bytes):gsub("%s+$", "") .. "…"
-end
+local function cut(words, bytes) return #words <= bytes and words or cli.cut(words, bytes):gsub("%s+$", "") .. "…" end
 
 -- "  [upstream docs, there find]"
 local function place_of(name, place)

@@ -53,10 +53,21 @@ function ui.time(ms) return os.date("%Y-%m-%d %H:%M:%S", math.floor((ms or 0) / 
 -- "2026-05-03 22:14:07 (3 min ago)"
 function ui.when(ms) return ("%s (%s)"):format(ui.time(ms), ui.ago(ms or 0)) end
 
--- Each line of a text after so many spaces.
+-- The lines of a text, without their ends.
+function ui.lines(words)
+  local out = {}
+  for line in (words:gsub("\n$", "") .. "\n"):gmatch "(.-)\n" do out[#out + 1] = line end
+  return out
+end
+
+-- Each of them after so many spaces.
 function ui.indent(words, spaces)
-  if words == "" then return end
-  for line in (words:gsub("\n$", "") .. "\n"):gmatch "(.-)\n" do io.write((" "):rep(spaces), line, "\n") end
+  for _, line in ipairs(words ~= "" and ui.lines(words) or {}) do io.write((" "):rep(spaces), line, "\n") end
+end
+
+-- "error: …" on stderr, one for each text.
+function ui.complain(kind, list)
+  for _, words in ipairs(list or {}) do io.stderr:write(kind, ": ", cli.lines(words), "\n") end
 end
 
 -- At most so many columns, in which names that others chose command no terminal; `pads`: exactly as many.
