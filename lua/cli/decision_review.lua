@@ -128,7 +128,8 @@ return function(input, o, matches, file)
     too_many = #items == REFUSALS_MAX
     if too_many then return true end
     local item = decision_text.read(log, true)
-    item.id, item.ts, item.masked, item.arguments = log:get "decision_id", log:get "ts", log:is_masked(), log:arguments()
+    item.id, item.ts, item.arguments = log:get "decision_id", log:get "ts", log:arguments()
+    item.masked = #ui.table(log:value "masked") > 0
     item.key, items[#items + 1] = review.outcomes:key(log), item
   end, true)
   local why

@@ -39,7 +39,8 @@ function decision_text.problem(d) return d.would or d.given end
 -- What was decided, or in mode shadow would have been.
 local function verdict_of(log, inside)
   return { verdict = log:get("verdict", inside), error_class = log:get("error_class", inside), code = log:get("code", inside),
-           detail = log:get("detail", inside), hint = log:get("hint", inside), messages = log:messages(inside) }
+           detail = log:get("detail", inside), hint = log:get("hint", inside),
+           messages = ui.table(log:value("messages", inside)) }
 end
 
 -- All that is printed of a record. `full`: arguments and messages are not shortened.
@@ -120,9 +121,11 @@ end
 local function put_messages(messages, max)
   local shown = max == FULL_MAX and #messages or math.min(#messages, MESSAGES)
   for i = 1, shown do
+    local message = ui.table(messages[i])
+    local path = ui.text(message.path)
     put(INDENT)
-    put_name(messages[i].path or "args")
-    put(" " .. cli.line(messages[i].message or "", max) .. "\n")
+    put_name(path ~= "" and path or "args")
+    put(" " .. cli.line(ui.text(message.message), max) .. "\n")
   end
   if shown < #messages then put(("%s… and %d more\n"):format(INDENT, #messages - shown)) end
 end
@@ -182,7 +185,7 @@ function decision_text.write(d, outcome)
     return write_pieces()
   end
   put "\n"
-  if not passed and problem.messages then
+  if not passed and problem.messages[1] then
     put_messages(problem.messages, d.max)
   elseif not passed and problem.detail then
     put_line("", problem.detail, d.max)

@@ -65,7 +65,8 @@ configuration that the daemon serves.]],
     if d.socket then ask(d) end
     choose_config(d, o)
     local would_stall = d.status and d.status.quarantined ~= nil -- this process, too
-    d.state = cli.local_state(o, o.socket, would_stall)
+    o.only_config, o.log = would_stall, "off"
+    d.state = cli.load(o)
     d.config, d.generation = d.state.config, d.state.generation
     if not d.socket then
       d.socket = d.config and d.config.socket or cli.default_socket()

@@ -1,6 +1,6 @@
 -- The checks of toolgate doctor, in the order in which an operator wants to read them: the first that fails explains most
 -- of the others. A check gets `d`: socket, program, status (of the daemon; nil: none answers, and no_status says why),
--- state (what the files hold, see cli.local_state), config and generation (of it), and adds findings.
+-- state (what the files hold, see cli.load), config and generation (of it), and adds findings.
 local ui = require "ui"
 
 local FINDINGS_MAX     = 512 -- further ones are left out: thousands of files may be broken
@@ -11,7 +11,6 @@ local SKEW_MS          = 2000 -- between the clock of Redis and this host's
 local CLOCK_LEAST_MS   = 1735689600000 -- 2025: an earlier time is a clock that was never set
 local CLOCK_JUMP_MS    = 5000
 local FILES_BESIDE     = 64 -- connections: log, Redis, upstreams, watches
-local UNIT_FILE_BYTES  = 65536
 local UNIT_FOLDERS     = "/etc/systemd/system:/run/systemd/system:/usr/local/lib/systemd/system:/usr/lib/systemd/system:"
                          .. "/lib/systemd/system"
 
@@ -375,7 +374,7 @@ local function check_policies(d)
   end
   local failed = text(status(d, "reload").errors)
   if #d.state.errors == 0 and failed ~= "" then
-    for line in (failed:gsub("\n$", "") .. "\n"):gmatch "(.-)\n" do
+    for _, line in ipairs(ui.lines(failed)) do
       add(d, "error", "policies", "reload_failed", reload_of(d),
           "the last reload failed, and the daemon serves what it had: %s", line)
     end
@@ -476,12 +475,11 @@ end
 
 -- The values of a unit's last lines "KEY=…".
 local function read_unit(path)
-  local file, values = io.open(path, "rb"), {}
-  for line in ((file and file:read(UNIT_FILE_BYTES) or "") .. "\n"):gmatch "(.-)\n" do
+  local values = {}
+  for _, line in ipairs(ui.lines((cli.file(path)) or "")) do
     local key, value = line:match "^(%a+)=%s*(.-)%s*$"
     if key then values[key] = value end
   end
-  if file then file:close() end
   return values
 end
 

@@ -1,5 +1,5 @@
--- toolgate lint: prints what looks wrong in policies and tools, one finding a line. src/cli/lint*.c has the checks that need a
--- policy's source or the runs of its examples; lint_checks.lua those that read definitions.
+-- toolgate lint: prints what looks wrong in policies and tools, one finding a line. src/cli/lint.c loads them and
+-- runs the examples; lint_policy.lua has the checks of policies, lint_checks.lua those of definitions.
 local ui = require "ui"
 local lint = cli.lint()
 

@@ -1,8 +1,9 @@
--- The checks of toolgate lint that read definitions: what is missing in them, what providers' APIs refuse, and what a
--- description tells the model to do (lint_orders.lua). The limits are those of the providers' documentation and error
--- messages in 2026: Anthropic (Messages API, tools.input_schema), OpenAI (function calling, and Structured Outputs'
--- "supported schemas" for strict mode), Google (Gemini API, FunctionDeclaration and Schema).
+-- The checks of toolgate lint that read definitions: what is missing in them, what providers' APIs refuse, hints that
+-- contradict each other, and what a description tells the model to do (lint_orders.lua). The limits are those of the
+-- providers' documentation and error messages in 2026: Anthropic (Messages API, tools.input_schema), OpenAI (function calling,
+-- and Structured Outputs' "supported schemas" for strict mode), Google (Gemini API, FunctionDeclaration and Schema).
 local check_orders = require "lint_orders"
+local check_policy = require "lint_policy"
 
 local OPENAI_TOOLS_MAX       = 128   -- "Expected an array with maximum length 128"
 local OPENAI_DESCRIPTION_MAX = 1024  -- characters; "Expected a string with maximum length 1024"
@@ -124,6 +125,21 @@ local function check_descriptions(tool, say_schema, say_description)
   end)
 end
 
+-- Hints that cannot both be right, or that the name or the policy denies.
+local function check_hints(tool, say)
+  local reads, destroys = member(tool.annotations, "readOnlyHint") == true, member(tool.annotations, "destructiveHint") == true
+  if reads and destroys then
+    say("hints", " is annotated as reading (readOnlyHint) and as destroying (destructiveHint): it counts as %s; declare its "
+        .. "effects in a policy", tool.effects)
+  elseif reads and not tool.effects_by_policy and tool.name_destroys then
+    say("hints", " is annotated as reading (readOnlyHint), and its name says that it destroys: it counts as %s; declare its "
+        .. "effects in a policy", tool.effects)
+  elseif tool.effects_by_policy and (destroys and not tool.destroys or reads and tool.writes) then
+    say("hints", " is annotated with %s, and its policy declares effects = \"%s\": the policy decides; check that it is right",
+        reads and "readOnlyHint" or "destructiveHint", tool.effects)
+  end
+end
+
 -- ---- subjects ----
 
 -- A function that reports what a part of the tool has: its policy answers for the part, or whoever published it. A form
@@ -147,6 +163,8 @@ local function check_tool(tool, all, found)
     reporter(found, tool, "tool", tool.tool_line)("first-letter", "Gemini's API requires names that begin with a letter or "
       .. "'_': rename it, with the old name in aliases")
   end
+  check_hints(tool, reporter(found, tool, "tool", tool.tool_line))
+  if tool.policy then check_policy(tool, found) end
   if tool.definition then check_orders(tool, all, walk, reporter(found, tool, nil, tool.tool_line)) end
 end
 

@@ -226,13 +226,15 @@ Existing files are not overwritten.]],
     refuse_second(folder, path, tool.name)
     write(o, folder, path, policy)
     local definition = tool.definition and cli.memory_file("[" .. tool.definition .. "]")
-    local with = definition and { config = o.config, tools = { definition }, ["mcp-config"] = o["mcp-config"] } or o
-    local holds, examples = cli.try_policy(with, path)
-    if not holds then
+    local loaded = cli.load { config = o.config, tools = definition and { definition } or o.tools,
+                              ["mcp-config"] = o["mcp-config"], policies = path, offline = true, log = "error" }
+    if not loaded.generation then
+      ui.complain("error", loaded.errors)
       cli.warn(path .. " is written, but does not hold yet: fix the errors above")
       return 1
     end
-    ui.say("%s is written; %s", path, examples == 1 and "its example holds." or ("its %d examples hold."):format(examples))
+    ui.say("%s is written; %s", path, loaded.examples == 1 and "its example holds."
+           or ("its %d examples hold."):format(loaded.examples))
     print_next(o, tool, folder, is_daemons)
   end,
 }

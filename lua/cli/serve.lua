@@ -1,5 +1,36 @@
 -- toolgate serve: the daemon; with --check it only loads everything. src/cli/lua_local.c runs it.
 local own = require "own_daemon"
+local ui = require "ui"
+
+-- A daemon starts without its upstreams and tries them again and again, and one that serves nothing may be meant; in a check
+-- both are errors.
+local function check(o)
+  local s, bad = cli.load(o), false
+  local config, generation, errors = s.config, s.generation, s.errors
+  local function wrong(form, ...) errors[#errors + 1], bad = form:format(...), true end
+  if generation and config.ledger_problem then wrong("%s", config.ledger_problem) end
+  for _, u in ipairs(not bad and generation and config.upstreams or {}) do
+    if u.problem then wrong("%s: upstream '%s': %s", u.from, u.name, u.problem) end
+  end
+  local nothing, expired = generation and generation.nothing, not bad and generation and generation.expired or {}
+  local starts = generation and not bad and not nothing
+  for _, mode in ipairs(expired) do wrong("%s: %s", mode.file, mode.sentence) end
+  ui.complain("error", errors)
+  ui.complain("warning", s.warnings)
+  if expired[1] and not nothing then
+    io.write "serve would start, and go on without enforcing these\n"
+  elseif starts then
+    io.write(("tools: %d, policies: %d, examples passed: %d, warnings: %d, generation %s\n"):format(generation.tools,
+             generation.policies, s.examples, #s.warnings, generation.hash))
+  elseif nothing and #errors == 0 then
+    io.write "serve would start, but has nothing to serve\n"
+  else
+    io.write(("%s, %s: serve would not start\n"):format(ui.count(#errors, "error"), ui.count(#s.warnings, "warning")))
+  end
+  return starts and not bad and 0 or 1
+end
+
+local function run(o) return (o.check and check or cli.serve)(o) end
 
 return command {
   name = "serve", summary = "run the daemon",
@@ -26,7 +57,7 @@ it serves ./policies.]],
     flag { name = "no-watch", words = "load changed files only on SIGHUP and `toolgate reload`" },
   },
   run = function(o)
-    if not o.user then return cli.serve(o) end
+    if not o.user then return run(o) end
     if o.config or o.policies then fail "--user takes its configuration from ~/.config/toolgate; leave out -c and -p" end
     local options, words = own.configuration()
     for name, value in pairs(options) do o[name] = o[name] or value end
@@ -40,6 +71,6 @@ it serves ./policies.]],
     if locked == nil then fail("%s.lock: %s", path, why) end
     if not locked then fail("another daemon is starting, or running, at %s", path) end
     io.stderr:write(("toolgate serve: the user's own daemon, with %s\n"):format(words))
-    return cli.serve(o)
+    return run(o)
   end,
 }

@@ -5,7 +5,7 @@
 #include "base/buf.h"
 #include "catalog/generation.h"
 #include "cli/command.h"
-#include "json/value.h"
+#include "json/write.h"
 
 #include <lauxlib.h>
 
@@ -33,7 +33,7 @@ struct recorded_reader;
 struct recording_line;
 bool lua_transcript_read(void *owner, struct recorded_reader *reader, const struct recording_line *line,
                          const char **why); /* with the field `reader` of the options at 1 */
-/* cli.hook(): a table of functions: the deadline, notes to the next hook, JSON as it was sent. */
+/* cli.hook(): a table of functions: the deadline, names of notes to the next hook, JSON as it was sent. */
 int lua_hook(lua_State *L);
 /* cli.lint(): a table of functions: the run, and what its checks in Lua ask. */
 int lua_lint(lua_State *L);
@@ -71,11 +71,13 @@ void lua_cli_push_answer(lua_State *L, const struct json *value);
 /* Pushes two tables: the members that are strings, decoded; and each member as JSON. Returns 2. */
 int lua_cli_push_members(lua_State *L, const struct json *object);
 
-/* A field of the table on top; NULL: nothing. */
-void lua_cli_set(lua_State *L, const char *name, const char *text);
-void lua_cli_set_str(lua_State *L, const char *name, struct str text);
-void lua_cli_set_bool(lua_State *L, const char *name, bool value);
-void lua_cli_set_number(lua_State *L, const char *name, double number);
+/* Fields of the table on top, as json/write.h has members of an object: FIELD_STR("name", name), … */
+#define lua_cli_set(L, ...) lua_cli_set_fields((L), (const struct json_field[]){__VA_ARGS__, {.key = NULL}})
+void lua_cli_set_fields(lua_State *L, const struct json_field *fields);
+/* Pushes a table with these. */
+#define lua_cli_push_table(L, ...) (lua_newtable(L), lua_cli_set((L), __VA_ARGS__))
+/* Takes the value on top, and adds it to the list below it. */
+void lua_cli_append(lua_State *L);
 
 /* Pushes an object with these methods: zeroed memory, which `__gc` among them clears. `class` names its
  * metatable. */
@@ -100,8 +102,5 @@ struct generation *lua_cli_build(const struct config_sources *sources,
 
 /* Prints errors and warnings to stderr, one a line. */
 void lua_cli_print_report(const struct generation_report *report);
-
-/* Adds an error for each mode "shadow" that is past its date; false: none exists. */
-bool lua_cli_report_expired(const struct generation *generation, struct generation_report *report);
 
 #endif

@@ -82,28 +82,24 @@ int lua_cli_push_buf(lua_State *L, struct buf *text)
     return 1;
 }
 
-void lua_cli_set_str(lua_State *L, const char *name, struct str text)
+void lua_cli_set_fields(lua_State *L, const struct json_field *field)
 {
-    lua_cli_push_str(L, text);
-    lua_setfield(L, -2, name);
+    for (; field->key; field++) {
+        if (field->kind == JSON_FIELD_NONE || (field->optional && !field->text.len))
+            continue;
+        if (field->kind == JSON_FIELD_NUM)
+            lua_pushnumber(L, (lua_Number)field->number);
+        else if (field->kind == JSON_FIELD_BOOL)
+            lua_pushboolean(L, field->number != 0);
+        else
+            lua_cli_push_str(L, field->text);
+        lua_setfield(L, -2, field->key);
+    }
 }
 
-void lua_cli_set_bool(lua_State *L, const char *name, bool value)
+void lua_cli_append(lua_State *L)
 {
-    lua_pushboolean(L, value);
-    lua_setfield(L, -2, name);
-}
-
-void lua_cli_set_number(lua_State *L, const char *name, double number)
-{
-    lua_pushnumber(L, number);
-    lua_setfield(L, -2, name);
-}
-
-void lua_cli_set(lua_State *L, const char *name, const char *text)
-{
-    lua_pushstring(L, text);
-    lua_setfield(L, -2, name);
+    lua_rawseti(L, -2, (int)lua_objlen(L, -2) + 1);
 }
 
 void *lua_cli_object(lua_State *L, size_t bytes, const char *class, const luaL_Reg *methods)
@@ -476,7 +472,7 @@ static int commands(lua_State *L)
     lua_newtable(L);
     for (size_t i = 0; i < table->count; i++) {
         lua_pushstring(L, table->commands[i]->name);
-        lua_rawseti(L, -2, (int)i + 1);
+        lua_cli_append(L);
     }
     return 1;
 }
@@ -489,27 +485,23 @@ static int fields(lua_State *L)
     const struct field_table *const *tables = field_tables(&count);
     lua_newtable(L);
     for (size_t i = 0; i < count; i++) {
-        lua_newtable(L);
-        lua_cli_set(L, "of", tables[i]->name);
-        lua_cli_set(L, "type", tables[i]->type);
-        lua_cli_set(L, "sentence", tables[i]->sentence);
-        for (int n = 0; n < 2; n++) {
+        lua_cli_push_table(L, FIELD_TEXT("of", tables[i]->name), FIELD_TEXT("type", tables[i]->type),
+                           FIELD_TEXT("sentence", tables[i]->sentence));
+        for (int n = 0; n < 2 && tables[i]->items[n]; n++) {
             lua_pushstring(L, tables[i]->items[n]);
-            lua_rawseti(L, -2, n + 1);
+            lua_cli_append(L);
         }
         lua_newtable(L);
         const struct field *field;
         for (size_t at = 0; (field = field_next(tables[i], &at));) {
-            lua_newtable(L);
-            lua_cli_set(L, "name", field->name);
-            lua_cli_set(L, "form", field_form(arena, field));
-            lua_cli_set(L, "type", field_type(arena, field));
-            lua_cli_set(L, "sentence", field->sentence);
-            lua_cli_set_bool(L, "required", field->required);
-            lua_rawseti(L, -2, (int)at);
+            lua_cli_push_table(
+                L, FIELD_TEXT("name", field->name), FIELD_TEXT("form", field_form(arena, field)),
+                FIELD_TEXT("type", field_type(arena, field)), FIELD_TEXT("sentence", field->sentence),
+                FIELD_BOOL("required", field->required));
+            lua_cli_append(L);
         }
         lua_setfield(L, -2, "fields");
-        lua_rawseti(L, -2, (int)i + 1);
+        lua_cli_append(L);
     }
     arena_free(arena);
     return 1;
@@ -625,11 +617,10 @@ static void set_up(lua_State *L)
     lua_setfield(L, -2, "__index");
     lua_setmetatable(L, -2);
     lua_json_constants(L);
-    lua_cli_set(L, "program", command_table()->program);
-    lua_cli_set(L, "version", TOOLGATE_VERSION);
-    lua_cli_set_bool(L, "is_terminal", isatty(STDOUT_FILENO));
+    lua_cli_set(L, FIELD_TEXT("program", command_table()->program), FIELD_TEXT("version", TOOLGATE_VERSION),
+                FIELD_BOOL("is_terminal", isatty(STDOUT_FILENO)));
     for (size_t i = 0; i < sizeof(colours) / sizeof(colours[0]); i++)
-        lua_cli_set(L, colours[i], term_colour((enum term_colour)i));
+        lua_cli_set(L, FIELD_TEXT(colours[i], term_colour((enum term_colour)i)));
     lua_setglobal(L, "cli");
     lua_getglobal(L, "package");
     lua_getfield(L, -1, "loaders");

@@ -129,10 +129,8 @@ static int file(lua_State *L)
     }
     char version[VERSION_BYTES];
     write_version(version, &st);
-    lua_newtable(L);
-    lua_cli_set_number(L, "uid", st.st_uid);
-    lua_cli_set_number(L, "mode", st.st_mode & 07777);
-    lua_cli_set(L, "version", version);
+    lua_cli_push_table(L, FIELD_NUM("uid", st.st_uid), FIELD_NUM("mode", st.st_mode & 07777),
+                       FIELD_TEXT("version", version));
     return 2;
 }
 

@@ -34,20 +34,16 @@ static int stat_path(lua_State *L)
     if ((lua_toboolean(L, 2) ? lstat : stat)(luaL_checkstring(L, 1), &st) != 0)
         return lua_cli_done(L, false);
     char file[48];
+    const char *kind = S_ISREG(st.st_mode)    ? "file"
+                       : S_ISDIR(st.st_mode)  ? "folder"
+                       : S_ISFIFO(st.st_mode) ? "pipe"
+                                              : "other";
     snprintf(file, sizeof(file), "%llx:%llx", (unsigned long long)st.st_dev, (unsigned long long)st.st_ino);
-    lua_newtable(L);
-    lua_cli_set(L, "kind",
-                S_ISREG(st.st_mode)    ? "file"
-                : S_ISDIR(st.st_mode)  ? "folder"
-                : S_ISFIFO(st.st_mode) ? "pipe"
-                                       : "other");
-    lua_cli_set_number(L, "size", (double)st.st_size);
-    lua_cli_set_number(L, "at", (double)st.st_mtim.tv_sec * 1000);
-    lua_cli_set_number(L, "mode", st.st_mode & 07777);
-    lua_cli_set_number(L, "uid", st.st_uid);
-    lua_cli_set_number(L, "gid", st.st_gid);
-    lua_cli_set(L, "file", file);
-    lua_cli_set_bool(L, "socket", S_ISSOCK(st.st_mode));
+    lua_cli_push_table(L, FIELD_TEXT("kind", kind), FIELD_NUM("size", st.st_size),
+                       FIELD_NUM("at", (int64_t)st.st_mtim.tv_sec * 1000),
+                       FIELD_NUM("mode", st.st_mode & 07777), FIELD_NUM("uid", st.st_uid),
+                       FIELD_NUM("gid", st.st_gid), FIELD_TEXT("file", file),
+                       FIELD_BOOL("socket", S_ISSOCK(st.st_mode)));
     return 1;
 }
 
@@ -66,9 +62,9 @@ static int list_folder(lua_State *L)
     DIR *folder = opendir(luaL_checkstring(L, 1));
     struct dirent *entry;
     lua_newtable(L);
-    for (int i = 1; folder && (entry = readdir(folder)); i++) {
+    while (folder && (entry = readdir(folder))) {
         lua_pushstring(L, entry->d_name);
-        lua_rawseti(L, -2, i);
+        lua_cli_append(L);
     }
     if (folder)
         closedir(folder);

@@ -89,16 +89,6 @@ void lua_cli_print_report(const struct generation_report *report)
         print_line("warning", report->warnings[i]);
 }
 
-bool lua_cli_report_expired(const struct generation *generation, struct generation_report *report)
-{
-    struct shadow_expiry *list;
-    size_t count = shadow_expired(generation, clock_wall_ms(), report->arena, &list);
-    for (size_t i = 0; i < count; i++)
-        generation_report_error(report, STR_FMT ": " STR_FMT, STR_ARG(list[i].file),
-                                STR_ARG(list[i].sentence));
-    return count > 0;
-}
-
 struct generation *lua_cli_build(const struct config_sources *sources,
                                  const struct generation_build_options *options,
                                  struct generation_report *report, const char **folder)
@@ -242,74 +232,28 @@ static int local_check(lua_State *L)
 
 /* ---- the daemon ---------------------------------------------------------------------- */
 
-/* A daemon starts without its upstreams and tries them again and again; here a command that cannot be started
- * is an error. */
-static bool check_upstreams(const struct config *config, struct generation_report *report)
+/* The options of serve; those of doctor and new are some of them. */
+static struct config_sources serve_sources(lua_State *L, struct arena *arena)
 {
-    bool good = true;
-    for (size_t i = 0; i < config->upstream_count; i++) {
-        const struct upstream_spec *spec = config->upstreams[i];
-        struct why why;
-        if (spec->kind != UPSTREAM_STDIO || environment_find_command(report->arena, spec, &why) == OK)
-            continue;
-        generation_report_error(report, STR_FMT ": upstream '" STR_FMT "': %s", STR_ARG(spec->from),
-                                STR_ARG(spec->name), why.text);
-        good = false;
-    }
-    return good;
-}
-
-static int check_serve(const struct config_sources *sources)
-{
-    struct arena *arena = arena_new();
-    struct generation_report report;
-    struct generation *generation;
-    struct why why;
-    generation_report_init(&report, arena);
-    enum err err = generation_load(sources, 1, &generation, &report);
-    /* Checks the ledger's configuration, not whether Redis is up: a daemon starts without it. */
-    if (err == OK && (err = config_ledger_validate(&generation->config, &why)) != OK)
-        generation_report_error(&report, "%s", why.text);
-    if (err == OK && !check_upstreams(&generation->config, &report))
-        err = ERR_CONFIG;
-    bool expired = err == OK && lua_cli_report_expired(generation, &report);
-    struct str nothing = generation ? generation_serves_nothing(generation, arena) : STR_NONE;
-    if (nothing.len) /* a daemon that serves nothing may be meant; a check of it is not */
-        err = ERR_CONFIG;
-    lua_cli_print_report(&report);
-    if (expired && !nothing.len)
-        printf("serve would start, and go on without enforcing these\n");
-    else if (err == OK && generation)
-        printf("tools: %zu, policies: %zu, examples passed: %zu, warnings: %zu, generation " STR_FMT "\n",
-               generation->tool_count, policy_set_count(generation->policies), report.example_count,
-               report.warning_count, STR_ARG(generation->hash));
-    else if (nothing.len && !report.error_count)
-        printf("serve would start, but has nothing to serve\n");
-    else
-        printf("%zu error%s, %zu warning%s: serve would not start\n", report.error_count,
-               report.error_count == 1 ? "" : "s", report.warning_count,
-               report.warning_count == 1 ? "" : "s");
-    generation_unref(generation);
-    arena_free(arena);
-    return err == OK && !expired ? CLI_OK : CLI_NO;
+    struct config_sources sources = lua_cli_sources(L, arena);
+    sources.socket = lua_cli_option(L, "socket");
+    sources.default_policies = lua_cli_option(L, "default-policies");
+    sources.redis = lua_cli_option(L, "redis");
+    lua_getfield(L, 1, "idle");
+    sources.idle_s = (uint32_t)lua_tointeger(L, -1);
+    lua_pop(L, 1);
+    sources.no_watch = lua_cli_flag(L, "no-watch");
+    sources.offline = lua_cli_flag(L, "offline");
+    return sources;
 }
 
 int lua_serve(lua_State *L)
 {
     struct arena *arena = arena_new();
-    struct config_sources sources = lua_cli_sources(L, arena);
+    struct config_sources sources = serve_sources(L, arena);
     struct why why;
     int status = CLI_OK;
-    sources.socket = lua_cli_option(L, "socket");
-    sources.default_policies = lua_cli_option(L, "default-policies");
-    sources.redis = lua_cli_option(L, "redis");
-    lua_getfield(L, 1, "idle");
-    sources.idle_s = (uint32_t)luaL_optinteger(L, -1, 0);
-    sources.no_watch = lua_cli_flag(L, "no-watch");
-    sources.offline = false;
-    if (lua_cli_flag(L, "check")) {
-        status = check_serve(&sources);
-    } else if (server_run(&sources, &why) != OK) {
+    if (server_run(&sources, &why) != OK) {
         term_error("serve", "%s", why.text);
         status = CLI_NO;
     }
@@ -318,14 +262,14 @@ int lua_serve(lua_State *L)
     return 1;
 }
 
-/* ---- what doctor looks at ------------------------------------------------------------ */
+/* ---- what serve would load ----------------------------------------------------------- */
 
 static void set_list(lua_State *L, const char *name, const struct str *items, size_t count)
 {
-    lua_createtable(L, (int)count, 0);
+    lua_newtable(L);
     for (size_t i = 0; i < count; i++) {
         lua_cli_push_str(L, items[i]);
-        lua_rawseti(L, -2, (int)i + 1);
+        lua_cli_append(L);
     }
     lua_setfield(L, -2, name);
 }
@@ -336,53 +280,51 @@ static void push_redis(lua_State *L, struct arena *arena, const char *given)
     struct redis_address address;
     struct str text;
     struct why why;
-    lua_newtable(L);
     if (secrets_expand(arena, str_of(given), NULL, &text, &why) != OK ||
         redis_address_parse(arena, text, &address, &why) != OK) {
-        lua_cli_set(L, "problem", why.text);
+        lua_cli_push_table(L, FIELD_TEXT("problem", why.text));
         return;
     }
-    lua_cli_set_str(L, "shown", redis_address_shown(arena, &address));
-    lua_cli_set(L, "path", address.kind == REDIS_ADDRESS_UNIX ? address.path.at : NULL);
-    lua_cli_set_bool(L, "tcp", address.kind == REDIS_ADDRESS_TCP);
+    lua_cli_push_table(L, FIELD_STR("shown", redis_address_shown(arena, &address)),
+                       FIELD_OPTIONAL("path", address.kind == REDIS_ADDRESS_UNIX ? address.path : STR_NONE),
+                       FIELD_BOOL("tcp", address.kind == REDIS_ADDRESS_TCP));
     lua_newtable(L);
     for (size_t i = 0; i < address.host_count; i++) {
-        lua_newtable(L);
-        lua_cli_set_str(L, "name", address.hosts[i].name);
-        lua_cli_set_number(L, "port", address.hosts[i].port);
-        lua_rawseti(L, -2, (int)i + 1);
+        lua_cli_push_table(L, FIELD_STR("name", address.hosts[i].name),
+                           FIELD_NUM("port", address.hosts[i].port));
+        lua_cli_append(L);
     }
     lua_setfield(L, -2, "hosts");
 }
 
-/* { name, stdio, as_daemon (it runs as the daemon's user), sandbox = "strict" or "lenient", problem (its
- * command is not there) } */
+/* { name, from, stdio, as_daemon (it runs as the daemon's user), sandbox = "strict" or "lenient", problem
+ * (its command is not there) } */
 static void push_upstream(lua_State *L, struct arena *arena, const struct upstream_spec *spec)
 {
-    struct why why;
+    struct why why = {""};
     bool stdio = spec->kind == UPSTREAM_STDIO;
-    lua_newtable(L);
-    lua_cli_set_str(L, "name", spec->name);
-    lua_cli_set_bool(L, "stdio", stdio);
-    lua_cli_set_bool(L, "as_daemon", stdio && !spec->user.len && !spec->spawner.len);
-    if (spec->sandbox.on)
-        lua_cli_set(L, "sandbox", spec->sandbox.best_effort ? "lenient" : "strict");
-    if (stdio && environment_find_command(arena, spec, &why) != OK)
-        lua_cli_set(L, "problem", why.text);
+    if (stdio)
+        environment_find_command(arena, spec, &why);
+    lua_cli_push_table(
+        L, FIELD_STR("name", spec->name), FIELD_STR("from", spec->from), FIELD_BOOL("stdio", stdio),
+        FIELD_BOOL("as_daemon", stdio && !spec->user.len && !spec->spawner.len),
+        FIELD_IF(spec->sandbox.on, FIELD_TEXT("sandbox", spec->sandbox.best_effort ? "lenient" : "strict")),
+        FIELD_OPTIONAL("problem", str_of(why.text)));
 }
 
 static void push_config(lua_State *L, struct arena *arena, const struct config *config)
 {
-    lua_newtable(L);
-    lua_cli_set(L, "file", config->file);
-    lua_cli_set_str(L, "hash", arena_printf(arena, "%016" PRIx64, config->hash));
-    lua_cli_set(L, "socket", config->socket);
-    lua_cli_set(L, "state", config->state);
-    lua_cli_set_bool(L, "has_allow", config->allow_count > 0);
-    lua_cli_set_number(L, "connections", config->limits.connections);
-    lua_cli_set_bool(L, "has_decisions", config->decisions.on);
-    lua_cli_set_str(L, "metrics", str_of(config->metrics.address.text));
-    lua_cli_set_str(L, "traces", config->traces.endpoint);
+    struct why why = {""};
+    config_ledger_validate(config, &why); /* not whether Redis is up: a daemon starts without it */
+    lua_cli_push_table(
+        L, FIELD_OPTIONAL("file", str_of(config->file)),
+        FIELD_STR("hash", arena_printf(arena, "%016" PRIx64, config->hash)),
+        FIELD_OPTIONAL("socket", str_of(config->socket)), FIELD_OPTIONAL("state", str_of(config->state)),
+        FIELD_BOOL("has_allow", config->allow_count > 0),
+        FIELD_NUM("connections", config->limits.connections),
+        FIELD_BOOL("has_decisions", config->decisions.on),
+        FIELD_TEXT("metrics", config->metrics.address.text), FIELD_STR("traces", config->traces.endpoint),
+        FIELD_OPTIONAL("ledger_problem", str_of(why.text)));
     if (config->ledger_redis) {
         push_redis(L, arena, config->ledger_redis);
         lua_setfield(L, -2, "redis");
@@ -390,12 +332,13 @@ static void push_config(lua_State *L, struct arena *arena, const struct config *
     lua_newtable(L);
     for (size_t i = 0; i < config->upstream_count; i++) {
         push_upstream(L, arena, config->upstreams[i]);
-        lua_rawseti(L, -2, (int)i + 1);
+        lua_cli_append(L);
     }
     lua_setfield(L, -2, "upstreams");
 }
 
-/* { tools, policies: how many; http_tool: the first that needs HTTP; expired = {{ file, sentence }} } */
+/* { hash, tools, policies: how many; http_tool: the first that needs HTTP; nothing: why it serves none;
+ * expired = {{ file, sentence }} } */
 static void push_generation(lua_State *L, struct arena *arena, const struct generation *generation)
 {
     struct shadow_expiry *list;
@@ -406,43 +349,41 @@ static void push_generation(lua_State *L, struct arena *arena, const struct gene
         if (tool->runner == RUNNER_UPSTREAM && tool->target.kind == TARGET_HTTP)
             http_tool = tool->name;
     }
-    lua_newtable(L);
-    lua_cli_set_number(L, "tools", generation->tool_count);
-    lua_cli_set_number(L, "policies", policy_set_count(generation->policies));
-    lua_cli_set_str(L, "http_tool", http_tool);
+    lua_cli_push_table(L, FIELD_STR("hash", generation->hash), FIELD_NUM("tools", generation->tool_count),
+                       FIELD_NUM("policies", policy_set_count(generation->policies)),
+                       FIELD_STR("http_tool", http_tool),
+                       FIELD_OPTIONAL("nothing", generation_serves_nothing(generation, arena)));
     lua_newtable(L);
     for (size_t i = 0; i < count; i++) {
-        lua_newtable(L);
-        lua_cli_set_str(L, "file", list[i].file);
-        lua_cli_set_str(L, "sentence", list[i].sentence);
-        lua_rawseti(L, -2, (int)i + 1);
+        lua_cli_push_table(L, FIELD_STR("file", list[i].file), FIELD_STR("sentence", list[i].sentence));
+        lua_cli_append(L);
     }
     lua_setfield(L, -2, "expired");
 }
 
-/* cli.local_state(options, socket, only_config): what `serve --check` finds in these files: { errors,
- * warnings, examples, config, generation }; the last two are missing if they do not load. */
-static int local_state(lua_State *L)
+/* cli.load(options): what serve would load, and its examples: { errors, warnings, examples (how many ran),
+ * config, generation }; the last two are missing if they do not load. Beside the options of serve: `log`, the
+ * level, "off" or "error"; `only_config`; `offline`, see config.h. */
+static int load_state(lua_State *L)
 {
     struct arena *arena = arena_new();
-    struct config_sources sources = lua_cli_sources(L, arena);
+    struct config_sources sources = serve_sources(L, arena);
     struct generation_report report;
     struct generation *generation = NULL;
     struct config alone = {0};
     const struct config *config = NULL;
+    struct str level = str_of(lua_cli_option(L, "log"));
     struct why why;
-    sources.socket = luaL_optstring(L, 2, NULL);
-    sources.offline = false;
-    log_open(LOG_OFF, LOG_FORMAT_TEXT, NULL, NULL);
+    if (level.len)
+        log_open(str_is(level, "off") ? LOG_OFF : LOG_ERROR, LOG_FORMAT_TEXT, NULL, NULL);
     generation_report_init(&report, arena);
-    if (!lua_toboolean(L, 3) && generation_load(&sources, 1, &generation, &report) == OK)
+    if (!lua_cli_flag(L, "only_config") && generation_load(&sources, 1, &generation, &report) == OK)
         config = &generation->config;
     else if (config_load(&sources, &alone, &why) == OK)
         config = &alone;
-    lua_newtable(L);
+    lua_cli_push_table(L, FIELD_NUM("examples", report.example_count));
     set_list(L, "errors", report.errors, report.error_count);
     set_list(L, "warnings", report.warnings, report.warning_count);
-    lua_cli_set_number(L, "examples", report.example_count);
     if (config) {
         push_config(L, arena, config);
         lua_setfield(L, -2, "config");
@@ -471,7 +412,7 @@ static int tool_files(lua_State *L)
     lua_newtable(L);
     for (size_t i = 0; err == OK && i < config.tools.count; i++) {
         lua_pushstring(L, config.tools.list[i]);
-        lua_rawseti(L, -2, (int)i + 1);
+        lua_cli_append(L);
     }
     config_free(&config);
     arena_free(arena);
@@ -491,28 +432,6 @@ static int tool_of_policy(lua_State *L)
     return name.len ? 1 : 0;
 }
 
-/* cli.try_policy(options, path): loads the policy as the daemon would, with the tools of the options, and
- * runs its examples. Whether all holds, and how many there are; errors are on stderr. */
-static int try_policy(lua_State *L)
-{
-    struct arena *arena = arena_new();
-    struct config_sources sources = lua_cli_sources(L, arena);
-    struct generation_report report;
-    struct generation *generation;
-    sources.policies = luaL_checkstring(L, 2);
-    log_open(LOG_ERROR, LOG_FORMAT_TEXT, NULL, NULL);
-    generation_report_init(&report, arena);
-    enum err err = generation_load(&sources, 1, &generation, &report);
-    report.warning_count = 0;
-    if (err != OK)
-        lua_cli_print_report(&report);
-    lua_pushboolean(L, err == OK);
-    lua_pushinteger(L, (lua_Integer)report.example_count);
-    generation_unref(generation);
-    arena_free(arena);
-    return 2;
-}
-
 /* cli.read_json(path): the value in a file or a pipe, its parts, and its JSON. Or nil, and why not. */
 static int read_json(lua_State *L)
 {
@@ -529,8 +448,11 @@ static int read_json(lua_State *L)
 }
 
 const luaL_Reg lua_local_functions[] = {
-    {"local_tools", local_tools},       {"local_check", local_check},
-    {"local_state", local_state},       {"tool_files", tool_files},
-    {"tool_of_policy", tool_of_policy}, {"try_policy", try_policy},
-    {"read_json", read_json},           {0},
+    {"local_tools", local_tools},
+    {"local_check", local_check},
+    {"load", load_state},
+    {"tool_files", tool_files},
+    {"tool_of_policy", tool_of_policy},
+    {"read_json", read_json},
+    {0},
 };

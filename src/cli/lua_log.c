@@ -10,6 +10,7 @@
 #include "gate/verdict.h"
 #include "json/write.h"
 #include "replay/recording.h"
+#include "sandbox/lua_json.h"
 #include "server/state_dir.h"
 
 #include <lualib.h>
@@ -31,17 +32,29 @@ static struct log *check_log(lua_State *L)
 
 /* ---- one record ---------------------------------------------------------------------- */
 
-/* log:get(name, inside): a string of the record, or of its object `inside`; nil: none exists, or it is
- * empty. */
-static int log_get(lua_State *L)
+/* The member that the second argument names, of the record or of its object that the third one names. */
+static const struct json *member_at(lua_State *L)
 {
     const struct json *object = check_log(L)->line.value;
     if (!lua_isnoneornil(L, 3))
         object = json_get(object, lua_cli_str(L, 3));
-    struct str text = json_str(json_get(object, lua_cli_str(L, 2)));
+    return json_get(object, lua_cli_str(L, 2));
+}
+
+/* log:get(name, inside): a string; nil: none exists, or it is empty. */
+static int log_get(lua_State *L)
+{
+    struct str text = json_str(member_at(L));
     if (!text.len)
         return 0;
-    lua_pushlstring(L, text.at, text.len);
+    lua_cli_push_str(L, text);
+    return 1;
+}
+
+/* log:value(name, inside): any value. */
+static int log_value(lua_State *L)
+{
+    lua_json_push(L, member_at(L), LUA_JSON_ANSWER);
     return 1;
 }
 
@@ -49,7 +62,7 @@ static int log_get(lua_State *L)
 static int log_whole(lua_State *L)
 {
     int64_t n;
-    if (!json_int(json_get(check_log(L)->line.value, lua_cli_str(L, 2)), &n) || n < 0)
+    if (!json_int(member_at(L), &n) || n < 0)
         return 0;
     char digits[24];
     snprintf(digits, sizeof(digits), "%lld", (long long)n);
@@ -144,38 +157,6 @@ static int log_time(lua_State *L)
     return 1;
 }
 
-/* log:messages(inside): the problems of the record, or of its object `inside`, as { { path, message }, … }
- * with those that are strings and not empty; nil: none exist. */
-static int log_messages(lua_State *L)
-{
-    static const char *const names[] = {"path", "message"};
-    const struct json *object = check_log(L)->line.value;
-    if (!lua_isnoneornil(L, 2))
-        object = json_get(object, lua_cli_str(L, 2));
-    const struct json *messages = json_get_text(object, "messages");
-    if (!json_is(messages, JSON_ARRAY) || !messages->len)
-        return 0;
-    lua_createtable(L, (int)messages->len, 0);
-    for (uint32_t i = 0; i < messages->len; i++) {
-        lua_createtable(L, 0, 2);
-        for (size_t k = 0; k < 2; k++) {
-            struct str text = json_str(json_get_text(&messages->items[i], names[k]));
-            if (text.len)
-                lua_cli_set_str(L, names[k], text);
-        }
-        lua_rawseti(L, -2, (int)i + 1);
-    }
-    return 1;
-}
-
-/* log:is_masked(): some of its arguments were. */
-static int log_is_masked(lua_State *L)
-{
-    const struct json *masked = json_get_text(check_log(L)->line.value, "masked");
-    lua_pushboolean(L, json_is(masked, JSON_ARRAY) && masked->len);
-    return 1;
-}
-
 /* log:text(): the line, as it was written. */
 static int log_text(lua_State *L)
 {
@@ -209,23 +190,21 @@ static int log_faults(lua_State *L)
 {
     const struct recording_count *faults = recording_faults(check_log(L)->recording);
     lua_newtable(L);
-    for (int fault = 0, n = 0; fault < RECORDING_FAULTS; fault++) {
+    for (int fault = 0; fault < RECORDING_FAULTS; fault++) {
         const struct recording_count *count = &faults[fault];
         if (!count->count)
             continue;
-        lua_newtable(L);
-        lua_cli_set(L, "text", recording_fault_words[fault].text);
-        lua_cli_set_number(L, "count", (double)count->count);
+        lua_cli_push_table(L, FIELD_TEXT("text", recording_fault_words[fault].text),
+                           FIELD_NUM("count", count->count));
         lua_newtable(L);
         for (size_t i = 0; i < RECORDING_PLACES && i < count->count; i++) {
-            lua_newtable(L);
-            lua_cli_set(L, "file", count->places[i].file);
-            lua_cli_set(L, "why", count->places[i].why);
-            lua_cli_set_number(L, "number", (double)count->places[i].number);
-            lua_rawseti(L, -2, (int)i + 1);
+            const struct recording_place *place = &count->places[i];
+            lua_cli_push_table(L, FIELD_TEXT("file", place->file), FIELD_TEXT("why", place->why),
+                               FIELD_NUM("number", place->number));
+            lua_cli_append(L);
         }
         lua_setfield(L, -2, "places");
-        lua_rawseti(L, -2, ++n);
+        lua_cli_append(L);
     }
     lua_pushboolean(L, faults[RECORDING_FAILED].count > 0);
     return 2;
@@ -242,14 +221,13 @@ static int log_close(lua_State *L)
 static const luaL_Reg log_methods[] = {
     {"next", log_next},
     {"get", log_get},
+    {"value", log_value},
     {"whole", log_whole},
     {"time", log_time},
     {"key", log_key},
     {"session_key", log_session_key},
     {"arguments_key", log_arguments_key},
     {"arguments", log_arguments},
-    {"is_masked", log_is_masked},
-    {"messages", log_messages},
     {"text", log_text},
     {"faults", log_faults},
     {"close", log_close},
@@ -339,12 +317,12 @@ static int verdicts(lua_State *L)
     lua_newtable(L);
     for (int i = 0; i < VERDICT_KINDS; i++) {
         lua_pushstring(L, verdict_name((enum verdict_kind)i));
-        lua_rawseti(L, -2, i + 1);
+        lua_cli_append(L);
     }
     lua_newtable(L);
     for (int i = 0; i < CLASS_COUNT; i++) {
         lua_pushstring(L, error_class_info((enum error_class)i)->name);
-        lua_rawseti(L, -2, i + 1);
+        lua_cli_append(L);
     }
     return 2;
 }

@@ -79,20 +79,16 @@ static struct schema *compile(struct arena *arena, const char *file, const struc
  * `more` are left out. */
 static void push_problems(lua_State *L, const struct problems *problems)
 {
-    lua_createtable(L, (int)problems->count, 2);
+    lua_newtable(L);
     for (size_t i = 0; i < problems->count; i++) {
         const struct problem *p = &problems->list[i];
-        lua_newtable(L);
-        lua_cli_set_str(L, "path", p->path);
-        lua_cli_set(L, "code", p->code);
-        lua_cli_set_str(L, "message", p->message);
-        lua_cli_set_str(L, "expected", problem_expected(problems->arena, p));
-        lua_cli_set_str(L, "got", p->got);
-        lua_cli_set_str(L, "suggestion", p->suggestion);
-        lua_rawseti(L, -2, (int)i + 1);
+        lua_cli_push_table(L, FIELD_STR("path", p->path), FIELD_TEXT("code", p->code),
+                           FIELD_STR("message", p->message),
+                           FIELD_STR("expected", problem_expected(problems->arena, p)),
+                           FIELD_STR("got", p->got), FIELD_STR("suggestion", p->suggestion));
+        lua_cli_append(L);
     }
-    lua_cli_set_number(L, "more", (double)problems->more);
-    lua_cli_set_bool(L, "valid", problems->errors == 0);
+    lua_cli_set(L, FIELD_NUM("more", problems->more), FIELD_BOOL("valid", problems->errors == 0));
 }
 
 /* cli.validate(options, each): calls each(file, problems) for every instance among the operands, of which the

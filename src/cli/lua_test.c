@@ -1,6 +1,7 @@
 /* What `toolgate test` (lua/cli/test.lua) gets from C: the run of examples, its coverage, changes of files.
  */
 #include "base/arena.h"
+#include "base/clock.h"
 #include "cli/lua_cli.h"
 #include "cli/term.h"
 #include "gate/examples.h"
@@ -28,22 +29,10 @@ static struct {
 
 /* ---- the outcome of an example, for Lua ---- */
 
-static void set_json(lua_State *L, const char *name, const struct json *value)
-{
-    struct buf text = {0};
-    if (!value)
-        return;
-    json_write(&text, value);
-    lua_cli_set_str(L, name, buf_view(&text));
-    buf_clear(&text);
-}
-
 static void push_mismatch(lua_State *L, const struct example_mismatch *m)
 {
-    lua_newtable(L);
-    lua_cli_set_str(L, "field", str_of(m->field));
-    lua_cli_set_str(L, "expected", m->expected);
-    lua_cli_set_str(L, "got", m->got);
+    lua_cli_push_table(L, FIELD_TEXT("field", m->field), FIELD_STR("expected", m->expected),
+                       FIELD_STR("got", m->got));
     if (!m->changes)
         return;
     lua_newtable(L);
@@ -51,38 +40,32 @@ static void push_mismatch(lua_State *L, const struct example_mismatch *m)
         const struct json_diff_line *line = &m->changes->lines[i];
         lua_pushlstring(L, &line->sign, 1);
         lua_pushliteral(L, " ");
-        lua_pushlstring(L, line->text.at, line->text.len);
+        lua_cli_push_str(L, line->text);
         lua_concat(L, 3);
-        lua_rawseti(L, -2, (int)i + 1);
+        lua_cli_append(L);
     }
     lua_setfield(L, -2, "changes");
-    lua_cli_set_number(L, "more", (double)m->changes->more);
+    lua_cli_set(L, FIELD_NUM("more", m->changes->more));
 }
 
 static void seen(void *owner, const struct example_outcome *o)
 {
     lua_State *L = owner;
+    struct arena *arena = arena_new();
     lua_pushvalue(L, SEEN);
-    lua_newtable(L);
-    lua_cli_set_str(L, "tool", o->policy->name);
-    lua_cli_set_str(L, "file", o->policy->file);
-    lua_cli_set_str(L, "example", o->example->name);
-    lua_cli_set_number(L, "line", o->example->line);
-    lua_cli_set_bool(L, "sample", o->sample);
-    lua_cli_set_bool(L, "passed", o->passed);
-    lua_cli_set_bool(L, "open", o->open);
-    lua_cli_set_bool(L, "schema_unknown", o->schema_unknown);
-    lua_cli_set_str(L, "gives", o->verdict);
-    lua_cli_set_str(L, "fault", o->fault);
-    lua_cli_set_str(L, "said", o->said);
-    lua_cli_set_str(L, "status", o->status);
-    set_json(L, "becomes", o->arguments);
-    set_json(L, "shows", o->shown);
-    lua_cli_set_number(L, "us", (double)o->us);
+    lua_cli_push_table(L, FIELD_STR("tool", o->policy->name), FIELD_STR("file", o->policy->file),
+                       FIELD_STR("example", o->example->name), FIELD_NUM("line", o->example->line),
+                       FIELD_BOOL("sample", o->sample), FIELD_BOOL("passed", o->passed),
+                       FIELD_BOOL("open", o->open), FIELD_BOOL("schema_unknown", o->schema_unknown),
+                       FIELD_STR("gives", o->verdict), FIELD_STR("fault", o->fault),
+                       FIELD_STR("said", o->said), FIELD_STR("status", o->status),
+                       FIELD_OPTIONAL("becomes", json_to_str(arena, o->arguments)),
+                       FIELD_OPTIONAL("shows", json_to_str(arena, o->shown)), FIELD_NUM("us", o->us));
+    arena_free(arena);
     lua_newtable(L);
     for (size_t i = 0; i < o->mismatch_count; i++) {
         push_mismatch(L, &o->mismatches[i]);
-        lua_rawseti(L, -2, (int)i + 1);
+        lua_cli_append(L);
     }
     lua_setfield(L, -2, "mismatches");
     lua_call(L, 1, 0);
@@ -90,24 +73,15 @@ static void seen(void *owner, const struct example_outcome *o)
 
 /* ---- the run ---- */
 
-/* Adds to the table on top. */
-static void add(lua_State *L, const char *name, size_t count)
+/* Adds an error for each mode "shadow" that is past its date; false: none exists. */
+static bool report_expired(const struct generation *generation, struct generation_report *report)
 {
-    lua_getfield(L, -1, name);
-    size_t sum = (size_t)lua_tonumber(L, -1) + count;
-    lua_pop(L, 1);
-    lua_cli_set_number(L, name, (double)sum);
-}
-
-static void run_examples(lua_State *L, struct generation *generation, struct examples_options *run)
-{
-    struct examples_count count = examples_run(generation, NULL, run);
-    add(L, "passed", count.passed);
-    add(L, "failed", count.failed);
-    add(L, "open", count.open);
-    add(L, "samples", count.samples);
-    add(L, "samples_failed", count.samples_failed);
-    add(L, "unsampled", count.unsampled);
+    struct shadow_expiry *list;
+    size_t count = shadow_expired(generation, clock_wall_ms(), report->arena, &list);
+    for (size_t i = 0; i < count; i++)
+        generation_report_error(report, STR_FMT ": " STR_FMT, STR_ARG(list[i].file),
+                                STR_ARG(list[i].sentence));
+    return count > 0;
 }
 
 /* run(place, only, seen): a folder or a file; nil: what the configuration names. Calls seen(outcome), and
@@ -135,19 +109,22 @@ static int run(lua_State *L)
             &report, "there is no policy to test in %s%s: name a folder or a file with policies",
             folder ? folder : CONFIG_DEFAULT_FOLDER, folder ? "" : ", which does not exist");
     }
-    lua_newtable(L);
-    add(L, "broken", report.error_count);
-    lua_cli_set_bool(L, "expired", generation && lua_cli_report_expired(generation, &report));
+    lua_cli_push_table(L, FIELD_NUM("broken", report.error_count),
+                       FIELD_BOOL("expired", generation && report_expired(generation, &report)));
     fflush(stdout); /* so that errors on stderr stay in order */
     lua_cli_print_report(&report);
     if (generation) {
         if (test.coverage)
             coverage_begin(test.coverage, generation->policies);
-        run_examples(L, generation, &run);
+        struct examples_count count = examples_run(generation, NULL, &run);
         if (test.coverage)
             coverage_end(test.coverage, generation->policies);
         run.samples = true; /* without coverage: they show that nothing breaks, not that it is right */
-        run_examples(L, generation, &run);
+        struct examples_count samples = examples_run(generation, NULL, &run);
+        lua_cli_set(L, FIELD_NUM("passed", count.passed), FIELD_NUM("failed", count.failed),
+                    FIELD_NUM("open", count.open), FIELD_NUM("samples", samples.samples),
+                    FIELD_NUM("samples_failed", samples.samples_failed),
+                    FIELD_NUM("unsampled", samples.unsampled));
     }
     generation_unref(generation);
     arena_free(arena);
@@ -177,31 +154,25 @@ static int coverage(lua_State *L)
 {
     size_t count;
     const struct coverage_file *files = coverage_files(test.coverage, &count);
-    lua_createtable(L, (int)count, 0);
+    lua_newtable(L);
     for (size_t i = 0; i < count; i++) {
+        const struct coverage_file *f = &files[i];
+        lua_cli_push_table(L, FIELD_STR("tool", f->tool), FIELD_STR("file", f->file),
+                           FIELD_NUM("examples", f->examples));
         lua_newtable(L);
-        lua_cli_set_str(L, "tool", files[i].tool);
-        lua_cli_set_str(L, "file", files[i].file);
-        lua_cli_set_number(L, "examples", (double)files[i].examples);
-        lua_createtable(L, (int)files[i].rule_count, 0);
-        for (size_t k = 0; k < files[i].rule_count; k++) {
-            lua_newtable(L);
-            lua_cli_set_str(L, "what", files[i].rules[k].words);
-            lua_cli_set_bool(L, "hit", files[i].rules[k].ran);
-            lua_rawseti(L, -2, (int)k + 1);
+        for (size_t k = 0; k < f->rule_count; k++) {
+            lua_cli_push_table(L, FIELD_STR("what", f->rules[k].words), FIELD_BOOL("hit", f->rules[k].ran));
+            lua_cli_append(L);
         }
         lua_setfield(L, -2, "rules");
         lua_newtable(L);
-        for (size_t k = 0, n = 0; k < files[i].line_count; k++) {
-            if (!(files[i].lines[k] & LINE_IN_FUNCTION))
-                continue;
-            lua_newtable(L);
-            lua_cli_set_number(L, "what", (double)k);
-            lua_cli_set_bool(L, "hit", files[i].lines[k] & LINE_RAN);
-            lua_rawseti(L, -2, (int)++n);
-        }
+        for (size_t k = 0; k < f->line_count; k++)
+            if (f->lines[k] & LINE_IN_FUNCTION) {
+                lua_cli_push_table(L, FIELD_NUM("what", k), FIELD_BOOL("hit", f->lines[k] & LINE_RAN));
+                lua_cli_append(L);
+            }
         lua_setfield(L, -2, "lines");
-        lua_rawseti(L, -2, (int)i + 1);
+        lua_cli_append(L);
     }
     return 1;
 }
