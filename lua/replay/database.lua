@@ -3,7 +3,7 @@
 local ffi = package.loaded.ffi or package.preload.ffi "ffi" -- `require` loads files of this program
 
 local BYTES_MAX = 268435456 -- of the lines of one database
-local READONLY, ROW, BUSY_MS = 1, 100, 1000
+local READONLY, ROW, DONE, BUSY_MS = 1, 100, 101, 1000
 
 ffi.cdef [[
 int sqlite3_open_v2(const char *name, void **db, int flags, const char *vfs);
@@ -24,18 +24,20 @@ local function text_of(C, statement, column)
   return text ~= nil and ffi.string(text, C.sqlite3_column_bytes(statement, column)) or nil
 end
 
--- The rows of a query, each as a table of texts. Nil, and why: it cannot be read.
+-- The rows of a query, each as a table of texts. Nil, and why: it cannot be read; true, and why: not to its end.
 local function rows(C, db, sql, columns, visit)
   local statement = ffi.new "void *[1]"
   if C.sqlite3_prepare_v2(db, sql, -1, statement, nil) ~= 0 then return nil, ffi.string(C.sqlite3_errmsg(db)) end
-  local more = true
-  while more and C.sqlite3_step(statement[0]) == ROW do
+  local step, more = C.sqlite3_step(statement[0]), true
+  while more and step == ROW do
     local row = {}
     for i = 1, columns do row[i] = text_of(C, statement[0], i - 1) end
     more = visit(row)
+    if more then step = C.sqlite3_step(statement[0]) end
   end
+  local why = step ~= ROW and step ~= DONE and ffi.string(C.sqlite3_errmsg(db)) or nil
   C.sqlite3_finalize(statement[0])
-  return true
+  return true, why
 end
 
 -- What the assistant's version has of these columns: a missing one is NULL.
@@ -103,7 +105,7 @@ local function write_lines(C, db, kind, since, out)
       end
       return written < BYTES_MAX
     end)
-    if not read then break end
+    if not read or why then break end
   end
   if read and written >= BYTES_MAX then why = ("only its first %d MB were read"):format(BYTES_MAX / 1e6) end
   return read, why

@@ -36,6 +36,28 @@ describe("toolgate replay --mine", function()
     for assistant in pairs(found) do assert.truthy(err:find(assistant, 1, true), err) end
   end)
 
+  it("says what of a database cannot be read, and reads the rest", function()
+    process.write(home .. "/make.py", [[
+import json, sqlite3, sys, time
+path = sys.argv[1] + "/sessions.db"
+goose = sqlite3.connect(path)
+goose.execute("CREATE TABLE messages (session_id TEXT, role TEXT, content_json TEXT, created_timestamp INTEGER)")
+for i in range(200):
+    call = [{"type": "toolRequest", "id": str(i), "toolCall": {"status": "success", "value": {"name": "t", "arguments": {}}}}]
+    goose.execute("INSERT INTO messages VALUES ('s', 'assistant', ?, ?)", (json.dumps(call) + " " * 1000, int(time.time())))
+goose.commit()
+goose.close()
+data = bytearray(open(path, "rb").read())
+data[len(data) // 2:] = bytes(len(data) - len(data) // 2)
+open(path, "wb").write(data)
+]])
+    assert.equal(0, (process.run { "python3", home .. "/make.py", home }))
+    local code, report, err = recordings.replay(home .. "/sessions.db")
+    assert.equal(0, code, err)
+    assert.truthy(report.calls > 10 and report.calls < 200, tostring(report.calls))
+    assert.truthy(err:find("SQLite: ", 1, true), err)
+  end)
+
   it("reads no links, pipes or older sessions, and names what it cannot read", function()
     put("claude_code.jsonl", ".claude/projects/p/new.jsonl")
     put("claude_code.jsonl", ".claude/projects/p/old.jsonl")
