@@ -17,6 +17,7 @@ for _, folder in ipairs { "policies", "lua/templates", "tests/bench/toolgate-ben
 end
 files["lua/cli"] = { globals = { "flag", "text", "number", "choice", "list", "files", "socket", "json", "fail", "command", "rpc" },
                      read_globals = { "cli" } }
+files["lua/cli/options.lua"] = { globals = { "cli" } }
 files["lua/provider_formats.lua"] = { read_globals = { "json" } }
 files["lua/report"] = { read_globals = { "cli" } }
 files["lua/replay"] = { read_globals = { "cli" } }

@@ -80,7 +80,8 @@ local function add_folders() print ":folders" end
 
 -- What a running daemon serves. A shell puts a candidate on its line as it is: `$(…)` in a name would run at the next Enter.
 local function add_tools(c)
-  local a = cli.ask(c.socket, "toolgate/tools", 2)
+  cli.end_after(2)
+  local a = cli.ask(c.socket, "toolgate/tools", nil, "exact")
   local tools = a and ui.is_array(a.tools) and a.tools or {}
   for _, tool in ipairs(tools) do
     local name = ui.text(ui.table(tool).name)

@@ -43,7 +43,7 @@ end
 -- ---- the daemon's files ----
 
 -- The answer of toolgate/status; nil: no daemon.
-function decision_log.status(path) return (cli.ask(path, "toolgate/status")) end
+function decision_log.status(path) return (cli.ask(path, "toolgate/status", nil, "exact")) end
 
 -- Also true for a file that may not be read, or in a folder that may not be.
 local function exists(path)

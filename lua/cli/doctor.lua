@@ -5,7 +5,7 @@ local checks = require "doctor_checks"
 
 local FILES_MAX = 64 -- of one option
 
-local function ask(d) d.status, d.no_status = cli.ask(d.socket, "toolgate/status") end
+local function ask(d) d.status, d.no_status = cli.ask(d.socket, "toolgate/status", nil, "exact") end
 
 -- Files that the daemon's command line names, or its configuration, which then has them already.
 local function files_of(list)

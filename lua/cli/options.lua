@@ -146,6 +146,28 @@ local function parse(c, words)
   return out
 end
 
+local function finish(client, ...)
+  client:close()
+  return ...
+end
+
+-- The answer to one request, in a form of client:answer; or nil, and why no answer came. `params`: a table, or JSON.
+function cli.ask(path, method, params, form)
+  local client, why = cli.client(path)
+  if not client then return nil, why end
+  local sent
+  sent, why = client:ask(method, type(params) == "table" and cli.json(params) or params)
+  if not sent then return finish(client, nil, why) end
+  return finish(client, client:answer(form))
+end
+
+-- The same; without an answer the command ends.
+function cli.rpc(...)
+  local answer, more = cli.ask(...)
+  if answer == nil then fail("%s", more) end
+  return answer, more
+end
+
 -- The answer to a request of this command, by its --socket; --json prints it, the daemon's own bytes.
 function rpc(o, method, params)
   if not o.json then return (cli.rpc(o.socket, method, params)) end

@@ -72,7 +72,7 @@ end
 local function find_daemon(o)
   if o.socket or o.config or o.policies or o.tools or o["mcp-config"] then return o.socket end
   local path = cli.default_socket()
-  if not cli.ask(path, "toolgate/status") then return nil end
+  if not cli.ask(path, "toolgate/status", nil, "exact") then return nil end
   io.stderr:write("as the daemon at ", ui.clip(path, 200), " serves them; --policies DIR reads files\n")
   return path
 end
@@ -121,6 +121,6 @@ without a daemon, loads what serve would.]],
     end
     if names then print_names(a) else print_array(parts.tools) end
     print_changes(a.warnings)
-    if socket then print_starting(cli.ask(socket, "toolgate/status"), a.tools) end
+    if socket then print_starting(cli.ask(socket, "toolgate/status", nil, "exact"), a.tools) end
   end,
 }

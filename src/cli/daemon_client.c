@@ -232,16 +232,3 @@ int64_t daemon_client_error_code(const struct daemon_client *client)
 {
     return client->error_code;
 }
-
-enum err daemon_client_once(const char *path, struct arena *arena, const char *method, struct str params,
-                            struct json *result, struct why *why)
-{
-    struct daemon_client *client;
-    enum err err = daemon_client_connect(path, &client, why);
-    if (err == OK)
-        err = daemon_client_ask(client, method, params, why);
-    if (err == OK)
-        err = daemon_client_answer(client, arena, result, why);
-    daemon_client_close(client);
-    return err;
-}

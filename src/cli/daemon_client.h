@@ -36,10 +36,6 @@ enum err daemon_client_ask(struct daemon_client *client, const char *method, str
 enum err daemon_client_answer(struct daemon_client *client, struct arena *arena, struct json *result,
                               struct why *why);
 
-/* Both, on a connection of its own; `path` NULL: the default socket. */
-enum err daemon_client_once(const char *path, struct arena *arena, const char *method, struct str params,
-                            struct json *result, struct why *why);
-
 /* The code of the JSON-RPC error that came last; 0: none. */
 int64_t daemon_client_error_code(const struct daemon_client *client);
 

@@ -78,6 +78,8 @@ void lua_cli_set_fields(lua_State *L, const struct json_field *fields);
 #define lua_cli_push_table(L, ...) (lua_newtable(L), lua_cli_set((L), __VA_ARGS__))
 /* Takes the value on top, and adds it to the list below it. */
 void lua_cli_append(lua_State *L);
+/* A list as a field of the table on top. */
+void lua_cli_set_list(lua_State *L, const char *name, const struct str *items, size_t count);
 
 /* Pushes an object with these methods: zeroed memory, which `__gc` among them clears. `class` names its
  * metatable. */

@@ -102,6 +102,16 @@ void lua_cli_append(lua_State *L)
     lua_rawseti(L, -2, (int)lua_objlen(L, -2) + 1);
 }
 
+void lua_cli_set_list(lua_State *L, const char *name, const struct str *items, size_t count)
+{
+    lua_newtable(L);
+    for (size_t i = 0; i < count; i++) {
+        lua_cli_push_str(L, items[i]);
+        lua_cli_append(L);
+    }
+    lua_setfield(L, -2, name);
+}
+
 void *lua_cli_object(lua_State *L, size_t bytes, const char *class, const luaL_Reg *methods)
 {
     void *object = memset(lua_newuserdata(L, bytes), 0, bytes);
@@ -196,45 +206,6 @@ static int push_answer(lua_State *L, struct arena *arena, const struct json *ans
         lua_cli_push_buf(L, &line);
     }
     return lua_gettop(L) - top;
-}
-
-/* cli.rpc(socket, method, params, form): the answer. `params` is a table, or JSON. Without an answer the
- * command ends. */
-static int rpc(lua_State *L)
-{
-    struct arena *arena = arena_new();
-    struct str params = STR_LIT("{}");
-    struct json answer;
-    struct why why;
-    if (lua_istable(L, 3))
-        params = json_to_str(arena, lua_json_read(L, 3, "params", arena));
-    else if (lua_isstring(L, 3))
-        params = lua_cli_str(L, 3);
-    if (daemon_client_once(luaL_optstring(L, 1, NULL), arena, luaL_checkstring(L, 2), params, &answer,
-                           &why) != OK) {
-        arena_free(arena);
-        term_error(running->name, "%s", why.text);
-        return lua_cli_end(L);
-    }
-    int pushed = push_answer(L, arena, &answer, 4);
-    arena_free(arena);
-    return pushed;
-}
-
-/* cli.ask(socket, method, seconds): the answer, exactly; or nil, and why no answer came. After this many
- * seconds the process ends; nil: after what daemon_client.h says. */
-static int ask(lua_State *L)
-{
-    struct arena *arena = arena_new();
-    struct json answer;
-    struct why why;
-    alarm((unsigned)luaL_optinteger(L, 3, 0));
-    enum err err = daemon_client_once(luaL_optstring(L, 1, NULL), arena, luaL_checkstring(L, 2),
-                                      STR_LIT("{}"), &answer, &why);
-    lua_json_push(L, err == OK ? &answer : NULL, LUA_JSON_EXACT);
-    lua_pushstring(L, err == OK ? NULL : why.text);
-    arena_free(arena);
-    return 2;
 }
 
 #define CLIENT "toolgate.client"
@@ -556,8 +527,6 @@ static int load_file(lua_State *L)
 }
 
 static const luaL_Reg functions[] = {
-    {"rpc", rpc},
-    {"ask", ask},
     {"client", client_connect},
     {"default_socket", default_socket},
     {"line", line},

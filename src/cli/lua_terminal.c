@@ -221,6 +221,13 @@ static int sleep_until(lua_State *L)
     return 0;
 }
 
+/* cli.end_after(seconds): this process ends then. */
+static int end_after(lua_State *L)
+{
+    alarm((unsigned)luaL_checkinteger(L, 1));
+    return 0;
+}
+
 const luaL_Reg lua_terminal_functions[] = {
     {"open_terminal", open_terminal},
     {"close_terminal", close_terminal},
@@ -232,5 +239,6 @@ const luaL_Reg lua_terminal_functions[] = {
     {"stderr_is_terminal", stderr_is_terminal},
     {"mono_us", mono_us},
     {"sleep_until", sleep_until},
+    {"end_after", end_after},
     {0},
 };
