@@ -84,9 +84,10 @@ end
 -- The files that serve would read, of the configuration and of the command line. Without any nothing is known of the
 -- tool.
 local function from_files(o, tool)
-  local paths, why = cli.tool_files(o)
-  local names = {}
-  if not paths then fail("%s", why) end
+  local loaded = cli.load { config = o.config, tools = o.tools, ["mcp-config"] = o["mcp-config"], offline = true,
+                            only_config = true }
+  if not loaded.config then fail("%s", loaded.problem) end
+  local paths, names = loaded.config.tools, {}
   for _, path in ipairs(paths) do
     local _, parts, text = read_file(path)
     if parts.result then _, parts = cli.parse(parts.result, true) end

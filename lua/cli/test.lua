@@ -193,11 +193,32 @@ local function test_all(o, config, policies)
   return o.coverage and math.max(status, print_coverage(o, test.coverage())) or status
 end
 
+-- The places of policies, and the configuration with the files that it names, if it can be read. Of a file its whole folder:
+-- it may read a schema from there with json "…".
+local function watched(o)
+  local paths = {}
+  local function add(path) paths[#paths + 1] = path end
+  local function add_place(path)
+    local look = cli.stat(path)
+    add(look and look.kind ~= "folder" and (path:match "^.*/" or ".") or path)
+  end
+  for _, place in ipairs(o) do add_place(place) end
+  if o[1] and not o.config and not o.tools then return paths end
+  add(o.config)
+  local config = cli.load({ config = o.config, policies = o.policies, tools = o.tools, ["mcp-config"] = o["mcp-config"],
+                            offline = true, only_config = true }).config
+  if not config then return paths end
+  add_place(config.policies or "policies")
+  for _, path in ipairs(config.tools) do add(path) end
+  for _, path in ipairs(config.mcp_configs) do add(path) end
+  return paths
+end
+
 -- Runs everything now and after each change; returns only if nothing can be watched.
 local function watch(o, config, policies)
-  local on_terminal = test.watch(o)
-  while on_terminal ~= nil do
-    if on_terminal and not o.json then io.write "\27[H\27[2J\27[3J" end
+  local watches = test.watch(watched(o))
+  while watches do
+    if cli.is_terminal and not o.json then io.write "\27[H\27[2J\27[3J" end
     test_all(o, config, policies)
     if not o.json then ui.say("%swaiting for changes; Ctrl-C ends%s", cli.dim, cli.plain) end
     io.flush()
@@ -224,10 +245,9 @@ local function add_daemon_files(o)
   o.tools, o.config = tools, own_config or type(paths.config) == "string" and paths.config or nil
   o.policies = o.policies or type(paths.policies) == "string" and paths.policies or nil
   if not own_config then -- it brings its own files; the others were given by --tools
-    local listed, why = cli.tool_files { config = o.config }
-    local known = {}
-    if not listed then fail("%s", why) end
-    for _, path in ipairs(listed) do known[cli.real_path(path) or ""] = true end
+    local loaded, known = cli.load { config = o.config, offline = true, only_config = true }, {}
+    if not loaded.config then fail("%s", loaded.problem) end
+    for _, path in ipairs(loaded.config.tools) do known[cli.real_path(path) or ""] = true end
     for i, path in ipairs(ui.is_array(paths.tools) and paths.tools or {}) do
       if i <= FILES_MAX and type(path) == "string" and not known[path] then add(path) end
     end

@@ -190,25 +190,13 @@ static void push_examples(lua_State *L, const struct lint_context *c)
 /* The paths that each field names. */
 static void push_paths(lua_State *L, const struct policy *p)
 {
-    const struct {
-        const char *field;
-        const struct str *list;
-        size_t count;
-    } fields[] = {{"loop.volatile", p->volatiles, p->volatile_count},
-                  {"gives_ids", p->gives_ids, p->gives_id_count},
-                  {"loop.volatile_result", p->volatile_results, p->volatile_result_count},
-                  {"redact", p->redact, p->redact_count},
-                  {"compact.keep", p->compact.keep, p->compact.keep_count},
-                  {"compact.drop", p->compact.drop, p->compact.drop_count}};
     lua_newtable(L);
-    for (size_t i = 0; i < sizeof(fields) / sizeof(fields[0]); i++) {
-        lua_newtable(L);
-        for (size_t k = 0; k < fields[i].count; k++) {
-            lua_cli_push_str(L, fields[i].list[k]);
-            lua_cli_append(L);
-        }
-        lua_setfield(L, -2, fields[i].field);
-    }
+    lua_cli_set_list(L, "loop.volatile", p->volatiles, p->volatile_count);
+    lua_cli_set_list(L, "gives_ids", p->gives_ids, p->gives_id_count);
+    lua_cli_set_list(L, "loop.volatile_result", p->volatile_results, p->volatile_result_count);
+    lua_cli_set_list(L, "redact", p->redact, p->redact_count);
+    lua_cli_set_list(L, "compact.keep", p->compact.keep, p->compact.keep_count);
+    lua_cli_set_list(L, "compact.drop", p->compact.drop, p->compact.drop_count);
     lua_newtable(L);
     for (size_t i = 0; i < p->id_count; i++) {
         lua_cli_push_str(L, p->ids[i].path);

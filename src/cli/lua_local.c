@@ -264,11 +264,11 @@ int lua_serve(lua_State *L)
 
 /* ---- what serve would load ----------------------------------------------------------- */
 
-static void set_list(lua_State *L, const char *name, const struct str *items, size_t count)
+static void set_paths(lua_State *L, const char *name, const struct path_list *paths)
 {
     lua_newtable(L);
-    for (size_t i = 0; i < count; i++) {
-        lua_cli_push_str(L, items[i]);
+    for (size_t i = 0; i < paths->count; i++) {
+        lua_pushstring(L, paths->list[i]);
         lua_cli_append(L);
     }
     lua_setfield(L, -2, name);
@@ -301,30 +301,31 @@ static void push_redis(lua_State *L, struct arena *arena, const char *given)
  * (its command is not there) } */
 static void push_upstream(lua_State *L, struct arena *arena, const struct upstream_spec *spec)
 {
-    struct why why = {""};
+    struct why why;
     bool stdio = spec->kind == UPSTREAM_STDIO;
-    if (stdio)
-        environment_find_command(arena, spec, &why);
+    bool missing = stdio && environment_find_command(arena, spec, &why) != OK;
     lua_cli_push_table(
         L, FIELD_STR("name", spec->name), FIELD_STR("from", spec->from), FIELD_BOOL("stdio", stdio),
         FIELD_BOOL("as_daemon", stdio && !spec->user.len && !spec->spawner.len),
         FIELD_IF(spec->sandbox.on, FIELD_TEXT("sandbox", spec->sandbox.best_effort ? "lenient" : "strict")),
-        FIELD_OPTIONAL("problem", str_of(why.text)));
+        FIELD_OPTIONAL("problem", missing ? str_of(why.text) : STR_NONE));
 }
 
 static void push_config(lua_State *L, struct arena *arena, const struct config *config)
 {
-    struct why why = {""};
-    config_ledger_validate(config, &why); /* not whether Redis is up: a daemon starts without it */
+    struct why why;
+    /* Not whether Redis is up: a daemon starts without it. */
+    bool invalid = config_ledger_validate(config, &why) != OK;
     lua_cli_push_table(
         L, FIELD_OPTIONAL("file", str_of(config->file)),
         FIELD_STR("hash", arena_printf(arena, "%016" PRIx64, config->hash)),
         FIELD_OPTIONAL("socket", str_of(config->socket)), FIELD_OPTIONAL("state", str_of(config->state)),
+        FIELD_OPTIONAL("policies", str_of(config->policies)),
         FIELD_BOOL("has_allow", config->allow_count > 0),
         FIELD_NUM("connections", config->limits.connections),
         FIELD_BOOL("has_decisions", config->decisions.on),
         FIELD_TEXT("metrics", config->metrics.address.text), FIELD_STR("traces", config->traces.endpoint),
-        FIELD_OPTIONAL("ledger_problem", str_of(why.text)));
+        FIELD_OPTIONAL("ledger_problem", invalid ? str_of(why.text) : STR_NONE));
     if (config->ledger_redis) {
         push_redis(L, arena, config->ledger_redis);
         lua_setfield(L, -2, "redis");
@@ -335,6 +336,8 @@ static void push_config(lua_State *L, struct arena *arena, const struct config *
         lua_cli_append(L);
     }
     lua_setfield(L, -2, "upstreams");
+    set_paths(L, "tools", &config->tools);
+    set_paths(L, "mcp_configs", &config->mcp_configs);
 }
 
 /* { hash, tools, policies: how many; http_tool: the first that needs HTTP; nothing: why it serves none;
@@ -362,8 +365,8 @@ static void push_generation(lua_State *L, struct arena *arena, const struct gene
 }
 
 /* cli.load(options): what serve would load, and its examples: { errors, warnings, examples (how many ran),
- * config, generation }; the last two are missing if they do not load. Beside the options of serve: `log`, the
- * level, "off" or "error"; `only_config`; `offline`, see config.h. */
+ * config, generation }; the last two are missing if they do not load, and `problem` is the configuration's.
+ * Beside the options of serve: `log`, the level, "off" or "error"; `only_config`; `offline`, see config.h. */
 static int load_state(lua_State *L)
 {
     struct arena *arena = arena_new();
@@ -382,11 +385,13 @@ static int load_state(lua_State *L)
     else if (config_load(&sources, &alone, &why) == OK)
         config = &alone;
     lua_cli_push_table(L, FIELD_NUM("examples", report.example_count));
-    set_list(L, "errors", report.errors, report.error_count);
-    set_list(L, "warnings", report.warnings, report.warning_count);
+    lua_cli_set_list(L, "errors", report.errors, report.error_count);
+    lua_cli_set_list(L, "warnings", report.warnings, report.warning_count);
     if (config) {
         push_config(L, arena, config);
         lua_setfield(L, -2, "config");
+    } else {
+        lua_cli_set(L, FIELD_TEXT("problem", why.text));
     }
     if (generation) {
         push_generation(L, arena, generation);
@@ -399,25 +404,6 @@ static int load_state(lua_State *L)
 }
 
 /* ---- writing a policy ---------------------------------------------------------------- */
-
-/* cli.tool_files(options): the files of tools that serve would read. Or nil, and why. */
-static int tool_files(lua_State *L)
-{
-    struct arena *arena = arena_new();
-    struct config_sources sources = lua_cli_sources(L, arena);
-    struct config config;
-    struct why why;
-    sources.policies = NULL; /* the folder may not exist yet */
-    enum err err = config_load(&sources, &config, &why);
-    lua_newtable(L);
-    for (size_t i = 0; err == OK && i < config.tools.count; i++) {
-        lua_pushstring(L, config.tools.list[i]);
-        lua_cli_append(L);
-    }
-    config_free(&config);
-    arena_free(arena);
-    return err == OK ? 1 : lua_cli_fail(L, why.text);
-}
 
 /* cli.tool_of_policy(path): the name in tool "…" {; nil: none exists, or the file cannot be read. */
 static int tool_of_policy(lua_State *L)
@@ -448,11 +434,6 @@ static int read_json(lua_State *L)
 }
 
 const luaL_Reg lua_local_functions[] = {
-    {"local_tools", local_tools},
-    {"local_check", local_check},
-    {"load", load_state},
-    {"tool_files", tool_files},
-    {"tool_of_policy", tool_of_policy},
-    {"read_json", read_json},
-    {0},
+    {"local_tools", local_tools},       {"local_check", local_check}, {"load", load_state},
+    {"tool_of_policy", tool_of_policy}, {"read_json", read_json},     {0},
 };

@@ -12,9 +12,6 @@
 #include <errno.h>
 #include <poll.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 /* The arguments of run(). */
 enum { PLACE = 1, ONLY, SEEN };
@@ -179,25 +176,6 @@ static int coverage(lua_State *L)
 
 /* ---- changes of files ---- */
 
-/* False: it cannot be watched. */
-static bool watch_path(const char *path, struct why *why)
-{
-    return !path || file_watch_add(test.watch, path, why) == OK;
-}
-
-/* Of a file the whole folder: it may read a schema from there with json "…". */
-static bool watch_place(const char *place, struct why *why)
-{
-    const char *slash = strrchr(place, '/');
-    struct stat st;
-    if (stat(place, &st) != 0 || S_ISDIR(st.st_mode))
-        return watch_path(place, why);
-    char *folder = slash ? strndup(place, (size_t)(slash - place) + 1) : NULL;
-    bool watched = watch_path(folder ? folder : ".", why);
-    free(folder);
-    return watched;
-}
-
 /* wait(): returns after a change that no further change follows. False: nothing can be watched. */
 static int wait_for_change(lua_State *L)
 {
@@ -214,35 +192,21 @@ static int wait_for_change(lua_State *L)
     }
 }
 
-/* watch(options): begins it; nil after an error. Else whether stdout is a terminal. */
+/* watch(paths): begins it. False, after an error on stderr: one of them cannot be watched. */
 static int watch(lua_State *L)
 {
     struct arena *arena = arena_new();
-    struct config config = {0};
     struct why why;
     size_t count;
-    const char **places = lua_cli_list(L, NULL, arena, &count);
+    const char **paths = lua_cli_list(L, NULL, arena, &count);
     bool good = file_watch_new(&test.watch, &why) == OK;
     for (size_t i = 0; good && i < count; i++)
-        good = watch_place(places[i], &why);
-    /* The configuration and the files that it names, if it can be read. */
-    if (good && (!count || test.sources.file || test.sources.tools_count)) {
-        good = watch_path(test.sources.file, &why);
-        bool read = good && config_load(&test.sources, &config, NULL) == OK;
-        if (read)
-            good = watch_place(config.policies ? config.policies : "policies", &why);
-        for (size_t i = 0; read && good && i < config.tools.count; i++)
-            good = watch_path(config.tools.list[i], &why);
-        for (size_t i = 0; read && good && i < config.mcp_configs.count; i++)
-            good = watch_path(config.mcp_configs.list[i], &why);
-    }
-    config_free(&config);
-    if (good)
-        lua_pushboolean(L, isatty(STDOUT_FILENO));
-    else
+        good = file_watch_add(test.watch, paths[i], &why) == OK;
+    if (!good)
         term_error("test", "%s", why.text);
     arena_free(arena);
-    return good ? 1 : 0;
+    lua_pushboolean(L, good);
+    return 1;
 }
 
 int lua_test(lua_State *L)
