@@ -12,6 +12,21 @@ local ui = require "ui"
 local FORMATS = { "toolgate's decision log", "NDJSON of {session, tool, arguments, result}" }
 for _, name in ipairs(reader.names) do FORMATS[#FORMATS + 1] = name end
 
+local BAR_COLUMNS = 30
+
+-- A function that draws a bar on stderr, and one that takes it away.
+local function progress_bar()
+  local shown = false
+  return function(position, total)
+    local bar = math.floor(position * BAR_COLUMNS / math.max(total, 1))
+    io.stderr:write("\r", total > 0 and ("[%s%s] %3d %%  "):format(("#"):rep(bar), ("."):rep(BAR_COLUMNS - bar),
+                    math.floor(position * 100 / total)) or "", ("%d MB"):format(math.floor(position / 1e6)))
+    shown = true
+  end, function()
+    if shown then io.stderr:write "\r\27[K" end
+  end
+end
+
 local function write_page(name, report)
   local file, why = io.open(name, "w")
   if file then
@@ -207,9 +222,11 @@ verdict changes is listed by tool and code.]],
     if not o.config and not o.mine then add_stored_tools(o) end
     local draft = o["emit-policy"] and draft_policy()
     if draft then conversation.set_watch(draft.watch) end
-    local remove = builtin_policies(o)
+    local remove, clear = builtin_policies(o), nil
+    if cli.stderr_is_terminal() then o.progress, clear = progress_bar() end
     local replayed, views, text = pcall(cli.replay, o)
     remove()
+    if clear then clear() end
     if not replayed then error(views, 0) end
     for path, name in pairs(o.shown or {}) do
       local from, to = '"' .. path .. '"', cli.quote(name):gsub("%%", "%%%%")

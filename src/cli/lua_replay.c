@@ -12,7 +12,6 @@
 
 #define PROGRESS_EVERY_LINES 256u
 #define PROGRESS_EVERY_US    200000
-#define PROGRESS_WIDTH       30
 
 struct replay_command {
     struct config_sources sources; /* without `tools`: a judge adds them, by toolset */
@@ -78,11 +77,12 @@ static struct judge *load(struct replay_command *c, const char *policies)
 /* ---- progress ---- */
 
 struct progress {
-    bool shown;
+    lua_State *L;
     int64_t last_us;
     uint64_t lines;
 };
 
+/* Calls the option `progress`, a function, with the bytes that were read, and all; 0: not known. */
 static void show_progress(void *owner, const struct recording *recording)
 {
     struct progress *progress = owner;
@@ -90,21 +90,13 @@ static void show_progress(void *owner, const struct recording *recording)
         return;
     uint64_t total, position = recording_position(recording, &total);
     int64_t now_us = clock_mono_us();
-    char bar[PROGRESS_WIDTH + 1];
     if (now_us - progress->last_us < PROGRESS_EVERY_US)
         return;
     progress->last_us = now_us;
-    progress->shown = true;
-    int filled = total ? (int)(position * PROGRESS_WIDTH / total) : 0;
-    for (int i = 0; i < PROGRESS_WIDTH; i++)
-        bar[i] = i < filled ? '#' : '.';
-    bar[PROGRESS_WIDTH] = '\0';
-    if (total)
-        fprintf(stderr, "\r[%s] %3llu %%  %llu MB", bar, (unsigned long long)(position * 100 / total),
-                (unsigned long long)(position / 1000000));
-    else
-        fprintf(stderr, "\r%llu MB", (unsigned long long)(position / 1000000));
-    fflush(stderr);
+    lua_getfield(progress->L, 1, "progress");
+    lua_pushnumber(progress->L, (lua_Number)position);
+    lua_pushnumber(progress->L, (lua_Number)total);
+    lua_call(progress->L, 2, 0);
 }
 
 /* ---- the command ---- */
@@ -149,20 +141,18 @@ int lua_replay(lua_State *L)
     c.files = lua_cli_list(L, NULL, c.arena, &c.file_count);
     bool opened = open_all(&c, &format);
     if (opened) {
-        struct progress progress = {.last_us = clock_mono_us()};
+        struct progress progress = {.L = L, .last_us = clock_mono_us()};
         struct replay_options options = {.recording = c.recording,
                                          .format = format,
                                          .transcript = lua_transcript_read,
                                          .transcripts = L,
                                          .policies = c.policies,
                                          .against = c.compared,
-                                         .line_read = isatty(STDERR_FILENO) ? show_progress : NULL,
+                                         .line_read = lua_cli_flag(L, "progress") ? show_progress : NULL,
                                          .owner = &progress};
         replay_run(&options, c.arena, &report);
         report.policies = c.sources.policies ? c.sources.policies : c.sources.file;
         report.against = c.against;
-        if (progress.shown)
-            fprintf(stderr, "\r\033[K");
         struct buf views = buf_in(c.arena), text = buf_in(c.arena);
         replay_report_json(&report, true, &views);
         replay_report_json(&report, false, &text);
