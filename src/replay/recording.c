@@ -27,15 +27,21 @@ const struct recording_fault_words recording_fault_words[RECORDING_FAULTS] = {
     [RECORDING_FAILED] = {"read_failed", "files that could not be read to their end"},
 };
 
-void recording_count_fault(struct recording *r, enum recording_fault fault, uint64_t number, const char *why)
+static void count_fault(struct recording *r, enum recording_fault fault, const char *file, uint64_t number,
+                        const char *why)
 {
     struct recording_count *count = &r->faults[fault];
     if (count->count < RECORDING_PLACES) {
         struct recording_place *place = &count->places[count->count];
-        *place = (struct recording_place){.file = r->file, .number = number};
+        *place = (struct recording_place){.file = file, .number = number};
         snprintf(place->why, sizeof(place->why), "%s", why ? why : "");
     }
     count->count++;
+}
+
+void recording_count_fault(struct recording *r, enum recording_fault fault, uint64_t number, const char *why)
+{
+    count_fault(r, fault, r->file, number, why);
 }
 
 void recording_reject(struct recording *r, const char *why)
@@ -45,10 +51,7 @@ void recording_reject(struct recording *r, const char *why)
 
 void recording_cut_off(struct recording *r, const char *file, const char *why)
 {
-    const char *now = r->file;
-    r->file = file;
-    recording_count_fault(r, RECORDING_CUT, 0, why);
-    r->file = now;
+    count_fault(r, RECORDING_CUT, file, 0, why);
 }
 
 /* ---- files ---- */

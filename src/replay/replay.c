@@ -58,17 +58,9 @@ struct str replay_heap_copy(struct str text)
 static void forget_session(struct replay *r, struct replay_session *session)
 {
     struct replay_loop *loop = &session->loop;
-    for (size_t i = 0; i < STOPPED_MAX; i++) {
-        const struct replay_stopped *s = &session->stopped[i];
-        if (s->times <= loop->times)
-            continue;
-        loop->tool = s->tool;
-        loop->code = s->code;
-        loop->arguments = s->arguments;
-        loop->times = s->times;
-        loop->file = s->file;
-        loop->line = s->line;
-    }
+    for (size_t i = 0; i < STOPPED_MAX; i++)
+        if (session->stopped[i].times > loop->worst.times)
+            loop->worst = session->stopped[i];
     if (loop->saved)
         replay_loop_add(r->report, loop);
     lru_remove(&r->sessions, &session->node);

@@ -73,16 +73,22 @@ struct replay_table {
     struct map *by_key;
 };
 
-/* A session in which the ledger stopped calls: loops, cycles, budgets of same calls and of repairs. */
-struct replay_loop {
-    struct str session, tool, code, arguments; /* of the call that was stopped most; the last as JSON, cut */
-    uint64_t times;                            /* that it was stopped */
-    int64_t first_ms, last_ms;                 /* of the stopped calls; 0: not recorded */
-    uint64_t calls, saved;                     /* of the session; of these, calls that would not have run */
-    int64_t tokens; /* that the session took from the first to the last of the stopped calls */
-    bool halted;    /* a verdict told the agent to end the run */
+/* A call that was stopped, perhaps over and over. */
+struct replay_stopped {
+    uint64_t key, times;              /* its hash; 0: none */
+    struct str tool, code, arguments; /* the last as JSON, cut */
     const char *file;
     uint64_t line;
+};
+
+/* A session in which the ledger stopped calls: loops, cycles, budgets of same calls and of repairs. */
+struct replay_loop {
+    struct str session;
+    struct replay_stopped worst; /* the call that was stopped most */
+    int64_t first_ms, last_ms;   /* of the stopped calls; 0: not recorded */
+    uint64_t calls, saved;       /* of the session; of these, calls that would not have run */
+    int64_t tokens;              /* that the session took from the first to the last of the stopped calls */
+    bool halted;                 /* a verdict told the agent to end the run */
 };
 
 /* What became of the first calls of a session, or of a sub-agent of it, in their order. */

@@ -22,14 +22,6 @@ struct replay_awaited {
     struct hash128 step;
 };
 
-/* A call that was stopped, perhaps over and over. */
-struct replay_stopped {
-    uint64_t key, times;              /* its hash; 0: free */
-    struct str tool, code, arguments; /* the last on the heap */
-    const char *file;
-    uint64_t line;
-};
-
 /* What a call brought last. */
 struct replay_seen {
     uint64_t call, result; /* hashes; 0: free */
@@ -38,11 +30,11 @@ struct replay_seen {
 struct replay_session {
     struct lru_node node; /* first */
     int64_t clock_ms;
-    bool is_counted;                  /* it has made a call */
-    int64_t tokens, call_tokens;      /* that it took so far, and up to its last call */
-    struct replay_timeline *timeline; /* NULL: there are as many as are kept */
-    struct replay_loop loop;          /* its session is on the heap, once a call was stopped */
-    struct replay_stopped stopped[STOPPED_MAX];
+    bool is_counted;                            /* it has made a call */
+    int64_t tokens, call_tokens;                /* that it took so far, and up to its last call */
+    struct replay_timeline *timeline;           /* NULL: there are as many as are kept */
+    struct replay_loop loop;                    /* its session is on the heap, once a call was stopped */
+    struct replay_stopped stopped[STOPPED_MAX]; /* their arguments are on the heap */
     struct replay_seen seen[SEEN_MAX];
     uint32_t next_seen;
     uint32_t next_awaited;

@@ -174,7 +174,7 @@ void replay_loop_add(struct replay_report *report, const struct replay_loop *loo
                                   : arena_alloc(report->arena, (size_t)2 * REPLAY_EXAMPLE_MAX_BYTES);
     *slot = *loop;
     slot->session = put_in(room, loop->session);
-    slot->arguments = put_in(room + REPLAY_EXAMPLE_MAX_BYTES, loop->arguments);
+    slot->worst.arguments = put_in(room + REPLAY_EXAMPLE_MAX_BYTES, loop->worst.arguments);
 }
 
 /* ---- the end ---- */
@@ -271,13 +271,13 @@ static void put_loops(struct json_out *out, const struct replay_report *r)
     json_field_open(out, "list", '[');
     for (size_t i = 0; i < r->loop_count; i++) {
         const struct replay_loop *loop = &r->loops[i];
-        json_put_object(out, FIELD_STR("session", loop->session), FIELD_STR("tool", loop->tool),
-                        FIELD_STR("code", loop->code), FIELD_STR("arguments", loop->arguments),
-                        FIELD_NUM("first_ms", loop->first_ms), FIELD_NUM("last_ms", loop->last_ms),
-                        FIELD_NUM("calls", loop->calls), FIELD_NUM("saved", loop->saved),
-                        FIELD_NUM("times", loop->times), FIELD_NUM("tokens", loop->tokens),
-                        FIELD_BOOL("halted", loop->halted), FIELD_TEXT("file", loop->file),
-                        FIELD_NUM("line", loop->line));
+        const struct replay_stopped *s = &loop->worst;
+        json_put_object(
+            out, FIELD_STR("session", loop->session), FIELD_STR("tool", s->tool), FIELD_STR("code", s->code),
+            FIELD_STR("arguments", s->arguments), FIELD_NUM("first_ms", loop->first_ms),
+            FIELD_NUM("last_ms", loop->last_ms), FIELD_NUM("calls", loop->calls),
+            FIELD_NUM("saved", loop->saved), FIELD_NUM("times", s->times), FIELD_NUM("tokens", loop->tokens),
+            FIELD_BOOL("halted", loop->halted), FIELD_TEXT("file", s->file), FIELD_NUM("line", s->line));
     }
     json_close(out, ']');
     json_close(out, '}');
