@@ -172,18 +172,11 @@ end
 -- At most so many characters.
 local function cut(words, characters)
   local at, count = 1, 0
-  while at <= #words and count < characters do
-    at = at + 1
-    while at <= #words and words:byte(at) >= 0x80 and words:byte(at) < 0xC0 do at = at + 1 end
-    count = count + 1
-  end
-  return at > #words and words or nil, words:sub(1, at - 1)
+  while at <= #words and count < characters do at, count = words:match("^[\128-\191]*()", at + 1), count + 1 end
+  return words:sub(1, at - 1)
 end
 
-local function clipped(words)
-  local _, beginning = cut(words, 100)
-  return beginning
-end
+local function clipped(words) return cut(words, 100) end
 
 -- The place of a member; a note has no use for one that is longer.
 local function under(path, name) return #path > 400 and path or path .. "/" .. clipped(name) end
@@ -641,11 +634,15 @@ function M.response(provider, name, schema)
   return ('{"%s":%s,"warnings":%s}'):format(form.field, form.write(name, closed or text(schema), closed ~= nil), text(warnings))
 end
 
+local function named(definition)
+  local out = object()
+  put(out, "name", definition.name)
+  if definition.description ~= nil then put(out, "description", definition.description) end
+  return out
+end
+
 local function function_of(definition, schema, strict)
-  local inner, out = object(), object()
-  for _, key in ipairs { "name", "description" } do
-    if definition[key] ~= nil then put(inner, key, definition[key]) end
-  end
+  local inner, out = named(definition), object()
   put(inner, "parameters", schema)
   if strict ~= nil then put(inner, "strict", strict) end
   put(out, "type", "function")
@@ -655,9 +652,7 @@ end
 
 local function plain_of(member)
   return function(definition, schema)
-    local out = object()
-    put(out, "name", definition.name)
-    if definition.description ~= nil then put(out, "description", definition.description) end
+    local out = named(definition)
     put(out, member, schema)
     return out
   end
@@ -687,13 +682,10 @@ local function written_as(provider, definition, strict, says, left)
     closed, why = attempt(strict_root, schema, function() end)
     if not closed then note(why) end
   end
-  if rules.description and type(definition.description) == "string" then
-    local whole = cut(definition.description, rules.description)
-    local _, beginning = cut(definition.description, rules.description - 1)
-    if not whole then
-      note(("the description is cut after %d characters"):format(rules.description))
-      definition.description = beginning .. "…"
-    end
+  local description, most = definition.description, rules.description
+  if most and type(description) == "string" and cut(description, most) ~= description then
+    note(("the description is cut after %d characters"):format(most))
+    definition.description = cut(description, most - 1) .. "…"
   end
   local is_strict
   if says and provider == "openai" then is_strict = closed ~= nil end

@@ -4,7 +4,6 @@ local ui = require "ui"
 local decision_text = require "decision_text"
 
 local REFUSALS_MAX = 10000 -- of one review; more need a filter
-local LEVELS_MAX = 8       -- of long brackets around arguments
 local MARKS = { r = "right", w = "wrong", s = "skip" }
 local OTHER_KEYS = { b = "back", q = "quit" }
 
@@ -65,17 +64,6 @@ end
 
 local function quoted(words) return '"' .. cli.line(words):gsub('["\\]', "\\%0") .. '"' end
 
--- json [==[…]==] of a level that the text does not close; a "]" at its end would close level 0 early.
-local function in_brackets(arguments)
-  local level = 0
-  while level < LEVELS_MAX and (arguments:find("]" .. ("="):rep(level) .. "]", 1, true)
-                                or level == 0 and arguments:sub(-1) == "]") do
-    level = level + 1
-  end
-  local equals = ("="):rep(level)
-  return ("json [%s[%s]%s]"):format(equals, arguments, equals)
-end
-
 local function example_of(item)
   local problem, ts, lines = decision_text.problem(item), cli.cut(item.ts or "", 19), {}
   local class = problem.error_class or ""
@@ -84,8 +72,8 @@ local function example_of(item)
     lines[#lines + 1] = "    -- Refused because of earlier calls: add them as `history = { { args = … }, … }`.\n"
   end
   if class == "fabricated_id" then lines[#lines + 1] = '    -- Add the ids that were known as `seen = { "…" }`.\n' end
-  return table.concat(lines) .. ("    { %s,\n      args = %s, gives = \"pass\" },\n"):format(
-    quoted(("is not refused (%s, %s)"):format(problem.code or class, ts)), in_brackets(item.arguments))
+  return table.concat(lines) .. ("    { %s,\n      args = json %s, gives = \"pass\" },\n"):format(
+    quoted(("is not refused (%s, %s)"):format(problem.code or class, ts)), ui.lua_long(item.arguments, ""))
 end
 
 -- One table for each tool, in the order of their first wrong refusal.

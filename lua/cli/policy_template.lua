@@ -2,22 +2,7 @@
 -- Invents nothing: a part of which nothing is known is a TODO or is left out.
 local ui = require "ui"
 
-local function quoted(words)
-  return '"' .. words:gsub('[%c"\\]', function(c)
-    return c == "\n" and "\\n" or c:find "%c" and ("\\%03d"):format(c:byte()) or "\\" .. c
-  end) .. '"'
-end
-
--- In long brackets of a level that the text does not close; quoted if it closes every level. A newline after the
--- opening bracket is not part of the text.
-local function long(words, newline)
-  for level = 0, 6 do
-    local equals = ("="):rep(level)
-    local closing = "]" .. equals .. "]"
-    if not (words .. "]"):find(closing, 1, true) then return "[" .. equals .. "[" .. newline .. words .. closing end
-  end
-  return quoted(words)
-end
+local quoted, long = ui.lua_string, ui.lua_long
 
 local function json_of(text) return "json " .. long(cli.pretty(text, 2), "") end
 

@@ -92,6 +92,24 @@ function ui.counts(counts, none)
   return #out > 0 and table.concat(out, ", ") or none
 end
 
+-- A text as a string of Lua.
+function ui.lua_string(words)
+  return '"' .. words:gsub('[%c"\\]', function(c)
+    return c == "\n" and "\\n" or c:find "%c" and ("\\%03d"):format(c:byte()) or "\\" .. c
+  end) .. '"'
+end
+
+-- In long brackets of a level that the text does not close; quoted if it closes every level. A newline after the
+-- opening bracket is not part of the text.
+function ui.lua_long(words, newline)
+  for level = 0, 6 do
+    local equals = ("="):rep(level)
+    local closing = "]" .. equals .. "]"
+    if not (words .. "]"):find(closing, 1, true) then return "[" .. equals .. "[" .. newline .. words .. closing end
+  end
+  return ui.lua_string(words)
+end
+
 local function put_value(value, indent)
   local nested = type(value) == "table" and next(value) ~= nil
   if type(value) == "string" and value:find("\n", 1, true) then

@@ -4,11 +4,15 @@ local conversation = require "replay/conversation"
 local log = require "replay/log"
 local each, is_object = conversation.each, conversation.is_object
 
-local BLOCKS = {}
+local BLOCKS = {} -- each returns true if the block is a result
 
 function BLOCKS.tool_use(c, b) c:call(b.id, b.name, b.input) end
 BLOCKS.server_tool_use, BLOCKS.mcp_tool_use = BLOCKS.tool_use, BLOCKS.tool_use
-function BLOCKS.tool_result(c, b) c:result(b.tool_use_id, log.raw(b, "content"), b.is_error) end
+
+function BLOCKS.tool_result(c, b)
+  c:result(b.tool_use_id, log.raw(b, "content"), b.is_error)
+  return true
+end
 BLOCKS.mcp_tool_result = BLOCKS.tool_result
 
 BLOCKS["tool-call"] = function(c, b) c:call(b.toolCallId, b.toolName, b.input or b.args) end
@@ -20,6 +24,7 @@ BLOCKS["tool-result"] = function(c, b)
   if value == nil then value = b.result end
   local failed = kind == "execution-denied" or kind:find "^error" ~= nil or b.isError
   c:result(b.toolCallId, value, failed)
+  return true
 end
 
 function BLOCKS.toolRequest(c, b)
@@ -34,30 +39,24 @@ end
 function BLOCKS.toolResponse(c, b)
   local answer = b.toolResult or {}
   local value = answer.value
-  if b.id and b.id == c.unread then return end
+  if b.id and b.id == c.unread then return true end
   if answer.status == "error" then c:result(b.id, answer.error, answer.error or true)
   else c:result(b.id, value, is_object(value) and value.isError) end
+  return true
 end
-
-local RESULTS = { tool_result = true, mcp_tool_result = true, ["tool-result"] = true, toolResponse = true }
 
 -- Reads the blocks. True: some are results, so that the message is not one of the user's.
 return function(c, content)
   local answers = false
   for b in each(content) do
-    if is_object(b) then
-      local kind = b.type
-      local read = BLOCKS[kind]
-      if read then
-        read(c, b)
-        answers = answers or RESULTS[kind] or false
-      elseif is_object(b.toolUse) then -- Bedrock's Converse
-        c:call(b.toolUse.toolUseId, b.toolUse.name, b.toolUse.input)
-      elseif is_object(b.toolResult) then
-        local result = b.toolResult
-        c:result(result.toolUseId, result.content, result.status == "error")
-        answers = true
-      end
+    local read, result = BLOCKS[b.type], b.toolResult
+    if read then
+      answers = read(c, b) or answers
+    elseif is_object(b.toolUse) then -- Bedrock's Converse
+      c:call(b.toolUse.toolUseId, b.toolUse.name, b.toolUse.input)
+    elseif is_object(result) then
+      c:result(result.toolUseId, result.content, result.status == "error")
+      answers = true
     end
   end
   return answers

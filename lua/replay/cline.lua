@@ -53,7 +53,7 @@ local function text_of(content)
   if type(content) == "string" then return content end
   local out = {}
   for part in each(content) do
-    if is_object(part) and part.type == "text" and type(part.text) == "string" then out[#out + 1] = part.text end
+    if part.type == "text" and type(part.text) == "string" then out[#out + 1] = part.text end
   end
   return table.concat(out, "\n")
 end
@@ -73,7 +73,7 @@ local function read_message(c, m)
   -- A result that fails rarely says so but in its text.
   local answers = false
   for block in each(m.content) do
-    if is_object(block) and block.type == "tool_result" then
+    if block.type == "tool_result" then
       c:result(block.tool_use_id, block.content, block.is_error or failed_text(text_of(block.content)))
       answers = true
     end

@@ -83,10 +83,8 @@ local function read_parts_message(c, m)
   local answers = false
   c:message(m.timestamp or m.createdAt)
   for part in each(m.parts) do
-    if is_object(part) then
-      answers = read_gemini_part(c, part) or answers
-      read_ui_part(c, part)
-    end
+    answers = read_gemini_part(c, part) or answers
+    read_ui_part(c, part)
   end
   if m.role == "user" and not answers then c:begin_turn() end
 end
