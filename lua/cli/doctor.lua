@@ -60,7 +60,7 @@ configuration that the daemon serves.]],
   options = { socket, files, flag { name = "json", words = "print the findings as JSON" } },
 
   run = function(o)
-    local d = { findings = {}, left_out = 0, program = cli.read_link "/proc/self/exe" }
+    local d = { findings = {}, left_out = 0, program = cli.read_link "/proc/self/exe", host = cli.host() }
     d.socket = o.socket or not o.config and cli.default_socket() -- nil: its own
     if d.socket then ask(d) end
     choose_config(d, o)

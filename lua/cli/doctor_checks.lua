@@ -1,6 +1,6 @@
 -- The checks of toolgate doctor, in the order in which an operator wants to read them: the first that fails explains most
 -- of the others. A check gets `d`: socket, program, status (of the daemon; nil: none answers, and no_status says why),
--- state (what the files hold, see cli.load), config and generation (of it), and adds findings.
+-- state (what the files hold, see cli.load), host (see cli.host), config and generation (of it), and adds findings.
 local ui = require "ui"
 
 local FINDINGS_MAX     = 512 -- further ones are left out: thousands of files may be broken
@@ -299,8 +299,8 @@ end
 local function check_libcurl(d)
   local user = d.config and http_user(d)
   if not user then return end
-  local there, why = cli.libcurl()
-  if there then return add(d, "ok", "libcurl", "libcurl", nil, "libcurl is there, for %s", user) end
+  local why = d.host.libcurl_problem
+  if not why then return add(d, "ok", "libcurl", "libcurl", nil, "libcurl is there, for %s", user) end
   add(d, "error", "libcurl", "libcurl_missing", "apt-get install libcurl4", "%s needs libcurl: %s", user, why)
 end
 
@@ -444,7 +444,7 @@ end
 -- ---- the host ----
 local function check_limits(d)
   if d.status or not d.config then return end -- a daemon says itself how many connections are possible
-  local connections, may = d.config.connections, cli.open_files_max()
+  local connections, may = d.config.connections, d.host.open_files_max
   if may and may < connections + FILES_BESIDE then
     return add(d, "warning", "limits", "files_below_connections",
                ("ulimit -Hn %d, or LimitNOFILE= in the unit"):format(connections + FILES_BESIDE),
@@ -466,7 +466,7 @@ local function check_clock(d)
         "the clock was set %d s %s since the daemon started", math.floor(math.abs(ahead_ms) / 1000),
         ahead_ms < 0 and "back" or "ahead")
   end
-  if not cli.clock_is_synchronised() then
+  if not d.host.clock_is_synchronised then
     return add(d, "warning", "clock", "clock_unsynchronised", "timedatectl set-ntp true",
                "the kernel's clock is not synchronised: daemons that share a ledger need the same time")
   end
@@ -526,7 +526,7 @@ local function check_sandbox(d)
     add(d, "warning", "sandbox", "daemon_as_root", "run the daemon as a user of its own, as the unit of the package does, "
         .. "or name upstreams.NAME.user", "the daemon runs as root, and so do %d of its upstreams", as_daemon)
   end
-  local abi, seccomp = cli.sandboxes()
+  local abi, seccomp = d.host.landlock, d.host.seccomp
   if abi > 0 and seccomp then
     return add(d, "ok", "sandbox", "sandbox", nil, "Landlock ABI %d and seccomp: sandboxes hold%s", abi,
                abi < 6 and ", except for signals between processes of one user (Linux 6.12)" or "")

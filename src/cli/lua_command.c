@@ -327,20 +327,15 @@ static int clip(lua_State *L)
 /* cli.cut(text, bytes, end): at most this many, in whole characters; `end` is behind a text that was cut. */
 static int cut(lua_State *L)
 {
-    struct str text = lua_cli_str(L, 1);
-    size_t most = (size_t)luaL_checkinteger(L, 2), end;
-    luaL_optlstring(L, 3, "", &end);
-    lua_settop(L, 3);
+    struct str text = lua_cli_str(L, 1), end = lua_isnoneornil(L, 3) ? STR_NONE : lua_cli_str(L, 3);
+    size_t most = (size_t)luaL_checkinteger(L, 2);
     if (text.len <= most) {
         lua_settop(L, 1);
         return 1;
     }
-    text = str_cut(text, most - end);
-    lua_pushlstring(L, text.at, text.len);
-    if (end) {
-        lua_pushvalue(L, 3);
-        lua_concat(L, 2);
-    }
+    lua_cli_push_str(L, str_cut(text, most - end.len));
+    lua_cli_push_str(L, end);
+    lua_concat(L, 2);
     return 1;
 }
 

@@ -193,39 +193,25 @@ static int group_name(lua_State *L)
     return 1;
 }
 
-/* cli.open_files_max(): how many a process started from here may have; nil: any number. */
-static int open_files_max(lua_State *L)
-{
-    struct rlimit files;
-    if (getrlimit(RLIMIT_NOFILE, &files) != 0 || files.rlim_max == RLIM_INFINITY)
-        return 0;
-    lua_pushnumber(L, (lua_Number)files.rlim_max);
-    return 1;
-}
-
-/* cli.clock_is_synchronised(): false: the kernel says that it is not. */
-static int clock_is_synchronised(lua_State *L)
-{
-    struct timex state = {0};
-    int synchronised = adjtimex(&state);
-    lua_pushboolean(L, synchronised != TIME_ERROR && (synchronised < 0 || !(state.status & STA_UNSYNC)));
-    return 1;
-}
-
-/* cli.sandboxes(): the ABI of Landlock, 0: none; whether there are seccomp filters. */
-static int sandboxes(lua_State *L)
+/* cli.host(): { open_files_max (of a process started from here; nil: any number), clock_is_synchronised
+ * (false: the kernel says that it is not), landlock (its ABI, 0: none), seccomp (it has filters),
+ * libcurl_problem (nil: it is there) }. */
+static int host(lua_State *L)
 {
     struct confine_support support = confine_support();
-    lua_pushinteger(L, support.landlock_abi);
-    lua_pushboolean(L, support.seccomp);
-    return 2;
-}
-
-/* cli.libcurl(): true if it is there. */
-static int libcurl(lua_State *L)
-{
+    struct rlimit files = {.rlim_max = RLIM_INFINITY};
+    struct timex state = {0};
     struct why why;
-    return fetch_check_library(&why) == OK ? lua_cli_done(L, true) : lua_cli_fail(L, why.text);
+    int clock = adjtimex(&state);
+    bool has_curl = fetch_check_library(&why) == OK;
+    getrlimit(RLIMIT_NOFILE, &files);
+    lua_cli_push_table(L,
+                       FIELD_IF(files.rlim_max != RLIM_INFINITY, FIELD_NUM("open_files_max", files.rlim_max)),
+                       FIELD_BOOL("clock_is_synchronised",
+                                  clock != TIME_ERROR && (clock < 0 || !(state.status & STA_UNSYNC))),
+                       FIELD_NUM("landlock", support.landlock_abi), FIELD_BOOL("seccomp", support.seccomp),
+                       FIELD_OPTIONAL("libcurl_problem", has_curl ? STR_NONE : str_of(why.text)));
+    return 1;
 }
 
 const luaL_Reg lua_host_functions[] = {
@@ -241,9 +227,6 @@ const luaL_Reg lua_host_functions[] = {
     {"connect", try_connect},
     {"user", user},
     {"group_name", group_name},
-    {"open_files_max", open_files_max},
-    {"clock_is_synchronised", clock_is_synchronised},
-    {"sandboxes", sandboxes},
-    {"libcurl", libcurl},
+    {"host", host},
     {0},
 };

@@ -121,58 +121,10 @@ int64_t recorded_time(const struct json *value)
 
 /* ---- the decision log ---- */
 
-/* The members that are read, in the order in which the log writes them. */
-enum field {
-    FIELD_TS,
-    FIELD_ID,
-    FIELD_USER,
-    FIELD_UID,
-    FIELD_SESSION,
-    FIELD_TURN,
-    FIELD_STEP,
-    FIELD_LABEL,
-    FIELD_EXT,
-    FIELD_TOOL,
-    FIELD_METHOD,
-    FIELD_ARGUMENTS,
-    FIELD_MASKED,
-    FIELD_VERDICT,
-    FIELD_REPEATS,
-    FIELD_RESULT,
-    FIELDS
-};
-
-/* One pass over the members instead of a search for each field: most records have them in this order. */
-static void find_fields(const struct json *record, const struct json *found[FIELDS])
-{
-    static const struct str names[FIELDS] = {
-        [FIELD_TS] = STR("ts"),           [FIELD_ID] = STR("decision_id"),
-        [FIELD_USER] = STR("user"),       [FIELD_UID] = STR("uid"),
-        [FIELD_SESSION] = STR("session"), [FIELD_TURN] = STR("turn"),
-        [FIELD_STEP] = STR("step"),       [FIELD_LABEL] = STR("label"),
-        [FIELD_EXT] = STR("ext"),         [FIELD_TOOL] = STR("tool"),
-        [FIELD_METHOD] = STR("method"),   [FIELD_ARGUMENTS] = STR("arguments"),
-        [FIELD_MASKED] = STR("masked"),   [FIELD_VERDICT] = STR("verdict"),
-        [FIELD_REPEATS] = STR("repeats"), [FIELD_RESULT] = STR("result")};
-    size_t next = 0;
-    memset(found, 0, FIELDS * sizeof(*found));
-    for (uint32_t i = 0; i < record->len; i++)
-        for (size_t k = 0; k < FIELDS; k++) {
-            size_t field = next + k < FIELDS ? next + k : next + k - FIELDS;
-            if (!str_eq(record->members[i].key, names[field]))
-                continue;
-            found[field] = &record->members[i].value;
-            next = field + 1;
-            break;
-        }
-}
-
 static bool read_decision(struct recorded_reader *reader, const struct json *record,
                           const struct recording_line *line)
 {
-    const struct json *field[FIELDS];
-    find_fields(record, field);
-    struct str method = json_str(field[FIELD_METHOD]);
+    struct str method = json_str(json_get_text(record, "method"));
     if (str_starts(method, "prompts/") || str_starts(method, "resources/") ||
         str_is(method, "toolgate/approve") || str_is(method, "toolgate/deny")) /* no call of a tool */
         return true;
@@ -180,27 +132,27 @@ static bool read_decision(struct recorded_reader *reader, const struct json *rec
         .kind = str_eq(method, STR_LIT("toolgate/check"))    ? RECORDED_CHECK
                 : str_eq(method, STR_LIT("toolgate/report")) ? RECORDED_REPORT
                                                              : RECORDED_CALL,
-        .id = json_str(field[FIELD_ID]),
-        .session = json_str(field[FIELD_SESSION]),
-        .user = json_str(field[FIELD_USER]),
-        .step = text_of(field[FIELD_STEP]),
-        .label = json_str(field[FIELD_LABEL]),
-        .ext = json_str(field[FIELD_EXT]),
-        .turn = number_of(field[FIELD_TURN]),
-        .has_uid = json_is(field[FIELD_UID], JSON_NUMBER),
-        .uid = number_of(field[FIELD_UID]),
-        .tool = json_str(field[FIELD_TOOL]),
-        .arguments = field[FIELD_ARGUMENTS],
-        .masked = field[FIELD_MASKED],
-        .repeated = number_of(field[FIELD_REPEATS]) > 0,
-        .at_ms = recorded_time(field[FIELD_TS]),
+        .id = json_str(json_get_text(record, "decision_id")),
+        .session = json_str(json_get_text(record, "session")),
+        .user = json_str(json_get_text(record, "user")),
+        .step = text_of(json_get_text(record, "step")),
+        .label = json_str(json_get_text(record, "label")),
+        .ext = json_str(json_get_text(record, "ext")),
+        .turn = number_of(json_get_text(record, "turn")),
+        .has_uid = json_is(json_get_text(record, "uid"), JSON_NUMBER),
+        .uid = number_of(json_get_text(record, "uid")),
+        .tool = json_str(json_get_text(record, "tool")),
+        .arguments = json_get_text(record, "arguments"),
+        .masked = json_get_text(record, "masked"),
+        .repeated = number_of(json_get_text(record, "repeats")) > 0,
+        .at_ms = recorded_time(json_get_text(record, "ts")),
         .line = line,
     };
     if (!call.id.len || !call.tool.len)
         return false;
     call.arguments_unknown = !call.arguments && call.kind != RECORDED_REPORT;
     /* A result whose value was not recorded is known by its class and hash. */
-    const struct json *result = field[FIELD_RESULT], *value = json_get_text(result, "value");
+    const struct json *result = json_get_text(record, "result"), *value = json_get_text(result, "value");
     call.ran = json_is(result, JSON_OBJECT);
     if (!call.ran || error_class_named(json_str(json_get_text(result, "class")), &call.result_class) != OK)
         call.result_class = CLASS_OK;
@@ -209,7 +161,7 @@ static bool read_decision(struct recorded_reader *reader, const struct json *rec
     call.by_class = call.ran && !value;
     if (value)
         call.result = recorded_result(line->arena, value);
-    struct str verdict = json_str(field[FIELD_VERDICT]);
+    struct str verdict = json_str(json_get_text(record, "verdict"));
     call.refused = !call.ran && !str_is(verdict, "pass");
     reader->seen(reader->owner, &call);
     return true;
