@@ -171,7 +171,7 @@ local function test_all(o, config, policies)
   local sum = { passed = 0, failed = 0, open = 0, samples = 0, samples_failed = 0, unsampled = 0, broken = 0 }
   local expired = false
   local function test_place(place)
-    local count = test.run(place, o.only, function(outcome) print_example(o, outcome) end)
+    local count = test.run(o, place, o.only, function(outcome) print_example(o, outcome) end)
     expired = expired or count.expired
     for name, n in pairs(sum) do sum[name] = n + (count[name] or 0) end
   end
@@ -295,7 +295,6 @@ the configuration, the policies (unless DIR or FILE are given) and the tools of 
   run = function(o)
     o.coverage = o.coverage or o["coverage-min"] ~= nil
     if o.socket then add_daemon_files(o) end
-    test.begin(o)
     return (o.watch and watch or test_all)(o, o.config, o.policies)
   end,
 }

@@ -14,12 +14,10 @@
 #include <stdio.h>
 
 /* The arguments of run(). */
-enum { PLACE = 1, ONLY, SEEN };
+enum { OPTIONS = 1, PLACE, ONLY, SEEN };
 
 /* Of the command, which has one run at a time. */
 static struct {
-    struct arena *arena;
-    struct config_sources sources;
     struct coverage *coverage; /* NULL: not requested */
     struct file_watch *watch;
 } test;
@@ -81,15 +79,15 @@ static bool report_expired(const struct generation *generation, struct generatio
     return count > 0;
 }
 
-/* run(place, only, seen): a folder or a file; nil: what the configuration names. Calls seen(outcome), and
- * returns the counts. */
+/* run(options, place, only, seen): a folder or a file; nil: what the configuration names. Calls
+ * seen(outcome), and returns the counts. */
 static int run(lua_State *L)
 {
     /* A file that does not load is an error and leaves the others to be tested. */
     static const struct generation_build_options options = {.skip_broken = true};
     struct arena *arena = arena_new();
     struct generation_report report;
-    struct config_sources sources = test.sources;
+    struct config_sources sources = lua_cli_sources(L, arena);
     lua_settop(L, SEEN);
     struct examples_options run = {.only = lua_tostring(L, ONLY), .seen = seen, .owner = L};
     if (lua_isstring(L, PLACE))
@@ -126,15 +124,6 @@ static int run(lua_State *L)
     generation_unref(generation);
     arena_free(arena);
     return 1;
-}
-
-/* begin(options): what is loaded from now on. The table owns the texts until the command ends. */
-static int begin(lua_State *L)
-{
-    arena_free(test.arena);
-    test.arena = arena_new();
-    test.sources = lua_cli_sources(L, test.arena);
-    return 0;
 }
 
 /* cover(): what runs from now on is counted. */
@@ -211,8 +200,7 @@ static int watch(lua_State *L)
 
 int lua_test(lua_State *L)
 {
-    static const luaL_Reg functions[] = {
-        {"begin", begin},          {"run", run}, {"cover", cover}, {"coverage", coverage}, {"watch", watch},
-        {"wait", wait_for_change}, {0}};
+    static const luaL_Reg functions[] = {{"run", run},     {"cover", cover},          {"coverage", coverage},
+                                         {"watch", watch}, {"wait", wait_for_change}, {0}};
     return lua_cli_push_functions(L, functions);
 }
