@@ -3,8 +3,24 @@
 local ui = require "ui"
 
 local quoted, long = ui.lua_string, ui.lua_long
+local LINE_BYTES = 100
 
-local function json_of(text) return "json " .. long(cli.pretty(text, 2), "") end
+-- JSON of which each value that is longer than LINE_BYTES has a line for each member.
+local function pretty(json, indent)
+  local value, parts, line = cli.parse(json, true)
+  local is_list = ui.is_array(value)
+  local names = is_list and parts or type(value) == "table" and cli.keys(value)
+  if not names or #line <= LINE_BYTES then return line end
+  local out, space = {}, "\n" .. (" "):rep(indent)
+  for i, name in ipairs(names) do
+    out[i] = space .. "  " .. (is_list and pretty(name, indent + 2)
+                              or cli.quote(name) .. ": " .. pretty(parts[name], indent + 2))
+  end
+  local all = table.concat(out, ",") .. space
+  return is_list and "[" .. all .. "]" or "{" .. all .. "}"
+end
+
+local function json_of(json) return "json " .. long(pretty(json, 2), "") end
 
 local function hints(tool, hint, value) return ui.table(tool.annotations)[hint] == value end
 local function is_destructive(tool) return hints(tool, "destructiveHint", true) end

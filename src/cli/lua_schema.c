@@ -12,8 +12,6 @@
 #include "schema/sample.h"
 #include "schema/schema.h"
 
-#define PRETTY_LINE_BYTES 100u /* a value that fits stays on one line */
-
 static const struct json_limits many_values = {.nodes = LUA_CLI_NODES};
 
 /* Of a file, or of stdin if it is "-". False after an error on stderr. */
@@ -151,39 +149,6 @@ static int sample(lua_State *L)
     return lua_gettop(L);
 }
 
-static void write_pretty(struct buf *out, struct arena *arena, const struct json *value, int indent)
-{
-    struct buf line = buf_in(arena);
-    bool object = value->type == JSON_OBJECT;
-    json_write(&line, value);
-    if ((!object && value->type != JSON_ARRAY) || line.len <= PRETTY_LINE_BYTES) {
-        buf_str(out, buf_view(&line));
-        return;
-    }
-    for (uint32_t i = 0; i < value->len; i++) {
-        buf_printf(out, "%s\n%*s", i ? "," : object ? "{" : "[", indent + 2, "");
-        if (object) {
-            json_write_string(out, value->members[i].key);
-            buf_text(out, ": ");
-        }
-        write_pretty(out, arena, object ? &value->members[i].value : &value->items[i], indent + 2);
-    }
-    buf_printf(out, "\n%*s%c", indent, "", object ? '}' : ']');
-}
-
-/* cli.pretty(text, indent): JSON whose long values have a line for each member. */
-static int pretty(lua_State *L)
-{
-    struct arena *arena = arena_new();
-    struct buf out = {0};
-    struct json value;
-    struct json_error fault;
-    if (json_parse(arena, lua_cli_str(L, 1), &many_values, &value, &fault) == OK || fault.soft)
-        write_pretty(&out, arena, &value, (int)luaL_checkinteger(L, 2));
-    arena_free(arena);
-    return lua_cli_push_buf(L, &out);
-}
-
 /* cli.quote(text): as JSON, with all its characters. */
 static int quote(lua_State *L)
 {
@@ -245,7 +210,6 @@ static int keys(lua_State *L)
 }
 
 const luaL_Reg lua_schema_functions[] = {
-    {"validate", validate},     {"sample", sample}, {"pretty", pretty},
-    {"quote", quote},           {"json", to_json},  {"parse", parse},
-    {"shown_json", shown_json}, {"keys", keys},     {0},
+    {"validate", validate}, {"sample", sample},         {"quote", quote}, {"json", to_json},
+    {"parse", parse},       {"shown_json", shown_json}, {"keys", keys},   {0},
 };
