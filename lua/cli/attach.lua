@@ -26,7 +26,7 @@ local function show_difference(path, before, after)
 end
 
 local function agrees(o)
-  if o.yes or not (cli.is_terminal and cli.stderr_is_terminal()) then return true end
+  if o.yes or not (cli.is_terminal and cli.stderr_is_terminal) then return true end
   io.write "Change this file? [y/N] "
   io.flush()
   return (io.read "*l" or ""):lower():find "^y" ~= nil
@@ -45,7 +45,7 @@ local function look(path, may_be_missing)
   if not real then refuse(path .. ": no such file") end
   local text, state = cli.file(real)
   if not text then refuse(("%s: %s"):format(path, state)) end
-  if state.uid ~= cli.user() then
+  if state.uid ~= cli.uid then
     refuse(("%s belongs to %s: run this as that user"):format(path, cli.user_name(state.uid) or "uid " .. state.uid))
   end
   return real, text, state

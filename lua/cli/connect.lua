@@ -1,7 +1,8 @@
 -- toolgate connect: an MCP client's stdio server. src/cli/connect.c runs it.
 local own = require "own_daemon"
 
-local WAIT_S = 30 -- as connect.h has it
+local WAIT_S, WAIT_MAX_S = 30, 3600
+local PATH_BYTES = 107 -- of a socket
 
 return command {
   name = "connect", operands = "[SOCKET]", most = 1, summary = "connect an MCP client's stdio to the daemon",
@@ -32,16 +33,22 @@ if that exists; never where /etc/toolgate/toolgate.lua does. Ends when stdin end
     if o.servers and not o[1] and not cli.access(own.servers_folder() .. "/" .. o.servers .. ".json", "") then
       cli.warn(("%s/%s.json does not exist: the client gets no tools"):format(own.servers_folder(), o.servers))
     end
+    o.wait = o.wait or WAIT_S
+    if o.wait > WAIT_MAX_S then fail("--wait: expected at most %d seconds, got %d", WAIT_MAX_S, o.wait) end
     local path = not o["no-start"] and own.startable(o[1])
+    o[1] = o[1] or path or (cli.default_socket())
+    if #o[1] > PATH_BYTES then fail("%s: expected a socket path of at most %d bytes", o[1], PATH_BYTES) end
     if path then
-      local started, why = own.start(path, (o.wait or WAIT_S) * 1000)
+      local started, why = own.start(path, o.wait * 1000)
       if not started then fail("%s", why) end
-      o[1] = path
       function o.start()
         local pid, reason = own.spawn()
         if not pid then cli.warn(reason) end
       end
     end
+    o.owns_session = o.session == "auto" -- no other process has it: it ends with the client
+    if o.owns_session then o.session = "auto-" .. cli.random() end
+    o.session = o.session and cli.quote(o.session)
     return cli.bridge(o)
   end,
 }

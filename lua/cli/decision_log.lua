@@ -35,8 +35,14 @@ function decision_log.is_answer(log) return ANSWERS[log:get "method" or ""] ~= n
 -- A report completes the record of its check, which has the same id.
 function decision_log.is_report(log) return log:get "method" == "toolgate/report" end
 
+-- The digits of a whole number; nil: it is none.
+function decision_log.whole(log, name)
+  local n = log:value(name)
+  return type(n) == "number" and n >= 0 and n % 1 == 0 and ("%d"):format(n) or nil
+end
+
 function decision_log.turn(log)
-  local turn = log:whole "turn"
+  local turn = decision_log.whole(log, "turn")
   return turn ~= "0" and turn or nil
 end
 
@@ -93,7 +99,7 @@ function decision_log.find(given, written_only)
     if cli.stat(rotated) then files[#files + 1] = rotated end
   end
   files[#files + 1] = path
-  if cli.stderr_is_terminal() then io.stderr:write("reading ", table.concat(files, ", "), "\n") end
+  if cli.stderr_is_terminal then io.stderr:write("reading ", table.concat(files, ", "), "\n") end
   return files, status
 end
 

@@ -99,7 +99,7 @@ local function check_no_daemon(d)
     local group = bit.band(st.mode, 16) ~= 0 and cli.group_name(st.gid) -- writable for it
     add(d, "error", "socket", "socket_forbidden", group and ("usermod -aG %s USER, and log in again"):format(group) or
         'set socket_mode = "0660" in the configuration, and restart the daemon',
-        "%s has mode %04o: this user (uid %d) may not connect", d.socket, st.mode, cli.user())
+        "%s has mode %04o: this user (uid %d) may not connect", d.socket, st.mode, cli.uid)
   else
     add(d, "error", "socket", "daemon_silent", start_of(d), "%s", d.no_status)
   end

@@ -103,10 +103,10 @@ end
 
 local function notes_folder()
   local runtime = os.getenv "XDG_RUNTIME_DIR" or ""
-  local path = runtime:find "^/" and runtime .. "/toolgate-hook" or ("/tmp/toolgate-hook-%d"):format(cli.user())
+  local path = runtime:find "^/" and runtime .. "/toolgate-hook" or ("/tmp/toolgate-hook-%d"):format(cli.uid)
   local made, why = cli.make_folder(path, PRIVATE)
   local look = made and cli.stat(path, true)
-  if look and look.kind == "folder" and look.uid == cli.user() and bit.band(look.mode, OTHERS) == 0 then return path .. "/" end
+  if look and look.kind == "folder" and look.uid == cli.uid and bit.band(look.mode, OTHERS) == 0 then return path .. "/" end
   return nil, why or "Operation not permitted"
 end
 
@@ -279,7 +279,7 @@ end
 local function on_event(e)
   local kind, call_id = e.kind, nil
   if kind == "batch" or kind == "prompt" then -- if a step cannot be kept, each call is one
-    keep(step_key(e), hook.random(), kind == "prompt")
+    keep(step_key(e), cli.random(), kind == "prompt")
   end
   if kind == "prompt" then sweep() end
   if kind == "batch" or kind == "nothing" then return 0 end

@@ -64,8 +64,8 @@ function own.startable(named)
   if named or (os.getenv "TOOLGATE_SOCKET" or "") ~= "" then return nil, "its socket was named" end
   if cli.access(SYSTEM_CONFIG, "") then return nil, SYSTEM_CONFIG .. " exists: start that daemon" end
   if path ~= default then return nil, "this host has a daemon of the system: start that" end
-  if path == SYSTEM_SOCKET and cli.user() ~= 0 then
-    return nil, "neither XDG_RUNTIME_DIR nor /run/user/" .. cli.user() .. " gives this user a folder for its socket"
+  if path == SYSTEM_SOCKET and cli.uid ~= 0 then
+    return nil, "neither XDG_RUNTIME_DIR nor /run/user/" .. cli.uid .. " gives this user a folder for its socket"
   end
   return path
 end

@@ -223,7 +223,7 @@ verdict changes is listed by tool and code.]],
     local draft = o["emit-policy"] and draft_policy()
     if draft then conversation.set_watch(draft.watch) end
     local remove, clear = builtin_policies(o), nil
-    if cli.stderr_is_terminal() then o.progress, clear = progress_bar() end
+    if cli.stderr_is_terminal then o.progress, clear = progress_bar() end
     local replayed, views, text = pcall(cli.replay, o)
     remove()
     if clear then clear() end

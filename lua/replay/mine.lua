@@ -35,11 +35,11 @@ local function walk(folder, visit, left, depth)
     local path = folder .. "/" .. name
     local look = name ~= "." and name ~= ".." and cli.stat(path, true)
     if left.files == 0 then return end
-    if look and look.kind == "folder" and look.uid == cli.user() and depth < DEPTH_MAX then
+    if look and look.kind == "folder" and look.uid == cli.uid and depth < DEPTH_MAX then
       walk(path, visit, left, depth + 1)
     elseif look then
       left.files = left.files - 1
-      visit(path, look.kind == "file" and look.uid == cli.user() and look or nil)
+      visit(path, look.kind == "file" and look.uid == cli.uid and look or nil)
     end
   end
 end

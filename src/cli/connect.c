@@ -16,7 +16,6 @@
 #include <poll.h>
 #include <stdlib.h>
 #include <sys/socket.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #define READ_BYTES 65536u
@@ -409,35 +408,19 @@ static void start_daemon(void *starter)
 
 int lua_connect(lua_State *L)
 {
-    const char *session = lua_cli_option(L, "session");
-    lua_getfield(L, 1, "wait");
-    unsigned wait_s = (unsigned)luaL_optinteger(L, -1, BRIDGE_WAIT_S);
     struct arena *arena = arena_new();
-    struct buf session_text = buf_in(arena); /* a JSON string */
-    bool is_auto = session && strcmp(session, "auto") == 0;
-    int status = CLI_ERROR;
     size_t count;
     const char **operands = lua_cli_list(L, NULL, arena, &count);
-    const char *path = count ? operands[0] : daemon_client_default_socket(arena);
-    if (session)
-        json_write_string(&session_text,
-                          is_auto ? arena_printf(arena, "auto-%016llx", (unsigned long long)hash_random())
-                                  : str_of(session));
-    struct bridge bridge = {.path = path,
-                            .session = buf_view(&session_text),
-                            .owns_session = is_auto,
+    lua_getfield(L, 1, "wait");
+    struct bridge bridge = {.path = operands[0],
+                            .session = str_of(lua_cli_option(L, "session")),
+                            .owns_session = lua_cli_flag(L, "owns_session"),
                             .servers = lua_cli_option(L, "servers"),
                             .start = lua_cli_flag(L, "start") ? start_daemon : NULL,
                             .starter = L,
-                            .wait_us = (int64_t)wait_s * 1000000,
+                            .wait_us = (int64_t)luaL_checkinteger(L, -1) * 1000000,
                             .socket = -1};
-    if (wait_s > BRIDGE_WAIT_MAX_S)
-        term_error("connect", "--wait: expected at most %u seconds, got %u", BRIDGE_WAIT_MAX_S, wait_s);
-    else if (strlen(path) >= sizeof(((struct sockaddr_un *)0)->sun_path))
-        term_error("connect", "%s: expected a socket path of at most %zu bytes", path,
-                   sizeof(((struct sockaddr_un *)0)->sun_path) - 1);
-    else
-        status = run_bridge(&bridge);
+    int status = run_bridge(&bridge);
     arena_free(arena);
     lua_pushinteger(L, status);
     return 1;

@@ -20,8 +20,6 @@
 
 #define BRIDGE_RETRY_FIRST_MS 20u       /* after the connection ended; doubles up to the next line */
 #define BRIDGE_RETRY_MAX_MS   1000u     /* between two attempts to connect */
-#define BRIDGE_WAIT_S         30u       /* of a request while no daemon answers; --wait */
-#define BRIDGE_WAIT_MAX_S     3600u     /* of --wait */
 #define BRIDGE_WAITING_MAX    1024u     /* requests that wait for a daemon */
 #define BRIDGE_WAITING_BYTES  16777216u /* of them */
 #define BRIDGE_IN_FLIGHT_MAX  4096u     /* above this, stdin is not read until answers arrive */

@@ -582,7 +582,8 @@ static void set_up(lua_State *L)
     lua_setmetatable(L, -2);
     lua_json_constants(L);
     lua_cli_set(L, FIELD_TEXT("program", command_table()->program), FIELD_TEXT("version", TOOLGATE_VERSION),
-                FIELD_BOOL("is_terminal", isatty(STDOUT_FILENO)));
+                FIELD_NUM("uid", getuid()), FIELD_BOOL("is_terminal", isatty(STDOUT_FILENO)),
+                FIELD_BOOL("stderr_is_terminal", isatty(STDERR_FILENO)));
     for (size_t i = 0; i < sizeof(colours) / sizeof(colours[0]); i++)
         lua_cli_set(L, FIELD_TEXT(colours[i], term_colour((enum term_colour)i)));
     lua_setglobal(L, "cli");

@@ -112,15 +112,6 @@ static int note_name(lua_State *L)
     return 1;
 }
 
-/* random(): the name of a step. */
-static int random_name(lua_State *L)
-{
-    char name[17];
-    snprintf(name, sizeof(name), "%016llx", (unsigned long long)hash_random());
-    lua_pushstring(L, name);
-    return 1;
-}
-
 /* ---- JSON: what a model sent is passed on byte for byte, so it never becomes a table of Lua ---- */
 
 /* Words in place of a result, so that another result is another one: the hash is of letters, as hex and
@@ -209,9 +200,8 @@ static int misspells(lua_State *L)
 int lua_hook(lua_State *L)
 {
     static const luaL_Reg functions[] = {
-        {"begin", begin},    {"late", late},           {"say", say},
-        {"name", note_name}, {"random", random_name},  {"event", event},
-        {"unread", unread},  {"misspells", misspells}, {0},
+        {"begin", begin},   {"late", late},           {"say", say}, {"name", note_name}, {"event", event},
+        {"unread", unread}, {"misspells", misspells}, {0},
     };
     return lua_cli_push_functions(L, functions);
 }

@@ -2,6 +2,7 @@
  * function that fails returns nil, the error in words, and "exists" or "missing" if that is the error. */
 #include "cli/lua_cli.h"
 
+#include "base/hash.h"
 #include "upstream/confine/confine.h"
 #include "upstream/http/fetch.h"
 
@@ -178,18 +179,20 @@ static int try_connect(lua_State *L)
 
 /* ---- the system ---------------------------------------------------------------------- */
 
-/* cli.user(): this user's number. */
-static int user(lua_State *L)
-{
-    lua_pushnumber(L, getuid());
-    return 1;
-}
-
 /* cli.group_name(gid): nil: none exists. */
 static int group_name(lua_State *L)
 {
     const struct group *group = getgrgid((gid_t)luaL_checknumber(L, 1));
     lua_pushstring(L, group ? group->gr_name : NULL);
+    return 1;
+}
+
+/* cli.random(): 16 hex digits. */
+static int random_name(lua_State *L)
+{
+    char name[17];
+    snprintf(name, sizeof(name), "%016llx", (unsigned long long)hash_random());
+    lua_pushstring(L, name);
     return 1;
 }
 
@@ -225,8 +228,8 @@ const luaL_Reg lua_host_functions[] = {
     {"read_link", read_link},
     {"disk_free", disk_free},
     {"connect", try_connect},
-    {"user", user},
     {"group_name", group_name},
+    {"random", random_name},
     {"host", host},
     {0},
 };

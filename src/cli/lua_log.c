@@ -58,18 +58,6 @@ static int log_value(lua_State *L)
     return 1;
 }
 
-/* log:whole(name): the digits of a whole number that is not negative, else nil. */
-static int log_whole(lua_State *L)
-{
-    int64_t n;
-    if (!json_int(member_at(L), &n) || n < 0)
-        return 0;
-    char digits[24];
-    snprintf(digits, sizeof(digits), "%lld", (long long)n);
-    lua_pushstring(L, digits);
-    return 1;
-}
-
 static struct str member(const struct log *log, const char *name)
 {
     return json_str(json_get_text(log->line.value, name));
@@ -222,7 +210,6 @@ static const luaL_Reg log_methods[] = {
     {"next", log_next},
     {"get", log_get},
     {"value", log_value},
-    {"whole", log_whole},
     {"time", log_time},
     {"key", log_key},
     {"session_key", log_session_key},

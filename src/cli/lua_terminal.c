@@ -196,13 +196,6 @@ static int wait_output(lua_State *L)
     return 1;
 }
 
-/* cli.stderr_is_terminal(): cli.is_terminal says it of stdout. */
-static int stderr_is_terminal(lua_State *L)
-{
-    lua_pushboolean(L, isatty(STDERR_FILENO));
-    return 1;
-}
-
 /* ---- the clock -------------------------------------------------------------------------- */
 
 /* cli.mono_us(): the monotonic clock. cli.sleep_until(us): of it. */
@@ -236,7 +229,6 @@ const luaL_Reg lua_terminal_functions[] = {
     {"wait_terminal", wait_terminal},
     {"read_key", read_key},
     {"wait_output", wait_output},
-    {"stderr_is_terminal", stderr_is_terminal},
     {"mono_us", mono_us},
     {"sleep_until", sleep_until},
     {"end_after", end_after},
