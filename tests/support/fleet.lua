@@ -1,6 +1,5 @@
--- Several daemons on one Redis, and an event loop that drives many agents over them. The soak test
--- (tests/clients/fleet.lua) runs it for minutes, tests/spec/ledger/fleet_spec.lua for a second. fleet_agents.lua has
--- the agents and their assertions.
+-- Several daemons on one Redis, and an event loop that drives many agents over them. history_agents.lua has agents whose
+-- answers are checked.
 --
 -- An agent is a coroutine. fleet:ask(…) sends a request to a running daemon and returns the line that answers it, or
 -- nil if that daemon was killed in between.

@@ -26,6 +26,8 @@ describe("a fleet", function()
       assert.is_true(story.lenient or seen.unavailable == 0, "calls were unavailable without an outage")
       assert.is_true(not story.kills or seen.kills > 0, "no daemon was killed")
       assert.is_true(not story.redis_kills or seen.redis_kills > 0, "Redis was not killed")
+      assert.is_true(not story.redis_stops or seen.redis_stops > 0, "Redis was not stopped")
+      assert.is_true(story.kills ~= nil or seen.lost == 0, "calls were lost without a killed daemon")
     end)
   end
 end)
