@@ -398,7 +398,7 @@ bench-ledger-now: $(BUILD)/toolgate $(BUILD)/bench/ledger
 bench-replay-now: $(BUILD)/toolgate
 	@TOOLGATE=$(BUILD)/toolgate luajit tests/bench/replay.lua
 
-# Not installed: benchmarks of verdicts, policies and schemas, and the harness of the Bowtie project.
+# Not installed: benchmarks of verdicts and policies, and the harness of the Bowtie project.
 BENCH_SOURCES := $(sort $(wildcard tests/bench/toolgate-bench/*.c))
 BENCH_OBJECTS := $(BENCH_SOURCES:tests/bench/toolgate-bench/%.c=$(BUILD)/obj/bench/%.o)
 BENCH_POLICIES := $(patsubst tests/bench/toolgate-bench/%,$(BUILD)/gen/bench/%.h,$(wildcard tests/bench/toolgate-bench/*.lua))

@@ -28,8 +28,8 @@ static void print_option(const struct cli_option *option)
 static void print_help(const struct command *command, const struct cli_help *help,
                        const struct cli_option *options)
 {
-    printf("usage: %s %s %s%s[options]\n\n%s\n\noptions:\n", command_table()->program, command->name,
-           help->operand ? help->operand : "", help->operand ? " " : "", help->about);
+    printf("usage: %s %s [options]\n\n%s\n\noptions:\n", command_table()->program, command->name,
+           help->about);
     for (; options->name; options++)
         if (options->words)
             print_option(options);
@@ -156,9 +156,7 @@ bool options_read(const struct command *command, const struct cli_help *help,
         if (!set_option(command, find_option(options, c), optarg))
             return false;
     }
-    if (argc - optind == (help->operand != NULL))
-        return true;
-    term_error(command->name, "expected %s, got %d operands", help->operand ? help->operand : "no operands",
-               argc - optind);
-    return false;
+    if (argc > optind)
+        term_error(command->name, "expected no operands, got %d operands", argc - optind);
+    return argc == optind;
 }

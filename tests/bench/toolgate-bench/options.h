@@ -26,11 +26,10 @@ struct cli_option {
 /* What --help prints beside the name and the options. */
 struct cli_help {
     const char *about, *exits, *example; /* a paragraph; a line a code; lines that can be typed */
-    const char *operand;                 /* its one operand; NULL: it takes none */
 };
 
-/* Reads options into their targets; argv[optind] is the operand. False: the command ends with the exit code
- * `*status`, after --help or an error on stderr. */
+/* Reads options into their targets. False: the command ends with the exit code `*status`, after --help or an
+ * error on stderr. */
 bool options_read(const struct command *command, const struct cli_help *help,
                   const struct cli_option *options, int argc, char **argv, int *status);
 
