@@ -41,6 +41,7 @@ local STORIES = {
     redis_stops = { ms = REDIS_MS }, on_outage = "local", lenient = true, timeout_ms = TIMEOUT_MS, measures = true },
 }
 
+io.stdout:setvbuf "line"
 local passed, failed = 0, 0
 
 local function tally(good, text, ...)
