@@ -148,6 +148,12 @@ function client:calls(name, arguments, meta)
   return self:asks("tools/call", { name = name, arguments = arguments, _meta = meta })
 end
 
+-- Sends a call without waiting for its answer.
+function client:begins(id, name, arguments, meta)
+  self:say { jsonrpc = "2.0", id = id, method = "tools/call",
+             params = { name = name, arguments = arguments, _meta = meta } }
+end
+
 function client:checks(name, arguments, meta)
   return self:asks("toolgate/check", { name = name, arguments = arguments, _meta = meta })
 end

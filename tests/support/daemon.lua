@@ -134,6 +134,18 @@ function daemon:status()
   return status
 end
 
+function daemon:loses_redis()
+  process.eventually("Redis is down", function() return not self:status().ledger.connected end)
+end
+
+-- Waits until Redis is up and has everything; returns the ledger's status.
+function daemon:has_merged()
+  return process.eventually("Redis is up and everything is merged", function()
+    local ledger = self:status().ledger
+    return ledger.connected and ledger.waiting == 0 and ledger
+  end)
+end
+
 -- Sends SIGHUP and waits until a reload that began after it is logged as done, failed or unchanged. The daemon also sees
 -- files change: the next reload to end may have begun before, unless it says that SIGHUP caused it.
 function daemon:reload()

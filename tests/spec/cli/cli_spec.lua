@@ -52,12 +52,6 @@ describe("toolgate", function()
     golden.check("cli", "usage: an unknown option", err)
   end)
 
-  it("--version prints the version", function()
-    local code, out = toolgate "--version"
-    assert.equal(0, code)
-    assert.truthy(out:find "%d+%.%d+")
-  end)
-
   it("call runs a tool, and its exit code follows the verdict", function()
     local code, out = toolgate("call", "--socket", gate.socket, "echo", '{"text":"hello"}')
     assert.equal(0, code)
@@ -125,17 +119,6 @@ return tool "count" { schema = params { ["n\226\128\174x"] = int "How many" }, r
     assert.equal(1, code)
     golden.check("cli", "test: a folder with a failing example", out)
     process.remove(directory)
-  end)
-
-  it("session prints a session, and --reset lets it continue", function()
-    local client = gate:connect()
-    local meta = client_of.session("chat", { turn = 1 })
-    for _ = 1, 4 do client:calls("echo", { text = "x" }, meta) end
-    local code, out = toolgate("session", "--socket", gate.socket, "chat")
-    assert.equal(0, code)
-    assert.truthy(out:find("echo", 1, true), out)
-    assert.equal(0, (toolgate("session", "--socket", gate.socket, "chat", "--reset", "echo")))
-    assert.is_not_true(client:calls("echo", { text = "x" }, meta).isError)
   end)
 
   it("status prints text, and with --json JSON", function()

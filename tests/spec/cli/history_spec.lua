@@ -129,8 +129,7 @@ describe("the history of", function()
     client:ask("initialize", { protocolVersion = "2025-06-18", capabilities = { elicitation = {} },
                                clientInfo = { name = "spec", version = "1" } }, "hello")
     for _, yes in ipairs { true, false } do
-      client:say { jsonrpc = "2.0", id = "pay", method = "tools/call",
-                   params = { name = "pay", arguments = { amount = 500 }, _meta = session(tostring(yes)) } }
+      client:begins("pay", "pay", { amount = 500 }, session(tostring(yes)))
       local question = client:hears()
       assert.equal("elicitation/create", question.method)
       client:say { jsonrpc = "2.0", id = question.id, result = { action = "accept", content = { answer = yes } } }

@@ -243,7 +243,9 @@ end)
 
 describe("toolgate", function()
   it("says its version to each of the words for it", function()
-    local _, version = process.run { daemon.binary, "--version" }
+    local told, version = process.run { daemon.binary, "--version" }
+    assert.equal(0, told)
+    assert.truthy(version:find "%d+%.%d+")
     for _, word in ipairs { "version", "-v", "-V" } do
       local code, out = process.run { daemon.binary, word }
       assert.equal(0, code)

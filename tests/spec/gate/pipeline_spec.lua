@@ -186,8 +186,7 @@ return tool "chatty" {
 
   it("may be one of 200 in flight, answered in any order", function()
     for i = 1, 200 do
-      client:say { jsonrpc = "2.0", id = i, method = "tools/call",
-                   params = { name = "echo", arguments = { text = "n" .. i } } }
+      client:begins(i, "echo", { text = "n" .. i })
     end
     local seen = {}
     for _ = 1, 200 do

@@ -141,7 +141,7 @@ return { defaults = { retry = { again = { times = 9, backof = 1, within = "2h" }
 
   it("is not retried after the client has cancelled the call", function()
     serves(policy("recovers", 'retry = { again = { times = 5, backoff = "20s", within = "60s" } }'))
-    client:say { jsonrpc = "2.0", id = 1, method = "tools/call", params = { name = "recovers", arguments = { times = 9 } } }
+    client:begins(1, "recovers", { times = 9 })
     process.eventually("it has failed once", function() return gate:status().upstreams[1].failures == 1 end)
     client:say { jsonrpc = "2.0", method = "notifications/cancelled", params = { requestId = 1 } }
     client:hears_only_a_ping()

@@ -70,9 +70,7 @@ describe("an id", function()
     begin(2)
     lists(clients[1], 1, 3)
     store:kill()
-    process.eventually("Redis is down", function()
-      return not gates[1]:status().ledger.connected and not gates[2]:status().ledger.connected
-    end)
+    for _, gate in ipairs(gates) do gate:loses_redis() end
     assert.equal("pass", reads(clients[1], "o-2"))
     assert.equal("repair invalid_arguments", reads(clients[2], "o-2"))
     assert.equal("pass", reads(clients[2], "o-2"))

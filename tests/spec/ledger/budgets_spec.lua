@@ -173,8 +173,7 @@ return tool "flaky" { description = "For specs.", effects = "read", schema = par
   it("eight times in one step runs as often as same_call says for a read, and once for a write", function()
     local function at_once(tool, step)
       for i = 1, 8 do
-        client:say { jsonrpc = "2.0", id = step .. i, method = "tools/call",
-                     params = { name = tool, arguments = { n = 1 }, _meta = session("s", { turn = 1, step = step }) } }
+        client:begins(step .. i, tool, { n = 1 }, session("s", { turn = 1, step = step }))
       end
       local by = { pass = 0, loop = 0, duplicate_in_step = 0 }
       for i = 1, 8 do
@@ -197,8 +196,7 @@ return tool "flaky" { description = "For specs.", effects = "read", schema = par
   -- A model may press A, B, A; the same key twice in a row is a slip.
   it("with twenty different arguments in one step runs each time, and an adjacent duplicate is refused", function()
     for i = 1, 20 do
-      client:say { jsonrpc = "2.0", id = "a" .. i, method = "tools/call",
-                   params = { name = "create_key", arguments = { n = i }, _meta = session("s", { turn = 1, step = "m1" }) } }
+      client:begins("a" .. i, "create_key", { n = i }, session("s", { turn = 1, step = "m1" }))
     end
     for _ = 1, 20 do assert.equal("pass", verdict(client:hears().result).verdict) end
     local function again(n) return verdict(client:calls("create_key", { n = n }, session("s", { turn = 1, step = "m1" }))) end

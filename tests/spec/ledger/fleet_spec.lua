@@ -33,18 +33,11 @@ describe("around an outage", function()
 
   local function goes()
     store:kill()
-    for _, gate in ipairs(gates) do
-      process.eventually("Redis is down", function() return not gate:status().ledger.connected end)
-    end
+    for _, gate in ipairs(gates) do gate:loses_redis() end
   end
 
   local function all_is_merged()
-    for _, gate in ipairs(gates) do
-      process.eventually("everything is merged", function()
-        local ledger = gate:status().ledger
-        return ledger.connected and ledger.waiting == 0
-      end)
-    end
+    for _, gate in ipairs(gates) do gate:has_merged() end
   end
 
   local function returns()

@@ -20,12 +20,6 @@ describe("a Redis that replies", function()
   end
 
   local function connected() return gate:status().ledger.connected end
-  local function is_back()
-    process.eventually("Redis is up and everything is merged", function()
-      local ledger = gate:status().ledger
-      return ledger.connected and ledger.waiting == 0
-    end)
-  end
   local function calls() return client:asks("toolgate/session", { session = "s" }).budgets.calls end
 
   -- `begins` causes the error: the next calls are counted locally; after `ends` Redis has all of them.
@@ -36,7 +30,7 @@ describe("a Redis that replies", function()
     assert.truthy(gate:logs("redis_down"):find(word, 1, true))
     assert.equal("local", echo())
     ends()
-    is_back()
+    gate:has_merged()
     assert.equal("redis", echo())
     assert.equal(4, calls())
   end
@@ -50,8 +44,7 @@ describe("a Redis that replies", function()
       local before = store:calls(is.runs)
       store:does(is.flush, "FLUSH")
       for i = 1, 20 do
-        client:say { jsonrpc = "2.0", id = i, method = "tools/call",
-                     params = { name = "echo", arguments = { text = "f" .. i }, _meta = session("s", { turn = 1 }) } }
+        client:begins(i, "echo", { text = "f" .. i }, session("s", { turn = 1 }))
       end
       for _ = 1, 20 do assert.equal("redis", verdict(client:hears().result).ledger) end
       assert.equal(21, calls())
@@ -112,7 +105,7 @@ describe("a Redis that replies", function()
       return gate:status().ledger.why_away and gate:status().ledger.why_away:find("LOADING", 1, true)
     end)
     assert.equal("local", echo())
-    is_back()
+    gate:has_merged()
     assert.equal(3, calls())
   end)
 
@@ -124,7 +117,7 @@ describe("a Redis that replies", function()
     process.eventually("it is loading", function() return (select(2, store:tries "PING") or ""):find "LOADING" end)
     assert.equal("local", echo())
     assert.truthy(gate:logs("redis_down"):find("LOADING", 1, true))
-    is_back()
+    gate:has_merged()
     assert.equal("redis", echo())
     assert.equal(3, calls())
   end)
@@ -141,7 +134,7 @@ describe("a Redis that replies", function()
     end)
     assert.equal("local", echo())
     store:does("CONFIG", "SET", "requirepass", "")
-    is_back()
+    gate:has_merged()
     assert.equal(2, calls())
   end)
 
@@ -201,7 +194,7 @@ describe("a Redis that replies", function()
       assert.is_false(connected())
       assert.equal(1, select(2, gate:log():gsub("error redis_down", "")))
       rules ""
-      is_back()
+      gate:has_merged()
       assert.equal("redis", echo())
       assert.equal(21, calls())
     end)

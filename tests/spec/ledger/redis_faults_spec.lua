@@ -106,10 +106,7 @@ describe("a Redis", function()
     local asleep = store:sends("DEBUG", "SLEEP", "0.5")
     process.eventually("it is noticed", function() return echo() == "local" end)
     asleep:close()
-    process.eventually("everything is merged", function()
-      local ledger = gate:status().ledger
-      return ledger.connected and ledger.waiting == 0
-    end)
+    gate:has_merged()
     assert.equal(count, calls())
   end)
 end)

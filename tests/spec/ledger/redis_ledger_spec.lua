@@ -166,8 +166,7 @@ describe("a ledger in Redis", function()
     local store = redis.start()
     local client = gate_on(store:url()):connect()
     for i = 1, 200 do
-      client:say { jsonrpc = "2.0", id = i, method = "tools/call",
-                   params = { name = "echo", arguments = { text = "n" .. i }, _meta = session("s" .. i % 7) } }
+      client:begins(i, "echo", { text = "n" .. i }, session("s" .. i % 7))
     end
     local heard = {}
     for _ = 1, 200 do

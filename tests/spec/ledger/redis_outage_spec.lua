@@ -21,30 +21,22 @@ describe("during an outage of Redis", function()
     client = gate:connect()
   end
 
-  local function is_away(one)
-    process.eventually("Redis is down", function() return not (one or gate):status().ledger.connected end)
-  end
-
-  -- Waits until it is connected and everything is merged.
-  local function is_back(one)
-    return process.eventually("Redis is up and everything is merged", function()
-      local ledger = (one or gate):status().ledger
-      return ledger.connected and ledger.waiting == 0 and ledger
-    end)
-  end
-
   local function goes()
     store:kill()
-    is_away()
+    gate:loses_redis()
   end
 
   local function returns()
     store:start_again()
-    return is_back()
+    return gate:has_merged()
   end
 
   local function echo(text, meta) return client:calls("echo", { text = text }, meta or session("s", { turn = 1 })) end
   local function known(name) return client:asks("toolgate/session", { session = name or "s" }) end
+  local function reports(checked)
+    client:asks("toolgate/report", { callId = checked.callId, name = "book_table", arguments = { where = "here" },
+                                     result = { content = { { type = "text", text = "done" } } }, _meta = session "s" })
+  end
 
   describe("the local engine", function()
     it("answers, is named in the verdict, and is merged afterwards", function()
@@ -190,14 +182,14 @@ describe("during an outage of Redis", function()
       local second = other:connect()
       echo "a"
       store:kill()
-      is_away()
-      is_away(other)
+      gate:loses_redis()
+      other:loses_redis()
       echo "b"
       second:calls("echo", { text = "c" }, session("s", { turn = 1 }))
       second:calls("echo", { text = "d" }, session("s", { turn = 1 }))
       store:start_again()
-      is_back()
-      is_back(other)
+      gate:has_merged()
+      other:has_merged()
       assert.equal(4, known().budgets.calls)
       assert.equal(4, #known().history)
     end)
@@ -209,8 +201,7 @@ describe("during an outage of Redis", function()
       assert.equal("local", checked.ledger)
       returns()
       assert.equal(1, known().budgets.waiting)
-      client:asks("toolgate/report", { callId = checked.callId, name = "book_table", arguments = { where = "here" },
-                                       result = { content = { { type = "text", text = "done" } } }, _meta = session "s" })
+      reports(checked)
       local now = known()
       assert.same({ 0, 1 }, { now.budgets.waiting, now.budgets.calls })
       assert.equal("ok", now.history[1].class)
@@ -220,8 +211,7 @@ describe("during an outage of Redis", function()
       begin()
       goes()
       local checked = client:checks("book_table", { where = "here" }, session "s")
-      client:asks("toolgate/report", { callId = checked.callId, name = "book_table", arguments = { where = "here" },
-                                       result = { content = { { type = "text", text = "done" } } }, _meta = session "s" })
+      reports(checked)
       returns()
       local now = known()
       assert.same({ 0, 1, 1 }, { now.budgets.waiting, now.budgets.calls, #now.history })
@@ -246,8 +236,7 @@ describe("during an outage of Redis", function()
       local checked = client:checks("book_table", { where = "here" }, session "s")
       assert.equal("redis", checked.ledger)
       goes()
-      client:asks("toolgate/report", { callId = checked.callId, name = "book_table", arguments = { where = "here" },
-                                       result = { content = { { type = "text", text = "done" } } }, _meta = session "s" })
+      reports(checked)
       returns()
       local now = known()
       assert.same({ 0, 1, 1 }, { now.budgets.waiting, now.budgets.calls, #now.history })
@@ -260,9 +249,9 @@ describe("during an outage of Redis", function()
         echo "a"
         store:freeze() -- requests now wait in its socket
         local said = verdict(echo "b")
-        is_away()
+        gate:loses_redis()
         store:thaw()
-        is_back()
+        gate:has_merged()
         local counted = said.ledger == "local" and 2 or 1
         assert.equal(counted, known().budgets.calls, words)
         assert.equal(0, known().budgets.waiting, words)
@@ -329,7 +318,7 @@ describe("during an outage of Redis", function()
     assert.same({ true, 0 }, { ledger.connected, ledger.outages })
     store:thaw()
     for _ = 2, TURNS do assert.equal(2, client:hears().result.turn) end
-    assert.equal(0, is_back().outages)
+    assert.equal(0, gate:has_merged().outages)
     assert.equal("find it ", known("s" .. TURNS).goal:sub(1, 8))
   end)
 
@@ -338,7 +327,7 @@ describe("during an outage of Redis", function()
     gate = gate_with ", memory = 1048576"
     client = gate:connect()
     store:kill()
-    is_away()
+    gate:loses_redis()
     for i = 1, 1500 do assert.equal("local", verdict(client:calls("echo", { text = "n" .. i }, session "s")).ledger) end
     assert.is_true(gate:status().ledger.lost > 0)
     golden.check("log", "ledger: the outage queue is full", gate:logs("ledger_requests_dropped"), { ["=%d+"] = "=<n>" })
@@ -357,14 +346,13 @@ describe("during an outage of Redis", function()
   it("a Redis that hangs is given up, and its old connection is closed when it wakes", function()
     begin()
     for i = 1, 20 do
-      client:say { jsonrpc = "2.0", id = i, method = "tools/call",
-                   params = { name = "echo", arguments = { text = "n" .. i }, _meta = session("s", { turn = 1 }) } }
+      client:begins(i, "echo", { text = "n" .. i }, session("s", { turn = 1 }))
       if i == 10 then store:freeze() end
     end
     for _ = 1, 20 do assert.truthy(client:hears().result) end
-    is_away()
+    gate:loses_redis()
     store:thaw()
-    is_back()
+    gate:has_merged()
     assert.equal(20, known().budgets.calls)
     assert.equal(0, known().budgets.waiting)
   end)

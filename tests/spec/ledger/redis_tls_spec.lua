@@ -31,13 +31,10 @@ describe("a Redis behind TLS", function()
     local client = gate:connect()
     client:calls("echo", { text = "a" }, session "s")
     store:kill()
-    process.eventually("Redis is down", function() return not gate:status().ledger.connected end)
+    gate:loses_redis()
     assert.equal("local", verdict(client:calls("echo", { text = "b" }, session "s")).ledger)
     store:start_again()
-    process.eventually("Redis is up and everything is merged", function()
-      local ledger = gate:status().ledger
-      return ledger.connected and ledger.waiting == 0
-    end)
+    gate:has_merged()
     assert.equal(2, client:asks("toolgate/session", { session = "s" }).budgets.calls)
   end)
 

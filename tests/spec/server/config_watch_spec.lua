@@ -173,14 +173,3 @@ describe("other watched files", function()
     assert.is_true(watches(gate))
   end)
 end)
-
-describe("a called tool", function()
-  it("answers every call during a hundred reloads", function()
-    local gate = daemon.start { policies = { ["echo.lua"] = fixtures.echo } }
-    local client = gate:connect()
-    for round = 1, 100 do
-      gate:write_policy("echo.lua", (fixtures.echo:gsub("said = args.text", ("said = args.text .. '%d'"):format(round))))
-      assert.truthy(text(client:calls("echo", { text = "round " .. round })):find("round", 1, true))
-    end
-  end)
-end)

@@ -22,6 +22,7 @@ describe("a daemon that stops", function()
     gate:signal(signal.SIGCONT)
     assert_results(300, client:hears_the_end())
     assert.same({ "exited", 0 }, { gate.child:wait() })
+    assert.is_nil(io.open(gate.socket))
   end)
 
   it("accepts the connections that wait", function()

@@ -35,8 +35,7 @@ describe("a question of a policy", function()
   end
 
   local function pays(amount, id)
-    client:say { jsonrpc = "2.0", id = id or "pay", method = "tools/call",
-                 params = { name = "pay", arguments = { amount = amount } } }
+    client:begins(id or "pay", "pay", { amount = amount })
   end
 
   -- The next message, which asks.

@@ -176,8 +176,7 @@ describe("the daemon", function()
     local crowd = {}
     for i = 1, 1000 do
       crowd[i] = assert(client_of.connect(gate.socket))
-      crowd[i]:say { jsonrpc = "2.0", id = i, method = "tools/call",
-                     params = { name = "echo", arguments = { text = "number " .. i } } }
+      crowd[i]:begins(i, "echo", { text = "number " .. i })
     end
     for i = 1, 1000 do
       local answer, line = crowd[i]:hears()

@@ -90,9 +90,9 @@ describe("a client of an older version", function()
     end)
   end
 
-  it("gets 2025-11-25 for a version that nobody knows", function()
+  it("gets 2025-11-25 for a version that nobody knows, or that has no handshake", function()
     local client = daemon.start { config = config }:connect()
-    for _, version in ipairs { "2023-01-01", "2024-10-07", "2030-01-01", "x" } do
+    for _, version in ipairs { "2023-01-01", "2024-10-07", "2026-07-28", "2030-01-01", "x" } do
       assert.equal("2025-11-25", client:asks("initialize", hello(version)).protocolVersion)
     end
     assert.equal("object", type(client:calls("report", {}).structuredContent) == "table" and "object")

@@ -16,17 +16,6 @@ describe("the legacy era", function()
                                        clientInfo = { name = "spec", version = "1" } })
   end
 
-  for _, version in ipairs { "2025-11-25", "2025-06-18", "2025-03-26" } do
-    it("echoes version " .. version, function()
-      assert.equal(version, initialize(version).protocolVersion)
-    end)
-  end
-
-  it("answers an unknown version with its newest legacy one, never with the modern one", function()
-    assert.equal("2025-11-25", initialize("1999-01-01").protocolVersion)
-    assert.equal("2025-11-25", initialize("2026-07-28").protocolVersion)
-  end)
-
   it("returns its name, version and capabilities", function()
     local hello = initialize "2025-11-25"
     assert.is_true(hello.capabilities.tools.listChanged)
@@ -40,11 +29,6 @@ describe("the legacy era", function()
     client:say { jsonrpc = "2.0", method = "notifications/initialized" }
     client:say { jsonrpc = "2.0", method = "notifications/of_another_kind", params = { a = 1 } }
     assert.is_true(client:hears_only_a_ping())
-  end)
-
-  it("answers ping", function()
-    client:say_line '{"jsonrpc":"2.0","id":"p1","method":"ping"}'
-    assert.equal('{"jsonrpc":"2.0","id":"p1","result":{}}', client:hears_line())
   end)
 
   it("serves a call without a handshake", function()
@@ -79,11 +63,6 @@ describe("the legacy era", function()
     assert.is_nil(line:find('"result"', 1, true))
   end)
 
-  it("sends either a result or an error", function()
-    local _, line = client:ask "ping"
-    assert.is_nil(line:find('"error"', 1, true))
-  end)
-
   it("refuses an unknown tool with a result that the model can read, and suggests the closest", function()
     local result = client:calls("create_tsak", { title = "x" })
     assert.is_true(result.isError)
@@ -98,12 +77,6 @@ describe("the legacy era", function()
     assert.is_true(result.isError)
     assert.equal("agent_runs_this", verdict(result).code or verdict(result).error_class)
     golden.check("feedback", "a tool that the client runs itself", text(result))
-  end)
-
-  it("parses arguments that are a JSON string", function()
-    local result = client:asks("tools/call", { name = "echo", arguments = '{"text":"from a string"}' })
-    assert.is_not_true(result.isError)
-    assert.truthy(text(result):find("from a string", 1, true))
   end)
 
   it("requires the tool's name", function()

@@ -201,7 +201,7 @@ describe("a policy that crashes the process", function()
     for n, number in ipairs { signal.SIGSEGV, signal.SIGABRT } do
       local gate = start()
       local client, idle = gate:connect(), cpu(gate:pid())
-      client:say { jsonrpc = "2.0", id = 1, method = "tools/call", params = { name = "busy", arguments = {} } }
+      client:begins(1, "busy", {})
       crash(gate, number, idle)
       assert.equal(n, lines_of_crashes())
     end

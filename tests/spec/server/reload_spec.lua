@@ -223,23 +223,6 @@ describe("a reload of many policies", function()
 end)
 
 describe("SIGTERM", function()
-  it("answers earlier requests, closes, and removes the socket", function()
-    local gate = daemon.start { policies = { ["echo.lua"] = fixtures.echo } }
-    local client = gate:connect()
-    assert.is_true(client:hears_only_a_ping())
-    for i = 1, 100 do
-      client:say { jsonrpc = "2.0", id = i, method = "tools/call",
-                   params = { name = "echo", arguments = { text = "x" } } }
-    end
-    process.eventually("all were read", function() -- the last one is under way or done: its answer may be on its way
-      return client:hears().id == 100
-    end)
-    gate:signal(signal.SIGTERM)
-    assert.same({}, client:hears_the_end())
-    assert.same({ "exited", 0 }, { gate.child:wait() })
-    assert.is_nil(io.open(gate.socket))
-  end)
-
   it("is obeyed even if a client never reads", function()
     local gate = daemon.start { policies = { ["echo.lua"] = fixtures.echo } }
     local deaf = gate:connect()

@@ -20,8 +20,7 @@ describe("a question of a server", function()
     calls = calls + 1
     local arguments = { how = how }
     for key, value in pairs(more or {}) do arguments[key] = value end
-    client:say { jsonrpc = "2.0", id = "call" .. calls, method = "tools/call",
-                 params = { name = "do", arguments = arguments, _meta = client_of.session("s" .. calls) } }
+    client:begins("call" .. calls, "do", arguments, client_of.session("s" .. calls))
   end
 
   local function result() return client:answer("call" .. calls).result end
@@ -116,8 +115,7 @@ describe("a question of a server", function()
                         env = { FAKE = "" } ]]):format(daemon.root))
     does "elicits"
     local question = hears_question()
-    client:say { jsonrpc = "2.0", id = "slow", method = "tools/call",
-                 params = { name = "slow", arguments = { ms = 60000 }, _meta = client_of.session "slow" } }
+    client:begins("slow", "slow", { ms = 60000 }, client_of.session "slow")
     assert.equal("timeout", verdict(client:answer("slow").result).code) -- the timeout has passed
     answers(question, { action = "decline" })
     assert.truthy(text(result()):find("heard", 1, true))
@@ -129,7 +127,7 @@ describe("a question of a server", function()
     local server = http_server.mcp { calls = { asks = {
       headers = { ["Content-Type"] = "text/event-stream" }, pieces = { "data: " .. json.encode(asks) .. "\n\n", "HOLD" } } } }
     serves(nil, nil, ('url = "%s"'):format(server.url))
-    client:say { jsonrpc = "2.0", id = "call0", method = "tools/call", params = { name = "say", arguments = { text = "asks" } } }
+    client:begins("call0", "say", { text = "asks" })
     answers(hears_question(), { action = "accept", content = { size = "m" } })
     local heard = server:sees("the answer", function(r) return type(r.body) == "table" and r.body.id == "q" end)[1]
     assert.same({ action = "accept", content = { size = "m" } }, heard.body.result)

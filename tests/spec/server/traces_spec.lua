@@ -248,8 +248,7 @@ return tool "mine" { schema = params { text = str "Text" }, effects = "read", co
     local long = ("s"):rep(200)
     process.eventually("spans are dropped", function()
       for i = 1, 500 do
-        agent:say { jsonrpc = "2.0", id = sent + i, method = "tools/call", params = { name = "echo",
-                    arguments = { text = "x" .. i }, _meta = { ["dev.toolgate/session"] = long .. (sent + i) } } }
+        agent:begins(sent + i, "echo", { text = "x" .. i }, { ["dev.toolgate/session"] = long .. (sent + i) })
       end
       for _ = 1, 500 do agent:hears() end
       sent = sent + 500

@@ -43,15 +43,9 @@ describe("a call that an upstream runs", function()
   end)
 
   local function holds(connection, id)
-    connection:say { jsonrpc = "2.0", id = id, method = "tools/call", params = { name = "holds", arguments = { n = 1 } } }
+    connection:begins(id, "holds", { n = 1 })
     gate.noted "holds"
   end
-
-  it("returns the server's result", function()
-    local result = client:calls("echo", { text = "hello" }, session "s")
-    assert.same({ { type = "text", text = "hello" } }, result.content)
-    assert.equal("pass", verdict(result).verdict)
-  end)
 
   it("with invalid arguments is refused before it reaches the server", function()
     assert.equal("invalid_arguments", verdict(client:calls("recovers", { times = "many" }, session "s")).error_class)
@@ -113,21 +107,6 @@ return tool "say" { description = "Say.", upstream = "plain/echo", effects = "re
     assert.equal("hi", text(client:calls("say", { text = "hi" }, session "s")))
   end)
 
-  it("is cancelled on the server when the client cancels it", function()
-    holds(client, 7)
-    client:say { jsonrpc = "2.0", method = "notifications/cancelled", params = { requestId = 7 } }
-    gate.noted "cancelled"
-    client:hears_only_a_ping()
-    assert.equal(0, upstream(gate).in_flight)
-  end)
-
-  it("is cancelled on the server when the client disconnects", function()
-    local other = gate:connect()
-    holds(other, 7)
-    other:close()
-    gate.noted "cancelled"
-  end)
-
   it("continues during a reload", function()
     holds(client, "held")
     gate:write_policy("echo.lua", [[return tool "echo" { description = "Say.", use_when = "there is something to say" }]])
@@ -160,7 +139,7 @@ return tool "say" { description = "Say.", upstream = "plain/echo", effects = "re
 
   it("is answered before the daemon stops", function()
     holds(client, "held")
-    client:say { jsonrpc = "2.0", id = "last", method = "tools/call", params = { name = "lets_go", arguments = {} } }
+    client:begins("last", "lets_go", {})
     gate:signal(15)
     local heard = {}
     for _, line in ipairs(client:hears_the_end()) do
@@ -174,20 +153,8 @@ end)
 
 describe("concurrent calls of an upstream", function()
   local function ask(client, id, n)
-    client:say { jsonrpc = "2.0", id = id, method = "tools/call", params = { name = "holds", arguments = { n = n } } }
+    client:begins(id, "holds", { n = n })
   end
-
-  it("are in flight together, and each gets its own answer", function()
-    local gate = start()
-    local client = gate:connect()
-    for i = 1, 20 do ask(client, i, i) end
-    gate.noted("holds", 20)
-    assert.equal(20, upstream(gate).in_flight)
-    gate:connect():calls("lets_go", {})
-    local answered = {}
-    for _ = 1, 20 do answered[client:hears().id] = true end
-    assert.equal(20, #answered)
-  end)
 
   it("are queued beyond in_flight", function()
     local gate = start { upstream = [[in_flight = 2, timeout = "60s"]] }

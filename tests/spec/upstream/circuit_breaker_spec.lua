@@ -96,8 +96,7 @@ return tool "echo" { upstream = "plain", effects = "read", limits = { calls_per_
       local through = 0
       for _, client in ipairs(clients) do
         sessions = sessions + 1
-        client:say { jsonrpc = "2.0", id = 1, method = "tools/call",
-                     params = { name = "holds", arguments = { n = 1 }, _meta = session("s" .. sessions) } }
+        client:begins(1, "holds", { n = 1 }, session("s" .. sessions))
       end
       for _, client in ipairs(clients) do
         local code = verdict(client:hears().result).code
@@ -113,8 +112,7 @@ return tool "echo" { upstream = "plain", effects = "read", limits = { calls_per_
   it("by one crash under many calls has failed once", function()
     local client = gate:connect()
     for i = 1, OPENS_AFTER do
-      client:say { jsonrpc = "2.0", id = i, method = "tools/call",
-                   params = { name = "holds", arguments = { n = i }, _meta = session("d" .. i) } }
+      client:begins(i, "holds", { n = i }, session("d" .. i))
     end
     assert.equal("crashed", verdict(calls "dies").code)
     for _ = 1, OPENS_AFTER do assert.equal("crashed", verdict(client:hears().result).code) end

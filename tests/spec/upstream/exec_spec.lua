@@ -269,8 +269,7 @@ describe("a command that exceeds its limits", function()
 
   it("is killed when the client cancels", function()
     local _, served, client = tool(HOLDS)
-    client:say { jsonrpc = "2.0", id = 7, method = "tools/call",
-                 params = { name = "tool", arguments = { text = served.directory } } }
+    client:begins(7, "tool", { text = served.directory })
     local pids = numbers_in(served.directory .. "/pids", 2)
     client:say { jsonrpc = "2.0", method = "notifications/cancelled", params = { requestId = 7 } }
     for _, pid in ipairs(pids) do is_gone(pid) end
@@ -279,8 +278,7 @@ describe("a command that exceeds its limits", function()
 
   it("is killed when the client disconnects", function()
     local _, served, client = tool(HOLDS)
-    client:say { jsonrpc = "2.0", id = 7, method = "tools/call",
-                 params = { name = "tool", arguments = { text = served.directory } } }
+    client:begins(7, "tool", { text = served.directory })
     local pids = numbers_in(served.directory .. "/pids", 2)
     client:close()
     for _, pid in ipairs(pids) do is_gone(pid) end
@@ -288,8 +286,7 @@ describe("a command that exceeds its limits", function()
 
   it("is killed with the daemon", function()
     local _, served, client = tool(HOLDS)
-    client:say { jsonrpc = "2.0", id = 7, method = "tools/call",
-                 params = { name = "tool", arguments = { text = served.directory } } }
+    client:begins(7, "tool", { text = served.directory })
     local pids = numbers_in(served.directory .. "/pids", 2)
     signal.kill(served:pid(), signal.SIGKILL)
     served.child:wait()
@@ -301,8 +298,7 @@ describe("a command that exceeds its limits", function()
   it("is queued if many are running, and every call is answered", function()
     local _, served, client = tool [["sh", "-c", "while [ ! -e $1/go ]; do sleep 0.01; done", "sh", "{text}"]]
     for id = 1, 40 do
-      client:say { jsonrpc = "2.0", id = id, method = "tools/call",
-                   params = { name = "tool", arguments = { text = served.directory .. ("/."):rep(id) } } } -- no two are alike
+      client:begins(id, "tool", { text = served.directory .. ("/."):rep(id) }) -- no two are alike
     end
     process.write(served.directory .. "/go", "")
     local heard = {}

@@ -257,8 +257,7 @@ describe("a server that misbehaves", function()
       serves("", 'timeout = "2s"')
       is_up "bad"
       for i = 1, 50 do
-        client:say { jsonrpc = "2.0", id = "hangs " .. i, method = "tools/call",
-                     params = { name = "bad__hold", arguments = { name = "n" .. i } } }
+        client:begins("hangs " .. i, "bad__hold", { name = "n" .. i })
       end
       for _ = 1, 20 do answers_well(other, "good__echo") end
       local seen = {}
@@ -279,8 +278,7 @@ describe("a server that misbehaves", function()
       assert.equal("bye", text(does "reads_no_more"))
       local blob, flood = ("x"):rep(700000), gate:connect()
       for i = 1, 20 do
-        flood:say { jsonrpc = "2.0", id = i, method = "tools/call",
-                    params = { name = "bad__echo", arguments = { text = blob .. i } } }
+        flood:begins(i, "bad__echo", { text = blob .. i })
       end
       local refused = flood:hears().result -- those before it wait for the server
       assert.is_true(refused.isError)
@@ -309,11 +307,9 @@ describe("a server that misbehaves", function()
       it("fails all its calls with the reason, and is restarted: " .. how, function()
         serves()
         for i = 1, 2 do
-          client:say { jsonrpc = "2.0", id = "held " .. i, method = "tools/call",
-                       params = { name = "bad__hold", arguments = { name = "n" .. i } } }
+          client:begins("held " .. i, "bad__hold", { name = "n" .. i })
         end
-        client:say { jsonrpc = "2.0", id = "it", method = "tools/call",
-                     params = { name = "bad__do", arguments = { how = how } } }
+        client:begins("it", "bad__do", { how = how })
         for _ = 1, 3 do
           local result = client:hears().result
           assert.equal("wait", verdict(result).verdict)
@@ -388,8 +384,7 @@ describe("a server that misbehaves", function()
     client, other = gate:connect(), gate:connect()
     local count_of = {}
     for i = 1, 50 do
-      client:say { jsonrpc = "2.0", id = i, method = "tools/call",
-                   params = { name = "bad__do", arguments = { how = "long_line", mb = 2 } } }
+      client:begins(i, "bad__do", { how = "long_line", mb = 2 })
     end
     process.eventually("all are answered", function()
       local upstream = state_of "bad"

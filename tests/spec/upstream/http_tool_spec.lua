@@ -252,7 +252,7 @@ describe("the connections of HTTP endpoints", function()
   it("serve a call while another waits, and close if the client cancels", function()
     answers { ["GET /"] = { { hang = true }, { body = "second" } } }
     serves '{ "GET SERVER/" }'
-    client:say { jsonrpc = "2.0", id = 1, method = "tools/call", params = { name = "endpoint", arguments = { n = 1 } } }
+    client:begins(1, "endpoint", { n = 1 })
     server:sees("the first call", function() return true end)
     assert.equal("second", text(gate:connect():calls("endpoint", { n = 2 }, session "s")))
     client:say { jsonrpc = "2.0", method = "notifications/cancelled", params = { requestId = 1 } }

@@ -92,8 +92,7 @@ return tool "size" { description = "x", upstream = "far/größe", schema = json 
       gates()
       assert.equal("said tells", text(client:calls("say", { text = "tells" }, { progressToken = "mine" })))
       assert.same({ progressToken = "mine", progress = 2, total = 3, message = "on the way" }, client.notices[1].params)
-      client:say { jsonrpc = "2.0", id = "held", method = "tools/call",
-                   params = { name = "say", arguments = { text = "holds" } } }
+      client:begins("held", "say", { text = "holds" })
       local call = server:sees("the call", function(seen)
         return posts "tools/call"(seen) and seen.body.params.arguments.text == "holds"
       end)[1]
@@ -138,8 +137,7 @@ return tool "size" { description = "x", upstream = "far/größe", schema = json 
     server = http_server.mcp { answers = "sse" }
     gates()
     for n = 1, 32 do
-      client:say { jsonrpc = "2.0", id = n, method = "tools/call",
-                   params = { name = "say", arguments = { text = "n" .. n }, _meta = session("s" .. n) } }
+      client:begins(n, "say", { text = "n" .. n }, session("s" .. n))
     end
     local heard = {}
     for _ = 1, 32 do
@@ -314,7 +312,7 @@ describe("an MCP server over HTTP that misbehaves", function()
   local function breaks_off(get)
     server = http_server.mcp { calls = broken }
     gates()
-    client:say { jsonrpc = "2.0", id = 1, method = "tools/call", params = { name = "say", arguments = { text = "break" } } }
+    client:begins(1, "say", { text = "break" })
     local id = server:sees("the call", posts "tools/call")[1].body.id
     server:answers { ["POST /mcp"] = { mcp = { calls = broken } }, ["DELETE /mcp"] = { status = 405 }, ["GET /mcp"] = get(id) }
     process.write(server.directory .. "/go", "")
@@ -417,7 +415,7 @@ describe("an MCP server over HTTP that misbehaves", function()
     server = http_server.mcp { calls = { ["x"] = { hang = true } } }
     gates()
     assert.equal("said hello", text(says "hello")) -- opens the connection that is reused
-    client:say { jsonrpc = "2.0", id = "late", method = "tools/call", params = { name = "say", arguments = { text = "x" } } }
+    client:begins("late", "say", { text = "x" })
     server:sees("the call", function(request)
       return type(request.body) == "table" and request.body.method == "tools/call" and request.body.params.arguments.text == "x"
     end)
@@ -466,7 +464,7 @@ describe("an MCP server over HTTP that misbehaves", function()
   it("does not answer: the call times out, and other calls go on", function()
     server = http_server.mcp { calls = { hang = { hang = true } } }
     gates 'timeout = "400ms"'
-    client:say { jsonrpc = "2.0", id = 1, method = "tools/call", params = { name = "say", arguments = { text = "hang" } } }
+    client:begins(1, "say", { text = "hang" })
     server:sees("the call", posts "tools/call")
     client = gate:connect()
     assert.equal("said hello", text(says "hello"))
