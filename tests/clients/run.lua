@@ -1,9 +1,9 @@
--- make conformance: the official MCP clients, the MCP conformance suite, pydantic-ai, real MCP servers as upstreams, and
--- recorded traffic, each with a real daemon. Fetches packages from npm and PyPI into CLIENTS (build/clients). Ends with
+-- make conformance: the official MCP clients, the MCP conformance suite, pydantic-ai and real MCP servers as upstreams, each
+-- with a real daemon. Fetches packages from npm and PyPI into CLIENTS (build/clients). Ends with
 -- `N passed, N failed`.
 --
 -- ONLY=sdk,inspector,http,suite,pydantic,restart,ask,python-client,typescript-client,servers,schema,monitoring,collector,
--- corpus,page,bare,package,binary,image,arm64 selects some, or one server of tests/clients/servers by name; SUITE=DIR is the
+-- page,bare,package,binary,image,arm64 selects some, or one server of tests/clients/servers by name; SUITE=DIR is the
 -- JSON Schema suite.
 package.path = "tests/support/?.lua;tests/clients/?.lua;" .. package.path
 local daemon = require "daemon"
@@ -15,19 +15,12 @@ local unistd = require "posix.unistd"
 
 local here = unistd.getcwd() .. "/tests/clients"
 local place = packages.place
-local corpus = unistd.getcwd() .. "/../shared/data/corpus"
 local node = packages.node
 local passed, failed = 0, 0
 
 local function chosen(name)
   local only = os.getenv "ONLY"
   return not only or ("," .. only .. ","):find("," .. name .. ",", 1, true)
-end
-
-local function exists(path)
-  local file = io.open(path)
-  if file then file:close() end
-  return file ~= nil
 end
 
 local function tally(good, line)
@@ -188,25 +181,6 @@ return tool "pay" {
 }
 ]==]
 
--- ---- recorded traffic ----
-
-local function recorded()
-  if not exists(corpus .. "/tools-bfcl.json") then
-    print "recorded traffic: skipped, ../shared/data/corpus is not here"
-    return
-  end
-  local argv = { "python3", here .. "/corpus.py", corpus }
-  local names = { "bfcl", "livemcp", "tau-airline", "tau-retail", "tau2-airline", "tau2-medical_triage", "tau2-retail",
-                  "tau2-telecom" }
-  for _, name in ipairs(names) do
-    local gate = daemon.start { tools = ("%s/tools-%s.json"):format(corpus, name) }
-    argv[#argv + 1] = name .. "=" .. gate.socket
-  end
-  tap("recorded traffic", argv, 600)
-  local ok, why = pcall(daemon.stop_all)
-  if not ok then tally(false, "not ok - " .. tostring(why)) end
-end
-
 -- ---- real servers as upstreams ----
 
 local SERVERS = { "everything", "filesystem", "memory", "sequential_thinking", "context7", "time", "fetch", "orders" }
@@ -339,7 +313,6 @@ if chosen "collector" then
   print "OpenTelemetry collector"
   require "collector"(packages.collector(), tally)
 end
-if chosen "corpus" then recorded() end
 if chosen "page" then page() end
 for _, part in ipairs { { "bare", "a bare Debian", "bash", "bare.sh" }, { "package", "Debian package", "bash", "run.sh" },
                         { "binary", "static program, wheel, npm package", "bash", "binary.sh" },

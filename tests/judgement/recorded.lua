@@ -3,7 +3,6 @@
 local process = require "process"
 local trajectories = require "trajectories"
 local gates = require "gate"
-local corpus = require "corpus"
 local suggestion = require "suggestion"
 local tree = require "json_tree"
 local score = require "score"
@@ -19,7 +18,7 @@ local M = {}
 
 function M.labelled(open)
   local refused, count = 0, 0
-  for _, call in ipairs(corpus.labelled()) do
+  for _, call in ipairs(trajectories.labelled()) do
     local said = open(call.toolset):check(call.tool, call.arguments)
     local alike = said.arguments and tree.alike(said.arguments, tree.read(call.arguments))
     count = count + 1
@@ -165,7 +164,7 @@ end
 -- Each write of the recordings, five times with another id in each result.
 function M.fresh_ids(open, sets)
   local writes, escaped = {}, 0
-  for _, call in ipairs(corpus.labelled()) do
+  for _, call in ipairs(trajectories.labelled()) do
     local name = call.toolset .. "/" .. call.tool
     if trajectories.effects_of(call.tool) == "write" and not writes[name] and sets[call.toolset][call.tool] then
       writes[name], writes[#writes + 1] = true, call

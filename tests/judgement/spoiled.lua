@@ -1,6 +1,5 @@
 -- Right calls spoiled in each way of mutations.lua, and the faulty calls of invented.lua: what the gate makes of them.
 local trajectories = require "trajectories"
-local corpus = require "corpus"
 local suggestion = require "suggestion"
 local mutations = require "mutations"
 local invented = require "invented"
@@ -27,8 +26,8 @@ local function right_calls(open, sets)
       calls[#calls + 1] = { tool = tool, toolset = toolset, schema = definition.inputSchema, tree = right, key = key }
     end
   end
-  for _, call in ipairs(corpus.labelled()) do take(call.tool, call.toolset, call.arguments) end
-  for line in corpus.lines "calls-*-models.ndjson" do
+  for _, call in ipairs(trajectories.labelled()) do take(call.tool, call.toolset, call.arguments) end
+  for line in trajectories.lines "calls-*-models.ndjson" do
     local row = json.decode(line)
     if not row.env or row.env == "ok" then take(row.tool, row.toolset, trajectories.raw(line, "arguments")) end
   end

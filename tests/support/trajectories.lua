@@ -69,25 +69,44 @@ function M.repeats(session)
   return times[most], most
 end
 
+-- Each line of the files that match a pattern of the shell.
+function M.lines(pattern)
+  local files = io.popen("ls " .. M.folder .. "/" .. pattern .. " 2>/dev/null"):read "*a"
+  return coroutine.wrap(function()
+    for path in files:gmatch "[^\n]+" do
+      for line in io.lines(path) do coroutine.yield(line) end
+    end
+  end)
+end
+
 -- All sessions in recorded order, each a list of calls with its name and toolset; nil without recordings.
 function M.sessions()
-  local files = {}
-  for path in io.popen("ls " .. M.folder .. "/trajectories-*.ndjson 2>/dev/null"):lines() do files[#files + 1] = path end
-  if #files == 0 then return nil end
   local sessions, by_name = {}, {}
-  for _, path in ipairs(files) do
-    for line in io.lines(path) do
-      local call = recorded(line)
-      local session = by_name[call.session]
-      if not session then
-        session = { name = call.session, toolset = call.toolset }
-        by_name[call.session] = session
-        sessions[#sessions + 1] = session
-      end
-      session[#session + 1] = call
+  for line in M.lines "trajectories-*.ndjson" do
+    local call = recorded(line)
+    local session = by_name[call.session]
+    if not session then
+      session = { name = call.session, toolset = call.toolset }
+      by_name[call.session] = session
+      sessions[#sessions + 1] = session
+    end
+    session[#session + 1] = call
+  end
+  return sessions[1] and sessions
+end
+
+-- Published ground truth without the calls that break their own schema.
+function M.labelled()
+  local function place_of(row) return table.concat({ row.source, row.session, tostring(row.turn), row.tool }, "|") end
+  local defects, calls = {}, {}
+  for line in M.lines "defects-groundtruth.ndjson" do defects[place_of(json.decode(line))] = true end
+  for line in M.lines "calls-*-groundtruth.ndjson" do
+    local row = json.decode(line)
+    if row.expect == "valid" and not defects[place_of(row)] then
+      calls[#calls + 1] = { tool = row.tool, toolset = row.toolset, arguments = M.raw(line, "arguments") }
     end
   end
-  return sessions
+  return calls
 end
 
 function M.toolsets(sessions)
