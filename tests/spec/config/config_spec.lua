@@ -124,11 +124,4 @@ return {
     assert.equal("repair", verdict(client:calls("create_task", { name = "a" }, meta)).verdict)
     assert.equal("refuse", verdict(client:calls("create_task", { name = "b" }, meta)).verdict)
   end)
-
-  it("may set shadow mode for all tools", function()
-    local client = daemon.start { policies = { ["create_task.lua"] = fixtures.create_task },
-                                  config = "return { defaults = { mode = 'shadow' } }" }:connect()
-    local result = client:calls("create_task", { titel = "a" })
-    assert.is_not_true(result.isError)
-  end)
 end)

@@ -73,6 +73,7 @@ describe("retry", function()
                                { message = "x", retry = true, transient = true }, { retry = true } } do
         refuses { error = wrong }
       end
+      assert.truthy(refuses({ error = { message = "busy", transient = "yes" } }):find("params.error", 1, true))
     end)
 
     it("of neither or both of result and error says so", function()

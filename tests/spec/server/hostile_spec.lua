@@ -145,17 +145,6 @@ describe("the number of a turn", function()
   end)
 end)
 
-describe("a report whose 'transient' is not a boolean", function()
-  it("is an error", function()
-    local client = daemon.start { tools = require("fixtures").agent_tools }:connect()
-    local checked = client:checks("get_weather", { city = "Bern" })
-    local said = client:ask("toolgate/report", { callId = checked.callId,
-                                                 error = { message = "busy", transient = "yes" } })
-    assert.equal(-32602, said.error and said.error.code)
-    assert.truthy(said.error.message:find("params.error", 1, true))
-  end)
-end)
-
 describe("a gateway policy that renames a tool", function()
   it("is logged, and the tool is not listed", function()
     local gate = daemon.start { policies = { ["a.lua"] = policy "a", ["b.lua"] = policy "b", ["gateway.lua"] = [==[
