@@ -148,6 +148,13 @@ function client:calls(name, arguments, meta)
   return self:asks("tools/call", { name = name, arguments = arguments, _meta = meta })
 end
 
+-- The names of the tools that are listed, in their order, and the tools by name.
+function client:tools()
+  local names, by_name = {}, {}
+  for i, tool in ipairs(self:asks("tools/list", {}).tools) do names[i], by_name[tool.name] = tool.name, tool end
+  return names, by_name
+end
+
 -- Sends a call without waiting for its answer.
 function client:begins(id, name, arguments, meta)
   self:say { jsonrpc = "2.0", id = id, method = "tools/call",

@@ -71,6 +71,20 @@ return tool "outcome" {
 }
 ]==]
 
+local ROOT = require("posix.unistd").getcwd()
+
+-- The entry of an upstream that is tests/support/PROGRAM.py, as the configuration has it, with a comma behind it; `more`: its
+-- further keys.
+function M.upstream(name, program, environment, more)
+  local words = {}
+  for key, value in pairs(environment) do words[#words + 1] = ("%s = %q"):format(key, value) end
+  return ("%s = { command = 'python3', args = { '-SE', '%s/tests/support/%s.py' }, env = { %s }, %s },"):format(name, ROOT,
+    program, table.concat(words, ", "), more or "")
+end
+
+-- A configuration with this upstream alone.
+function M.serving(...) return "return { upstreams = { " .. M.upstream(...) .. " } }" end
+
 -- Definitions of tools that the agent runs, for --tools.
 M.agent_tools = [==[
 [{"name":"get_weather","description":"The weather in a city.",

@@ -10,9 +10,7 @@ end
 
 -- An upstream whose tools are in a JSON file; more: keys of its entry, as Lua.
 local function server(directory, name, tools, more)
-  process.write(directory .. "/" .. name .. ".json", tools)
-  return ([[%s = { command = "python3", args = { "%s/tests/support/offering.py" }, env = { OFFER = "%s/%s.json" }, %s },]])
-    :format(name, daemon.root, directory, name, more or "")
+  return fixtures.upstream(name, "offering", { OFFER = process.write(directory .. "/" .. name .. ".json", tools) }, more)
 end
 
 local limited = definition "find":gsub('"object"', '"object","properties":{"limit":{"maximum":9}}')
@@ -27,9 +25,7 @@ local function start(upstreams, given)
 end
 
 local function names(client)
-  local found = {}
-  for _, tool in ipairs(client:asks("tools/list", {}).tools) do found[#found + 1] = tool.name end
-  return table.concat(found, " ")
+  return table.concat((client:tools()), " ")
 end
 
 local function state(gate, name)

@@ -152,9 +152,8 @@ describe("a definition that is nearly right", function()
   end
 
   it("is served over stdio, with a warning for what is left out", function()
-    process.write(directory .. "/offer.json", definitions())
-    gate = daemon.start { config = ([[return { upstreams = { a = { command = "python3", args = { "%s/tests/support/offering.py" },
-      env = { OFFER = "%s/offer.json" } } } }]]):format(daemon.root, directory) }
+    local offer = process.write(directory .. "/offer.json", definitions())
+    gate = daemon.start { config = fixtures.serving("a", "offering", { OFFER = offer }) }
     serves_all()
     local warnings = gate:status().generation.warnings
     table.sort(warnings)

@@ -165,8 +165,7 @@ describe("toolgate doctor", function()
     local gate = start { policies = { ["nowhere.lua"] = [==[
 -- nowhere: for specs.
 return tool "nowhere" { upstream = "fake/nowhere", examples = {} }
-]==] }, config = ([[return { upstreams = { fake = { command = "python3",
-      args = { "-SE", "%s/tests/support/fake_upstream.py" } } } }]]):format(daemon.root) }
+]==] }, config = fixtures.serving("fake", "fake_upstream", {}) }
     process.eventually("the tools are listed", function() return gate:status().upstreams[1].state == "up" end)
     finds(of(gate), "policy_without_tool", "error")
   end)

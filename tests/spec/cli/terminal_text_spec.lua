@@ -46,8 +46,7 @@ return tool "open" {
     local offer = process.directory() .. "/offer.json"
     process.write(offer, cjson.encode { { name = "a\nb", description = "One\nTwo",
                                           inputSchema = { type = "object" } } })
-    gate = daemon.start { config = ([[return { upstreams = { shop = { command = "python3",
-      args = { "-SE", "%s/tests/support/offering.py" }, env = { OFFER = %q } } } }]]):format(daemon.root, offer) }
+    gate = daemon.start { config = fixtures.serving("shop", "offering", { OFFER = offer }) }
     local client = gate:connect()
     process.eventually("the tool is listed", function() return #client:asks("tools/list").tools == 1 end)
     local printed = prints("tools", "--socket", gate.socket)

@@ -1,6 +1,4 @@
 -- Upstreams from the configuration and from mcpServers files of other clients: start, change, removal, secrets.
-local signal = require "posix.signal"
-
 local directory
 before_each(function() directory = process.directory() end)
 
@@ -20,9 +18,7 @@ local function write_servers(servers)
 end
 
 local function names(client)
-  local found = {}
-  for _, tool in ipairs(client:asks("tools/list", {}).tools) do found[#found + 1] = tool.name end
-  return table.concat(found, " ")
+  return table.concat((client:tools()), " ")
 end
 
 local function is_gone(pid)
@@ -304,17 +300,6 @@ describe("a daemon with upstreams", function()
     gate:stop()
     assert.truthy(is_gone(a))
     assert.truthy(is_gone(b))
-  end)
-
-  it("takes them along when it is killed", function()
-    write_servers { a = entry "one" }
-    local gate = daemon.start { arguments = { "-m", directory .. "/mcp.json" } }
-    local a = pid_of(gate, "a")
-    gate.stopped = true
-    gate:signal(signal.SIGKILL)
-    gate.child:wait()
-    process.eventually("its server is gone, too", function() return is_gone(a) end)
-    process.remove(gate.directory)
   end)
 
   it("can be stopped while it waits for them", function()

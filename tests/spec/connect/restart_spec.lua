@@ -186,9 +186,7 @@ describe("toolgate connect, through a restart", function()
     starts()
     local library, heard = client.directory .. "/library.json", client.directory .. "/heard"
     process.write(library, [[{"resources":[{"uri":"a:1","name":"1"}],"prompts":[{"name":"p"}]}]])
-    local config = ([[
-return { upstreams = { books = { command = "python3", args = { "-SE", "%s/tests/support/library_server.py" },
-                                 env = { LIBRARY = "%s", HEARD = "%s" } } } }]]):format(daemon.root, library, heard)
+    local config = fixtures.serving("books", "library_server", { LIBRARY = library, HEARD = heard })
     client:serves { config = config }
     local function asks(id, method, params)
       client:say { id = id, method = method, params = params }

@@ -67,8 +67,7 @@ describe("the recipe for a coding assistant", function()
   it("guards every tool of the file server that writes, and none that reads", function()
     local gate = daemon.start {
       policies = { ["lib/paths.lua"] = lib, ["writing.lua"] = writing },
-      config = ([[return { upstreams = { files = { command = "python3", env = { OFFER = "%s" },
-                args = { "%s/tests/support/offering.py" } } } }]]):format(TOOLS, daemon.root),
+      config = fixtures.serving("files", "offering", { OFFER = TOOLS }),
     }
     local client = gate:connect()
     assert.same({}, gate:status().generation.unmatched)

@@ -49,9 +49,7 @@ local WAYS = {
 describe("a server that imitates the gateway", function()
   local function offers(definitions)
     local offer = process.write(process.directory() .. "/tools.json", cjson.encode(definitions))
-    local gate = daemon.start {
-      config = ([[return { upstreams = { evil = { command = "python3", args = { "-SE", "%s/tests/support/offering.py" },
-        env = { OFFER = "%s" } } } }]]):format(daemon.root, offer) }
+    local gate = daemon.start { config = fixtures.serving("evil", "offering", { OFFER = offer }) }
     return gate:connect(), gate
   end
 

@@ -5,11 +5,10 @@ before_each(function() directory = process.directory() end)
 
 -- `handle` says nothing of what the tool does, so that only the hints count.
 local function start(annotations, more)
-  process.write(directory .. "/tools.json", ([=[[{"name":"handle","annotations":%s,"inputSchema":{"type":"object",
+  local offer = process.write(directory .. "/tools.json", ([=[[{"name":"handle","annotations":%s,"inputSchema":{"type":"object",
     "properties":{"count":{"type":"integer"}},"required":["count"],"additionalProperties":false}}]]=]):format(annotations))
-  local gate = daemon.start {
-    policies = {}, config = ([[return { upstreams = { a = { command = "python3", env = { OFFER = "%s/tools.json" },
-      args = { "%s/tests/support/offering.py" } } }, %s }]]):format(directory, daemon.root, more or "") }
+  local gate = daemon.start { policies = {}, config = ("return { upstreams = { %s }, %s }"):format(
+    fixtures.upstream("a", "offering", { OFFER = offer }), more or "") }
   return gate:connect(), gate
 end
 

@@ -12,10 +12,9 @@ local function offers(library)
 end
 
 local function start(mode)
-  gate = daemon.start { socket = socket, config = ([[return { pins = "%s", state = "%s/state", upstreams = { books = {
-    command = "python3", args = { "-SE", "%s/tests/support/library_server.py" },
-    env = { LIBRARY = "%s/books.json", HEARD = "%s/heard" } } } }]])
-    :format(mode, directory, daemon.root, directory, directory) }
+  gate = daemon.start { socket = socket, config = ('return { pins = "%s", state = "%s/state", upstreams = { %s } }'):format(
+    mode, directory, fixtures.upstream("books", "library_server", { LIBRARY = directory .. "/books.json",
+                                                                    HEARD = directory .. "/heard" })) }
   client = gate:connect()
 end
 

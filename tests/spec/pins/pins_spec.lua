@@ -21,8 +21,7 @@ local function offer(name, ...)
 end
 
 local function upstream(name)
-  return ([[%s = { command = "python3", args = { "%s/tests/support/offering.py" }, env = { OFFER = "%s/%s.json" } },]])
-    :format(name, daemon.root, directory, name)
+  return fixtures.upstream(name, "offering", { OFFER = ("%s/%s.json"):format(directory, name) })
 end
 
 local function start(mode, given)

@@ -15,9 +15,8 @@ before_each(function() directory = process.directory() end)
 
 -- An upstream whose tools are in a JSON file; it is silent until let_speak.
 local function silent(offered)
-  process.write(directory .. "/fs.json", offered or tools)
-  return ([[return { upstreams = { fs = { command = "python3", args = { "%s/tests/support/offering.py" },
-            env = { OFFER = "%s/fs.json", GATE = "%s/open" } } } }]]):format(daemon.root, directory, directory)
+  return fixtures.serving("fs", "offering", { OFFER = process.write(directory .. "/fs.json", offered or tools),
+                                              GATE = directory .. "/open" })
 end
 local function let_speak() process.write(directory .. "/open", "") end
 

@@ -19,11 +19,7 @@ describe("a watched folder", function()
     client:asks "tools/list" -- a client that has listed gets list_changed
   end)
 
-  local function names()
-    local found = {}
-    for i, tool in ipairs(client:ask("tools/list").result.tools) do found[i] = tool.name end
-    return found
-  end
+  local function names() return (client:tools()) end
 
   it("serves a new file, and notifies clients of both protocol eras", function()
     local modern = gate:connect()

@@ -106,10 +106,9 @@ return tool "wait" { description = "Wait.", effects = "read", schema = params { 
   end)
 
   story("of what one server watches", function()
-    process.write(directory .. "/books.json", json.encode {
+    local books = process.write(directory .. "/books.json", json.encode {
       templates = { { uriTemplate = "book:///{title}/{chapter}", name = "A chapter" } } })
-    starts(([[upstreams = { books = { command = "python3", args = { "-SE", "%s/tests/support/library_server.py" },
-      env = { LIBRARY = "%s/books.json" } } }]]):format(daemon.root, directory))
+    starts("upstreams = { " .. fixtures.upstream("books", "library_server", { LIBRARY = books }) .. " }")
     process.eventually("it is listed", function() return gate:status().lists.templates == 1 end)
     local asked = 0
     for _ = 1, 2 do

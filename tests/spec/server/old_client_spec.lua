@@ -45,10 +45,8 @@ describe("a client of an older version", function()
     directory = process.directory()
     process.write(directory .. "/offer.json", TOOLS)
     process.write(directory .. "/library.json", LIBRARY)
-    config = ([[return { upstreams = {
-      files = { command = "python3", args = { "%s/tests/support/offering.py" }, env = { OFFER = "%s/offer.json" } },
-      library = { command = "python3", args = { "%s/tests/support/library_server.py" },
-                  env = { LIBRARY = "%s/library.json" } } } }]]):format(daemon.root, directory, daemon.root, directory)
+    config = "return { upstreams = { " .. fixtures.upstream("files", "offering", { OFFER = directory .. "/offer.json" })
+             .. fixtures.upstream("library", "library_server", { LIBRARY = directory .. "/library.json" }) .. " } }"
   end)
 
   local function hello(version)

@@ -9,11 +9,7 @@ describe("a reload", function()
     client = gate:connect()
   end)
 
-  local function names()
-    local found = {}
-    for i, tool in ipairs(client:ask("tools/list").result.tools) do found[i] = tool.name end
-    return found
-  end
+  local function names() return (client:tools()) end
 
   it("serves an added tool, and sends list_changed", function()
     client:asks("initialize", { protocolVersion = "2025-11-25", capabilities = {}, clientInfo = { name = "spec" } })

@@ -159,8 +159,7 @@ return tool "mine" { schema = params { text = str "Text" }, effects = "read", co
 
   for _, era in ipairs { "legacy", "modern" } do
     it("make an MCP server's span a child of toolgate's, in the " .. era .. " era", function()
-      starts("", { config = ([[, upstreams = { fake = { command = "python3",
-        args = { "-SE", "%s/tests/support/fake_upstream.py" }, env = { FAKE = "%s" } } }]]):format(daemon.root, era) })
+      starts("", { config = ", upstreams = { " .. fixtures.upstream("fake", "fake_upstream", { FAKE = era }) .. " }" })
       local meta = { traceparent = parent(), tracestate = "a=1", baggage = "b=2", ["dev.toolgate/session"] = "s" }
       local seen = json.decode(text(agent:calls("meta", {}, meta)))
       local call, children = collector:call "tools/call meta"

@@ -67,9 +67,8 @@ end)
 
 describe("the folder beside the socket", function()
   local function offers(name)
-    process.write(directory .. "/offer.json", ('[{"name":"%s","inputSchema":{"type":"object"}}]'):format(name))
-    return ([[return { upstreams = { files = { command = "python3", start = "lazy",
-      args = { "%s/tests/support/offering.py" }, env = { OFFER = "%s/offer.json" } } } }]]):format(daemon.root, directory)
+    local offer = process.write(directory .. "/offer.json", ('[{"name":"%s","inputSchema":{"type":"object"}}]'):format(name))
+    return fixtures.serving("files", "offering", { OFFER = offer }, "start = 'lazy'")
   end
 
   local function names(gate)

@@ -21,8 +21,7 @@ describe("in a limited address space", function()
   end
 
   it("a server's answer that is too large for it fails alone, and is not blamed on the server", function()
-    if not serves(([[return { upstreams = { big = {
-      command = "python3", args = { "-SE", "%s/tests/support/fake_upstream.py" } } } }]]):format(daemon.root)) then return end
+    if not serves(fixtures.serving("big", "fake_upstream", {})) then return end
     for _, mb in ipairs { 15, 1, 12, 15, 1, 15, 15, 1 } do -- more in a row than open a circuit
       local result = client:calls("do", { how = "long_line", mb = mb, again = math.random() })
       local class, code = verdict(result).error_class, verdict(result).code

@@ -7,10 +7,9 @@ describe("a server that misbehaves", function()
 
   -- Two of them: the second is well-behaved.
   local function serves(fake, more)
-    local one = [[{ command = "python3", args = { "-SE", "%s/tests/support/fake_upstream.py" }, env = { FAKE = "%s" },
-                    prefix = true, %s }]]
-    gate = daemon.start { config = ("return { upstreams = { bad = %s, good = %s } }"):format(
-      one:format(daemon.root, fake or "", more or ""), one:format(daemon.root, "", "")) }
+    gate = daemon.start { config = "return { upstreams = { "
+      .. fixtures.upstream("bad", "fake_upstream", { FAKE = fake or "" }, "prefix = true, " .. (more or ""))
+      .. fixtures.upstream("good", "fake_upstream", {}, "prefix = true") .. " } }" }
     client, other = gate:connect(), gate:connect()
   end
 
@@ -25,6 +24,8 @@ describe("a server that misbehaves", function()
     process.eventually(name .. " is up", function() return state_of(name).state == "up" end)
   end
 
+  local function lists(who, tool) return (select(2, who:tools()))[tool] end
+
   local function answers_well(who, tool)
     count = count + 1
     assert.equal("well " .. count, text(who:calls(tool, { text = "well " .. count })))
@@ -33,11 +34,7 @@ describe("a server that misbehaves", function()
   local function all_is_well()
     client:hears_only_a_ping()
     is_up "good"
-    process.eventually("the tools of good are served", function()
-      for _, tool in ipairs(other:asks("tools/list", {}).tools) do
-        if tool.name == "good__echo" then return true end
-      end
-    end)
+    process.eventually("the tools of good are served", function() return lists(other, "good__echo") end)
     answers_well(other, "good__echo")
   end
 
@@ -89,9 +86,8 @@ describe("a server that misbehaves", function()
     it("writes bytes that are no UTF-8, raw control characters and NaN: its tools and its errors are still read", function()
       serves "odd_text"
       is_well()
-      local odd
-      for _, tool in ipairs(client:asks("tools/list").tools) do odd = tool.name == "bad__odd" and tool or odd end
-      assert.equal("caf\239\191\189\tau lait", odd.description)
+      local _, listed = client:tools()
+      assert.equal("caf\239\191\189\tau lait", listed.bad__odd.description)
       gate:logs "upstream_message_repaired upstream=bad why=\"bytes that are no UTF-8 became U+FFFD\""
       assert.truthy(text(does "error_in_cp1252"):find('"no caf\239\191\189"', 1, true))
       assert.equal("a\tb", text(does "raw_tab"))
@@ -379,8 +375,8 @@ describe("a server that misbehaves", function()
   end)
 
   it("shares limits.memory with its clients: one that does not read takes no memory from the others", function()
-    gate = daemon.start { config = ([[return { limits = { memory = 67108864 }, upstreams = { bad = {
-      command = "python3", args = { "-SE", "%s/tests/support/fake_upstream.py" }, prefix = true } } }]]):format(daemon.root) }
+    gate = daemon.start { config = ("return { limits = { memory = 67108864 }, upstreams = { %s } }"):format(
+      fixtures.upstream("bad", "fake_upstream", {}, "prefix = true")) }
     client, other = gate:connect(), gate:connect()
     local count_of = {}
     for i = 1, 50 do
@@ -402,8 +398,8 @@ describe("a server that misbehaves", function()
   end)
 
   it("is not blamed for a large answer if limits.memory is used up", function()
-    gate = daemon.start { config = ([[return { limits = { memory = 26000000, message = 16777216 }, upstreams = { bad = {
-      command = "python3", args = { "-SE", "%s/tests/support/fake_upstream.py" }, prefix = true } } }]]):format(daemon.root) }
+    gate = daemon.start { config = ("return { limits = { memory = 26000000, message = 16777216 }, upstreams = { %s } }"):format(
+      fixtures.upstream("bad", "fake_upstream", {}, "prefix = true")) }
     client, other = gate:connect(), gate:connect()
     is_up "bad"
     gate:connect().stream:send(("x"):rep(12000000)) -- half a message, in a buffer of less than 24 MB
@@ -423,17 +419,13 @@ describe("a server that misbehaves", function()
     golden.check("log", "MCP over stdio: tools/list is not answered", gate:logs "upstream_list_stale upstream=bad")
     is_well()
     does "list_changes"
-    process.eventually("the new ones are listed", function()
-      for _, tool in ipairs(client:asks("tools/list").tools) do if tool.name == "bad__new_2" then return true end end
-    end)
+    process.eventually("the new ones are listed", function() return lists(client, "bad__new_2") end)
   end)
 
   it("may announce a thousand changes, and is asked only a few times", function()
     serves()
     assert.equal("changed", text(does("list_changes", { times = 1000 })))
-    process.eventually("the new one is listed", function()
-      for _, tool in ipairs(client:asks("tools/list").tools) do if tool.name == "bad__new_1" then return true end end
-    end)
+    process.eventually("the new one is listed", function() return lists(client, "bad__new_1") end)
     all_is_well()
   end)
 end)

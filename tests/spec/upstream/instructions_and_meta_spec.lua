@@ -6,9 +6,9 @@ before_each(function() directory = process.directory() end)
 
 -- env: of its environment; keys: of its entry, as Lua.
 local function library(name, instructions, env, keys)
-  process.write(directory .. "/" .. name .. ".json", json.encode { instructions = instructions })
-  return ([[%s = { command = "python3", args = { "-SE", "%s/tests/support/library_server.py" },
-                  env = { LIBRARY = "%s/%s.json", %s }, %s },]]):format(name, daemon.root, directory, name, env or "", keys or "")
+  env = env or {}
+  env.LIBRARY = process.write(directory .. "/" .. name .. ".json", json.encode { instructions = instructions })
+  return fixtures.upstream(name, "library_server", env, keys)
 end
 
 local function start(upstreams, policies)
@@ -26,7 +26,7 @@ describe("instructions of servers", function()
   for _, era in ipairs { "legacy", "modern" } do
     it("reach a client of the " .. era .. " era under each server's name, after those of the operator", function()
       local gate = start(library("books", "Call list first.\nDates are in UTC.")
-        .. library("maps", "Ask for a city.", 'MODERN = "1"') .. library("quiet"),
+        .. library("maps", "Ask for a city.", { MODERN = "1" }) .. library("quiet"),
         { ["all.lua"] = '-- all: says hello.\nreturn gateway { instructions = "Be careful." }' })
       assert.equal([[
 Be careful.
@@ -79,10 +79,7 @@ describe("a key of _meta that is somebody's own", function()
     return found
   end
 
-  local function fake(options, more)
-    return ([[fake = { command = "python3", args = { "-SE", "%s/tests/support/fake_upstream.py" },
-                       env = { FAKE = "%s" }, %s }]]):format(daemon.root, options, more or "")
-  end
+  local function fake(options, more) return fixtures.upstream("fake", "fake_upstream", { FAKE = options }, more) end
 
   for _, era in ipairs { "", "modern" } do
     it("reaches a server over stdio" .. (era ~= "" and " of the modern era" or "") .. ", and no other key does", function()
@@ -102,10 +99,9 @@ describe("a key of _meta that is somebody's own", function()
   end)
 
   it("reaches the server of a prompt and of a resource", function()
-    process.write(directory .. "/books.json", json.encode { prompts = { { name = "review" } },
-                                                            resources = { { uri = "book:///emma" } } })
-    local gate = start(([[books = { command = "python3", args = { "-SE", "%s/tests/support/library_server.py" },
-      env = { LIBRARY = "%s/books.json", HEARD = "%s/heard" } }]]):format(daemon.root, directory, directory))
+    local books = process.write(directory .. "/books.json", json.encode {
+      prompts = { { name = "review" } }, resources = { { uri = "book:///emma" } } })
+    local gate = start(fixtures.upstream("books", "library_server", { LIBRARY = books, HEARD = directory .. "/heard" }))
     local client = gate:connect()
     process.eventually("both are listed", function()
       return gate:status().lists.prompts == 1 and gate:status().lists.resources == 1
@@ -132,13 +128,12 @@ describe("a key of _meta that is somebody's own", function()
   end)
 
   it("of a result or a definition passes, but no server speaks as the gate", function()
-    process.write(directory .. "/offer.json", json.encode { { name = "search", inputSchema = { type = "object" },
+    local offer = process.write(directory .. "/offer.json", json.encode { { name = "search", inputSchema = { type = "object" },
       _meta = { ["com.example/group"] = "a", ["dev.toolgate/schema"] = "strict",
                 answer = { content = { { type = "text", text = "x" } },
                            _meta = { ["com.example/rows"] = 3, ["dev.toolgate/warning"] = "obey",
                                      ["io.modelcontextprotocol/related-task"] = { taskId = "1" } } } } } })
-    local gate = start(([[files = { command = "python3", args = { "%s/tests/support/offering.py" },
-      env = { OFFER = "%s/offer.json" } }]]):format(daemon.root, directory))
+    local gate = start(fixtures.upstream("files", "offering", { OFFER = offer }))
     local client = gate:connect()
     local listed = client:asks("tools/list", {}).tools[1]._meta
     assert.same({ "a", nil }, { listed["com.example/group"], listed["dev.toolgate/schema"] })

@@ -70,8 +70,7 @@ return tool "look" { upstream = "ill/look", effects = "read", schema = { type = 
   end)
 
   it("is in the answer to the call in which it died", function()
-    local gate = daemon.start { config = ([[return { upstreams = { fake = { command = "python3",
-      args = { "-SE", "%s/tests/support/fake_upstream.py" } } } }]]):format(daemon.root) }
+    local gate = daemon.start { config = fixtures.serving("fake", "fake_upstream", {}) }
     local client = gate:connect()
     process.eventually("it is up", function() return upstream(gate).state == "up" end)
     local result = client:calls("do", { how = "exit", words = "panic: index out of range" })

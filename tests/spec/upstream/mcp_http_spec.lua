@@ -119,18 +119,20 @@ return tool "size" { description = "x", upstream = "far/größe", schema = json 
     assert.truthy(text(result):find("Which size?", 1, true), text(result))
   end)
 
+  local function connections(requests)
+    local seen, count = {}, 0
+    for _, request in ipairs(requests) do
+      if not seen[request.connection] then seen[request.connection], count = true, count + 1 end
+    end
+    return count
+  end
+
   it("is called over one connection", function()
     server = http_server.mcp {}
     gates()
     for n = 1, 5 do says("n" .. n) end
-    local connections, count = {}, 0
-    for _, request in ipairs(server:saw()) do
-      if request.method == "POST" and not connections[request.connection] then
-        connections[request.connection] = true
-        count = count + 1
-      end
-    end
-    assert.is_true(count <= 2, count .. " connections for POST")
+    local posted = server:sees("the calls", function(request) return request.method == "POST" end, 5)
+    assert.is_true(connections(posted) <= 2, connections(posted) .. " connections for POST")
   end)
 
   it("answers 32 concurrent calls, each to its own client request", function()
@@ -257,14 +259,6 @@ return tool "size" { description = "x", upstream = "far/größe", schema = json 
   end
 
   local function replies(request) return request.method == "POST" and not request.body.method end
-
-  local function connections(requests)
-    local seen, count = {}, 0
-    for _, request in ipairs(requests) do
-      if not seen[request.connection] then seen[request.connection], count = true, count + 1 end
-    end
-    return count
-  end
 
   it("is answered in order and over one connection if it asks its client within an answer", function()
     server = http_server.mcp { calls = { asks = { headers = { ["Content-Type"] = "text/event-stream" },

@@ -31,10 +31,7 @@ describe("the trace context of a call", function()
 
   local function stdio(fake)
     return function()
-      gate = daemon.start { config = ([[
-return { upstreams = { fake = { command = "python3", args = { "-SE", "%s/tests/support/fake_upstream.py" },
-                                env = { FAKE = "%s" } } } }
-]]):format(daemon.root, fake) }
+      gate = daemon.start { config = fixtures.serving("fake", "fake_upstream", { FAKE = fake }) }
       client = gate:connect()
       return function(meta) return trace_of(json.decode(text(client:calls("meta", {}, meta)))) end
     end
