@@ -99,16 +99,6 @@ describe("a Redis", function()
     assert.equal("redis", echo())
     assert.equal(1, calls())
   end)
-
-  it("that sleeps is an outage, and every call is counted afterwards", function()
-    begin { config = "return { ledger = { timeout_ms = 50 } }" }
-    process.eventually("Redis counts", function() return echo() == "redis" end)
-    local asleep = store:sends("DEBUG", "SLEEP", "0.5")
-    process.eventually("it is noticed", function() return echo() == "local" end)
-    asleep:close()
-    gate:has_merged()
-    assert.equal(count, calls())
-  end)
 end)
 
 describe("a daemon whose clock is an hour off", function()
