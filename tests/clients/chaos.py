@@ -481,7 +481,7 @@ class World:
     def builds_clock(self):
         with open(self.path("clock"), "wb") as file:
             file.write(struct.pack("q", 0))
-        source = os.path.join(os.path.dirname(os.path.abspath(__file__)), "clock_shift.c")
+        source = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../support/clock_shift.c")
         subprocess.run(["cc", "-D_GNU_SOURCE", "-shared", "-fPIC", "-o", self.path("clock_shift.so"), source, "-ldl"],
                        check=True)
         return {"LD_PRELOAD": self.path("clock_shift.so"), "CLOCK_SHIFT": self.path("clock")}

@@ -1,6 +1,7 @@
 -- toolgate doctor: each fault is produced, and found with its code and a way out; nothing is changed.
 local bit = require "bit"
 local ffi = require "ffi"
+local clocks = require "clock"
 local redis = require "redis"
 local signal = require "posix.signal"
 local unistd = require "posix.unistd"
@@ -355,15 +356,12 @@ return tool "far" { description = "For specs.", effects = "read", upstream = "fa
   -- ---- the host ----
 
   it("finds a clock that was set since the start, and one that is not that of Redis", function()
-    if daemon.binary:find("build-san", 1, true) then return pending "cannot be preloaded before the sanitizers" end
-    local library = directory .. "/clock_offset.so"
-    assert.equal(0, (process.run { "cc", "-shared", "-fPIC", "-O1", "-o", library,
-                                   daemon.root .. "/tests/support/clock_offset.c", "-ldl" }))
+    if clocks.cannot then return pending(clocks.cannot) end
     local store = redis.start()
     for offset, word in pairs { [3600] = "back", [-3600] = "ahead" } do
       local gate = start { policies = { ["echo.lua"] = fixtures.echo },
                            config = ("return { ledger = { redis = '%s', timeout_ms = 5000 } }"):format(store:url()),
-                           environment = { LD_PRELOAD = library, CLOCK_OFFSET_S = tostring(offset) } }
+                           environment = clocks.new(offset).environment }
       local said = of(gate)
       assert.matches("3%d%d%d s " .. word, finds(said, "clock_jumped", "warning").what)
       assert.matches(offset > 0 and "behind" or "ahead of", finds(said, "redis_clock", "warning").what)

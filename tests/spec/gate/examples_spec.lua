@@ -333,5 +333,6 @@ describe("a reload with a failing example", function()
     assert.is_false(answer.ok)
     golden.check("load", "examples: a reload that is turned down", answer.errors[1])
     assert.truthy(gate:log():find("example 'is wrong'", 1, true), gate:log())
+    assert.is_not_true(gate:connect():calls("echo", { text = "x" }).isError) -- by the old generation
   end)
 end)

@@ -1,5 +1,6 @@
 -- What goes wrong around a ledger in Redis besides outages: many daemons on one session, functions of other versions, a
 -- database that is emptied, a daemon's clock that is wrong.
+local clocks = require "clock"
 local fleets = require "fleet"
 local redis = require "redis"
 
@@ -102,27 +103,14 @@ describe("a Redis", function()
 end)
 
 describe("a daemon whose clock is an hour off", function()
-  local library
-
-  setup(function()
-    library = process.directory()
-    local code, _, err = process.run { "cc", "-shared", "-fPIC", "-O1", "-o", library .. "/clock_offset.so",
-                                       daemon.root .. "/tests/support/clock_offset.c", "-ldl" }
-    assert(code == 0, err)
-  end)
-  teardown(function() process.remove(library) end)
-  if daemon.binary:find("build-san", 1, true) then
-    pending "cannot be preloaded before the sanitizers' own library"
-    return
-  end
+  if clocks.cannot then return pending(clocks.cannot) end
 
   for what, offset in pairs { ahead = 3600, behind = -3600 } do
     it("(" .. what .. ") judges by the time of Redis", function()
       local store, clients, gates = redis.start(), {}, {}
       for i, seconds in ipairs { 0, offset } do
         gates[i] = daemon.start { policies = POLICIES, tools = fixtures.agent_tools, arguments = { "--redis", store:url() },
-                                  config = PATIENT, environment = { LD_PRELOAD = library .. "/clock_offset.so",
-                                                                    CLOCK_OFFSET_S = tostring(seconds) } }
+                                  config = PATIENT, environment = clocks.new(seconds).environment }
         clients[i] = gates[i]:connect()
       end
       local logged = gates[2]:log():match "^(%d+%-%d+%-%d+T%d+:%d+)"

@@ -1,5 +1,6 @@
 -- A policy asks, and the agent has nobody to ask: an operator approves or denies (toolgate approvals, approve, deny), and
 -- the same call, made again, runs once or is declined. A client of the modern era gets the question in the reply instead.
+local clocks = require "clock"
 local redis = require "redis"
 local unistd = require "posix.unistd"
 
@@ -240,37 +241,26 @@ return tool "say" { description = "Say it.", effects = "write", schema = params 
   end)
 
   it("expires five minutes after the question, and an approval five minutes after the answer", function()
-    if daemon.binary:find("build-san", 1, true) then return pending "cannot be preloaded before the sanitizers" end
-    local folder = process.directory()
-    local library, shift = folder .. "/clock_shift.so", folder .. "/shift"
-    assert.equal(0, (process.run { "cc", "-shared", "-fPIC", "-O1", "-o", library,
-                                   daemon.root .. "/tests/clients/clock_shift.c", "-ldl" }))
-    local function later(seconds) -- than now; a number of 8 bytes, mapped by the daemon
-      local file = assert(io.open(shift, seconds == 0 and "w" or "r+"))
-      file:write(string.char(seconds % 256, math.floor(seconds / 256)) .. ("\0"):rep(6))
-      file:close()
-    end
-    later(0)
-    local gate = daemon.start { policies = { ["pay.lua"] = PAY },
-                                environment = { LD_PRELOAD = library, CLOCK_SHIFT = shift } }
+    if clocks.cannot then return pending(clocks.cannot) end
+    local clock = clocks.new(0)
+    local gate = daemon.start { policies = { ["pay.lua"] = PAY }, environment = clock.environment }
     local client = gate:connect()
     local unanswered, approved = pays(client, 500), pays(client, 600)
-    later(299)
+    clock:shift(299)
     assert.equal(2, #waiting(gate))
     assert.equal(0, (runs(gate, "approve", approved.approval)))
-    later(301)
+    clock:shift(301)
     assert.equal(0, #waiting(gate))
     local code, _, err = runs(gate, "approve", unanswered.approval)
     assert.equal(1, code)
     assert.truthy(err:find("5 minutes are over", 1, true), err)
-    later(598)
+    clock:shift(598)
     assert.equal("ask", (pays(client, 500)).verdict)
     assert.equal("pass", (pays(client, 600)).verdict)
     approved = pays(client, 700)
     assert.equal(0, (runs(gate, "approve", approved.approval)))
-    later(900)
+    clock:shift(900)
     assert.equal("ask", (pays(client, 700)).verdict)
-    process.remove(folder)
   end)
 
   describe("over a fleet", function()

@@ -65,8 +65,12 @@ describe("a watched folder", function()
   end)
 
   it("keeps the old generation if a file is broken, reports the error, and loads the fixed file", function()
+    local before = client:asks("toolgate/status").generation
     gate:write_policy("echo.lua", "return tool 'echo' {")
     assert.truthy(gate:logs(" generation_error "):find("echo.lua:1", 1, true))
+    gate:logs " reload_failed "
+    assert.same(before, client:asks("toolgate/status").generation)
+    assert.same({ "echo" }, names())
     local told = client:asks("toolgate/status").reload
     assert.is_false(told.ok)
     assert.truthy(told.errors:find("echo.lua:1", 1, true), told.errors)

@@ -1,5 +1,5 @@
 /*
- * Preloaded into the daemon of chaos.py: shifts the clock of the day by the seconds in the file that
+ * Preloaded into a daemon (clock.lua, chaos.py): shifts the clock of the day by the seconds in the file that
  * CLOCK_SHIFT names, as an operator or NTP would set it. The monotonic clocks go on.
  */
 #include <dlfcn.h>
