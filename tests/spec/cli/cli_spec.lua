@@ -12,9 +12,7 @@ describe("toolgate", function()
   end)
 
   local function toolgate(...)
-    local argv = { daemon.binary, ... }
-    local code, out, err = process.run(argv)
-    return code, out, err
+    return process.run { daemon.binary, ... }
   end
 
   for _, command in ipairs(COMMANDS) do

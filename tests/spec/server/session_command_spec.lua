@@ -15,9 +15,7 @@ describe("toolgate session", function()
   end
 
   local function toolgate(...)
-    local argv = { daemon.binary, "session", "--socket", gate.socket, ... }
-    local code, out, err = process.run(argv)
-    return code, out, err
+    return process.run { daemon.binary, "session", "--socket", gate.socket, ... }
   end
 
   -- Prints the session and compares it with its golden text, without the user and the times of this run.
