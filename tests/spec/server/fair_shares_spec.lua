@@ -97,7 +97,7 @@ return tool "wait" { description = "Wait.", effects = "read", schema = params { 
     process.eventually("the other user's call waits", function()
       return gate:status().commands.queued == 513, process.read(directory .. "/err")
     end)
-    unistd.write(writer, ("\n"):rep(33)) -- for those that run, and for the next one
+    unistd.write(writer, ("\n"):rep(64)) -- for those that run, and for the 32 that follow: any of them may read first
     process.eventually("it ran before the 512", function()
       return (process.read(directory .. "/out") or ""):find("1", 1, true), process.read(directory .. "/err")
     end)
