@@ -71,7 +71,7 @@ static size_t bytes_of(struct arena *arena, const struct result *r)
 static void put_omission(struct buf *out, const struct omission *o)
 {
     const char *name = o->path.len ? "" : "the result";
-    struct str path = str_cut(o->path, COMPACT_PATH_MAX_BYTES);
+    struct str path = o->path;
     unsigned long long count = o->count, of = o->of;
     buf_text(out, out->len ? "; " : "");
     switch (o->kind) {

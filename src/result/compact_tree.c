@@ -190,7 +190,7 @@ static bool is_named(const struct compact_node *node, const struct str *paths, s
     return false;
 }
 
-/* "events[].raw" */
+/* "events[].raw"; of a long path no more than a note shows: a list names its own once for each item. */
 static struct str node_path(struct arena *arena, const struct compact_node *node)
 {
     struct buf out = buf_in(arena);
@@ -198,13 +198,13 @@ static struct str node_path(struct arena *arena, const struct compact_node *node
     size_t depth = 0;
     for (; node->parent && depth < 256; node = node->parent)
         steps[depth++] = node;
-    while (depth--) {
+    while (depth-- && out.len <= COMPACT_PATH_MAX_BYTES) {
         bool item = steps[depth]->parent->value->type == JSON_ARRAY;
         if (!item && out.len)
             buf_byte(&out, '.');
-        buf_str(&out, item ? STR_LIT("[]") : steps[depth]->key);
+        buf_str(&out, item ? STR_LIT("[]") : str_cut(steps[depth]->key, COMPACT_PATH_MAX_BYTES));
     }
-    return buf_view(&out);
+    return str_cut(buf_view(&out), COMPACT_PATH_MAX_BYTES);
 }
 
 static bool is_container(const struct compact_node *node)
