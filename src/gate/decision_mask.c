@@ -28,6 +28,7 @@
 #define QUOTED_MAX_BYTES          4096u     /* of a secret whose pieces are looked for */
 #define TAG_MASK                  0xffffffu /* 24 bits: they tell values apart and nothing more */
 #define MASKED_PATHS_MAX          256u      /* listed */
+#define MASKED_PATHS_MAX_BYTES    16384u    /* of all of them */
 #define COMPARED_MAX_STEPS        400000u /* of 25 ns: texts compared with secrets; later texts are masked whole */
 
 struct remembered_name {
@@ -52,7 +53,7 @@ struct decision_masking {
     struct str *secrets; /* all of them, also those that redact_copies leaves out */
     size_t secret_count;
     struct str *paths; /* JSON Pointers of the masked arguments */
-    size_t path_count;
+    size_t path_count, path_bytes;
     uint32_t compared; /* of COMPARED_MAX_STEPS */
     struct buf path;   /* of the current value, as a JSON Pointer */
     struct buf dotted; /* the same as policies write it: "items[].pin" */
@@ -282,13 +283,15 @@ struct decision_masking *decision_masking_new(struct decision_mask *mask, struct
 static void list_path(struct decision_masking *m)
 {
     struct str path = buf_view(&m->path);
-    if (!m->keeps || m->nested || m->path_count == MASKED_PATHS_MAX)
+    if (!m->keeps || m->nested || m->path_count == MASKED_PATHS_MAX ||
+        m->path_bytes + path.len > MASKED_PATHS_MAX_BYTES)
         return;
     for (size_t i = 0; i < m->path_count; i++)
         if (str_eq(m->paths[i], path))
             return;
     m->paths = arena_grow(m->arena, m->paths, m->path_count, sizeof(*m->paths));
     m->paths[m->path_count++] = arena_dup(m->arena, path);
+    m->path_bytes += path.len;
 }
 
 static void remember(struct decision_masking *m, struct str secret)

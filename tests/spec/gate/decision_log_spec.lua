@@ -231,6 +231,14 @@ return tool "login" {
       assert.is_nil(process.read(file_of(gate)):find(name, 1, true))
     end)
 
+    it("values at long paths, of which it lists as many as have room", function()
+      local secrets = {}
+      for i = 1, 40 do secrets["password" .. i] = SECRET .. i end
+      local record, line = run { [("k"):rep(1000)] = secrets }
+      assert.equal(16, #record.masked)
+      assert.is_nil(line:find(SECRET, 1, true))
+    end)
+
     it("a part of a long value that a text quotes", function()
       local long = ("0123456789abcdefghij"):rep(20)
       hides({ password = long }, long:sub(1, 16), { "/password" })
