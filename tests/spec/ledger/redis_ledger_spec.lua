@@ -194,6 +194,24 @@ describe("a ledger in Redis", function()
     end)
   end)
 
+  it("gives back the rate of a client that disconnected before it was admitted", function()
+    local store = redis.start()
+    local gate = gate_on(store:url())
+    local leaving = gate:connect()
+    store:freeze()
+    for i = 1, 3 do
+      leaving:say { jsonrpc = "2.0", id = i, method = "tools/call",
+                    params = { name = "limited", arguments = { n = i }, _meta = session("gone" .. i) } }
+    end
+    local function in_flight() return gate:status().connections.calls_in_flight end
+    process.eventually("the calls are under way", function() return in_flight() >= 3 end)
+    leaving:close()
+    process.eventually("the daemon has seen it", function() return in_flight() <= 1 end)
+    store:thaw()
+    local client = gate:connect()
+    for i = 1, 3 do assert.equal("pass", verdict(client:calls("limited", { n = i }, session("s" .. i))).verdict) end
+  end)
+
   it("reads its password from a file, again when it changes", function()
     local store = redis.start { password = "first" }
     local directory = process.directory()
