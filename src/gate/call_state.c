@@ -94,33 +94,32 @@ void call_discard_unless_enforced(struct call *c)
 
 /* ---- between the stages ---- */
 
+static bool is_masked(const struct call_request *r, struct str path)
+{
+    for (size_t i = 0; i < r->masked_count; i++) {
+        struct str masked = r->masked[i];
+        if (path.len >= masked.len && str_eq(str_cut(path, masked.len), masked) &&
+            (path.len == masked.len || path.at[masked.len] == '.' || path.at[masked.len] == '['))
+            return true;
+    }
+    return false;
+}
+
 /* After each stage of a replayed call with masked values: a problem at a masked place, or inside of it, says
  * nothing about the call. What is left decides. */
 static void drop_masked_problems(struct call *c)
 {
-    const struct call_request *r = &c->request;
     struct verdict *v = &c->verdict;
     struct problems *lists[] = {&c->args.problems, &v->problems};
     bool of_arguments = v->class == CLASS_INVALID_ARGUMENTS || v->class == CLASS_FABRICATED_ID,
          dropped = false;
-    for (size_t n = 0; n < 2; n++) {
-        size_t kept = 0, before = lists[n]->count;
-        for (size_t i = 0; i < before; i++) {
-            const struct problem *p = &lists[n]->list[i];
-            bool is_masked = false;
-            for (size_t k = 0; k < r->masked_count && !is_masked; k++) {
-                struct str path = p->path, masked = r->masked[k];
-                is_masked =
-                    path.len >= masked.len && str_eq(str_cut(path, masked.len), masked) &&
-                    (path.len == masked.len || path.at[masked.len] == '.' || path.at[masked.len] == '[');
-            }
-            if (is_masked)
-                lists[n]->errors -= !p->warning;
-            else
-                lists[n]->list[kept++] = *p;
-        }
-        lists[n]->count = kept;
-        dropped |= kept < before;
+    for (size_t n = 0; n < 2; n++) { /* each to a list of its own: so far the two may share one */
+        struct problems kept = {.arena = c->arena, .more = lists[n]->more};
+        for (size_t i = 0; i < lists[n]->count; i++)
+            if (!is_masked(&c->request, lists[n]->list[i].path))
+                problems_add_clean(&kept, &lists[n]->list[i]);
+        dropped |= kept.count < lists[n]->count;
+        *lists[n] = kept;
     }
     c->outcome.masked |= dropped;
     if (dropped && of_arguments && !v->problems.errors && !v->problems.more)
