@@ -617,7 +617,10 @@ struct envelope envelope_of_error(struct arena *arena, const struct result *resu
     static const struct envelope_call unknown;
     struct str text;
     const struct json *value = unwrap(arena, result, &text);
-    if (!text.len && json_is(value, JSON_OBJECT))
-        return of_object(arena, value, &unknown, true);
+    if (!text.len && json_is(value, JSON_OBJECT)) {
+        struct envelope e = of_object(arena, value, &unknown, true);
+        if (e.code || !result->structured)
+            return e;
+    } /* structured content that says nothing of the failure stands beside the words that do */
     return envelope_of_message(text.len ? text : result->error_text);
 }

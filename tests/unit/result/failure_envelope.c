@@ -277,6 +277,28 @@ TEST(permanent_failures_have_no_wait)
     is("{\"statusCode\":501,\"message\":\"not implemented\"}", ENVELOPE_FAILED, "http_status");
 }
 
+/* An error whose structured content says nothing of it is what its words say. */
+TEST(words_beside_structured_content_tell_the_kind_of_an_error)
+{
+    static const struct {
+        const char *structured;
+        enum envelope_kind kind;
+        const char *code;
+    } errors[] = {{"{\"request\":\"a1\"}", ENVELOPE_TRANSIENT, "rate_limited"},
+                  {"{\"success\":false,\"message\":\"no\"}", ENVELOPE_FAILED, "success_false"}};
+    for (size_t i = 0; i < sizeof(errors) / sizeof(*errors); i++) {
+        struct result result;
+        struct str sent = arena_printf(arena,
+                                       "{\"isError\":true,\"structuredContent\":%s,\"content\":[{\"type\":"
+                                       "\"text\",\"text\":\"429 Too Many Requests\"}]}",
+                                       errors[i].structured);
+        result_read(arena, result_json_of_text(arena, sent), &result);
+        struct envelope e = envelope_of_error(arena, &result);
+        assert_int_equal(errors[i].kind, e.kind);
+        assert_string_equal(errors[i].code, e.code);
+    }
+}
+
 static void asks_as(const char *text, const char *code, const char *question, const char *choices)
 {
     is(text, ENVELOPE_NEEDS_INPUT, code);
