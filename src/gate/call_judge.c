@@ -306,39 +306,22 @@ static bool judge_by_policy(struct call *c, const struct policy *policy)
         v->cost = outcome.cost;
     if (outcome.next_args)
         v->next_args = next_args(c, outcome.next_args);
-    switch (outcome.kind) {
-    case OUTCOME_PARTIAL:
-        verdict_set(v, CLASS_PARTIAL_DATA, outcome.code, outcome.detail, outcome.hint);
-        break;
-    case OUTCOME_GARBAGE:
-        verdict_set(v, CLASS_SEMANTIC_GARBAGE, outcome.code, outcome.detail, outcome.hint);
+    verdict_from_hook(v, c->arena, &outcome);
+    v->quoted_is_policy |= outcome.kind == OUTCOME_TRANSIENT || outcome.kind == OUTCOME_FAILED;
+    if (outcome.kind == OUTCOME_GARBAGE)
         v->quoted = result_text(c->arena, &c->result);
-        break;
-    case OUTCOME_BROKEN:
-        verdict_set(v, CLASS_SCHEMA_MISMATCH, outcome.code, outcome.detail, outcome.hint);
-        break;
-    case OUTCOME_TRANSIENT:
-    case OUTCOME_FAILED:
-    case OUTCOME_ASK:
-    case OUTCOME_RETRY:
-        verdict_from_hook(v, c->arena, &outcome);
-        v->quoted_is_policy |= outcome.kind == OUTCOME_TRANSIENT || outcome.kind == OUTCOME_FAILED;
-        break;
-    case OUTCOME_POLICY_ERROR:
-        if (policy->fails_open) { /* the result is delivered, with a warning */
-            verdict_log_policy_error(c->tool->name, outcome.why.text);
-            v->warning = STR_LIT("The gateway could not check this result; verify it yourself.");
-            break;
-        }
-        verdict_from_policy_error(v, c->tool, c->arena, outcome.why.text);
-        v->code = STR_LIT(VERDICT_RESULT_UNCHECKED);
-        v->hint = STR_LIT("Do not repeat the call: it has run. Use another tool, or tell the user that the "
-                          "operator must fix the policy.");
-        break;
-    default:
-        break;
+    if (outcome.kind != OUTCOME_POLICY_ERROR)
+        return outcome.kind != OUTCOME_PASS;
+    if (policy->fails_open) { /* the result is delivered, with a warning */
+        verdict_log_policy_error(c->tool->name, outcome.why.text);
+        v->warning = STR_LIT("The gateway could not check this result; verify it yourself.");
+        return false;
     }
-    return outcome.kind != OUTCOME_PASS && !(outcome.kind == OUTCOME_POLICY_ERROR && policy->fails_open);
+    verdict_from_policy_error(v, c->tool, c->arena, outcome.why.text);
+    v->code = STR_LIT(VERDICT_RESULT_UNCHECKED);
+    v->hint = STR_LIT("Do not repeat the call: it has run. Use another tool, or tell the user that the "
+                      "operator must fix the policy.");
+    return true;
 }
 
 /* ---- what is under way ---- */

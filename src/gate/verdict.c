@@ -379,9 +379,20 @@ void verdict_from_settle(struct verdict *v, const struct ledger_answer *settled,
     }
 }
 
+/* CLASS_OK: nothing is decided, or not here. */
+static const enum error_class hook_classes[OUTCOME_POLICY_ERROR + 1] = {
+    [OUTCOME_REPAIR] = CLASS_INVALID_ARGUMENTS, [OUTCOME_RETRY] = CLASS_INVALID_ARGUMENTS,
+    [OUTCOME_REFUSE] = CLASS_FORBIDDEN,         [OUTCOME_ASK] = CLASS_NEED_USER_INPUT,
+    [OUTCOME_PARTIAL] = CLASS_PARTIAL_DATA,     [OUTCOME_GARBAGE] = CLASS_SEMANTIC_GARBAGE,
+    [OUTCOME_BROKEN] = CLASS_SCHEMA_MISMATCH,   [OUTCOME_TRANSIENT] = CLASS_TRANSIENT,
+    [OUTCOME_FAILED] = CLASS_TOOL_ERROR};
+
 void verdict_from_hook(struct verdict *v, struct arena *arena, const struct policy_outcome *outcome)
 {
-    struct str code = outcome->code.len ? outcome->code : STR_LIT("invalid_arguments");
+    enum error_class class = hook_classes[outcome->kind];
+    if (class == CLASS_OK)
+        return;
+    verdict_set(v, class, outcome->code, outcome->detail, outcome->hint);
     switch (outcome->kind) {
     case OUTCOME_REPAIR:
         v->problems = outcome->problems;
@@ -394,26 +405,21 @@ void verdict_from_hook(struct verdict *v, struct arena *arena, const struct poli
                                  STR_ARG(arena_truncate(arena, p->suggestion, PROBLEM_GOT_MAX_BYTES)));
             problem_clean(arena, p);
         }
-        verdict_set(v, CLASS_INVALID_ARGUMENTS, code, outcome->detail, outcome->hint);
+        v->code = v->code.len ? v->code : STR_LIT("invalid_arguments");
         v->valid = false;
         break;
     case OUTCOME_RETRY:
-        verdict_set(v, CLASS_INVALID_ARGUMENTS, STR_LIT("retry"), outcome->detail, outcome->hint);
+        v->code = STR_LIT("retry");
         v->valid = false;
         break;
-    case OUTCOME_REFUSE:
-        verdict_set(v, CLASS_FORBIDDEN, outcome->code, outcome->detail, outcome->hint);
-        break;
     case OUTCOME_ASK:
-        verdict_set(v, CLASS_NEED_USER_INPUT, outcome->code, outcome->detail, outcome->hint);
         v->choices = outcome->choices;
         v->coverage = STR_LIT("NEED_USER_INPUT");
         break;
     case OUTCOME_TRANSIENT:
     case OUTCOME_FAILED: /* in the tool's own words, or in the result hook's */
-        verdict_set(v, outcome->kind == OUTCOME_FAILED ? CLASS_TOOL_ERROR : CLASS_TRANSIENT, outcome->code,
-                    STR_NONE, outcome->hint);
         v->quoted = outcome->detail;
+        v->detail = STR_NONE;
         v->after_s = outcome->kind == OUTCOME_FAILED ? -1 : outcome->after_s;
         break;
     default:

@@ -6,7 +6,6 @@
 #ifndef TOOLGATE_GATE_VERDICT_H
 #define TOOLGATE_GATE_VERDICT_H
 
-#include "base/buf.h"
 #include "json/value.h"
 #include "ledger/ledger.h"
 #include "schema/problem.h"
@@ -194,8 +193,7 @@ void verdict_from_ledger(struct verdict *verdict, const struct ledger_answer *an
 /* The ledger's answer to settle: attempts, repeats and the time to wait. */
 void verdict_from_settle(struct verdict *verdict, const struct ledger_answer *settled, bool ran);
 
-/* An outcome of check or run: repair, refuse, ask, retry, transient or failed; others leave the verdict as it
- * is. */
+/* What a hook has decided: a pass, a value and a policy error leave the verdict as it is. */
 void verdict_from_hook(struct verdict *verdict, struct arena *arena, const struct policy_outcome *outcome);
 
 #endif
