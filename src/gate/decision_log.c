@@ -1,8 +1,9 @@
 /* The sinks of the records, and what the log says of them. */
 #include "gate/decision_log.h"
 
-#include "base/buf.h"
+#include "base/alloc.h"
 #include "base/arena.h"
+#include "base/buf.h"
 #include "base/clock.h"
 #include "base/hash.h"
 #include "base/log.h"
@@ -276,12 +277,17 @@ static void put_rewrites(struct record *r, const struct json *patch)
     json_close(&r->out, ']');
 }
 
+/* It may be a sentence of the tool. */
+static void put_code(struct record *r, struct str code)
+{
+    json_field_optional_str(&r->out, "code", masked_text(r, str_cut(code, DECISION_NAME_MAX_BYTES)));
+}
+
 static void put_decision(struct record *r, const struct verdict *v)
 {
     json_field_text(&r->out, "verdict", verdict_name(v->kind));
     PUT_PLAIN(r, "error_class", str_of(error_class_info(v->class)->name));
-    if (v->code.len) /* may be a sentence of the tool */
-        json_field_str(&r->out, "code", masked_text(r, str_cut(v->code, DECISION_NAME_MAX_BYTES)));
+    put_code(r, v->code);
 }
 
 /* Of a shadow the whole decision; of a budget that an anonymous session is let over, its code. */
@@ -367,8 +373,7 @@ static void put_result(struct record *r)
         return;
     json_field_open(&r->out, "result", '{');
     json_field_text(&r->out, "class", error_class_info(v->class)->name);
-    if (v->code.len)
-        json_field_str(&r->out, "code", masked_text(r, str_cut(v->code, DECISION_NAME_MAX_BYTES)));
+    put_code(r, v->code);
     if (value && r->log->config.results != DECISIONS_NONE) {
         put_hash(r, "hash", call_result_hash(c, value));
         PUT_COUNT(r, "bytes", v->bytes_from ? (int64_t)v->bytes_from : (int64_t)value->raw_len);
@@ -636,9 +641,7 @@ enum err decision_log_new(struct loop *loop, const struct config_decisions *conf
         err_prefix(why, "decisions.file");
         return ERR_IO;
     }
-    struct decision_log *log = calloc(1, sizeof(*log));
-    if (!log)
-        abort();
+    struct decision_log *log = alloc_zeroed(sizeof(*log));
     log->loop = loop;
     for (size_t i = 0; i < KEY_BYTES; i += sizeof(uint64_t)) /* if none is kept */
         memcpy(log->key + i, &(uint64_t){hash_random()}, sizeof(uint64_t));

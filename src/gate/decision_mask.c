@@ -15,8 +15,6 @@
 #include "result/redact.h"
 #include "result/secret_text.h"
 
-#include <stdlib.h>
-
 #define NAMES_REMEMBERED          256u      /* a power of two */
 #define NAME_REMEMBERED_MAX_BYTES 30u       /* longer names are compared each time */
 #define NAME_COMPARED_MAX_BYTES   128u      /* of a member's name that count */
@@ -39,7 +37,8 @@ struct remembered_name {
 };
 
 struct decision_mask {
-    struct str *globs; /* folded */
+    struct arena *arena; /* of it and of what follows */
+    struct str *globs;   /* folded */
     size_t count;
     const uint8_t *key; /* of the tags */
     struct remembered_name names[NAMES_REMEMBERED];
@@ -79,26 +78,22 @@ static struct str fold(struct str name, char folded[NAME_COMPARED_MAX_BYTES])
 
 struct decision_mask *decision_mask_new(const struct str *names, size_t count, const uint8_t *key)
 {
-    struct decision_mask *mask = calloc(1, sizeof(*mask));
-    if (!mask || !(mask->globs = calloc(count + 1, sizeof(*mask->globs))))
-        abort();
+    struct arena *arena = arena_new();
+    struct decision_mask *mask = ARENA_NEW(arena, struct decision_mask);
+    mask->arena = arena;
     mask->key = key;
-    for (size_t i = 0; i < count; i++) {
-        char *folded = malloc(NAME_COMPARED_MAX_BYTES);
-        if (!folded)
-            abort();
-        mask->globs[mask->count++] = fold(names[i], folded);
+    mask->globs = ARENA_ARRAY(arena, struct str, count);
+    while (mask->count < count) {
+        mask->globs[mask->count] = fold(names[mask->count], arena_alloc(arena, NAME_COMPARED_MAX_BYTES));
+        mask->count++;
     }
     return mask;
 }
 
 void decision_mask_free(struct decision_mask *mask)
 {
-    for (size_t i = 0; mask && i < mask->count; i++)
-        free((void *)mask->globs[i].at);
     if (mask)
-        free(mask->globs);
-    free(mask);
+        arena_free(mask->arena);
 }
 
 /* The last glob that fits decides, as in .gitignore: "!" in front makes an exception of it. */
