@@ -22,6 +22,8 @@
 
 #define START_BYTES 4u  /* a copy has at least this many bytes */
 #define KEY_BYTES   32u /* of a longer copy that its hash is of */
+#define SLOTS_FIRST 64u /* a power of two */
+#define SLOTS_EACH  4u  /* for each copy, at least */
 
 _Static_assert(REDACT_COPY_MIN_BYTES >= START_BYTES && REDACT_NUMBER_MIN_BYTES >= START_BYTES,
                "the first bytes of each copy are read");
@@ -35,6 +37,14 @@ struct redact_copy {
 static unsigned char folded(char c)
 {
     return (unsigned char)ascii_lower(c);
+}
+
+/* In any case. */
+static void mark_first(bool begins[256], struct str text)
+{
+    unsigned char first = folded(text.at[0]);
+    begins[first] = true;
+    begins[first >= 'a' && first <= 'z' ? first - 32 : first] = true;
 }
 
 static size_t key_len(struct str text)
@@ -86,18 +96,11 @@ static void put_in_slot(struct redact_copies *copies, size_t number)
     copies->slots[slot] = (uint16_t)(number + 1);
 }
 
-/* Twice as many copies, in four times as many slots. */
-static void grow(struct redact_copies *copies)
+static void add_slots(struct redact_copies *copies)
 {
-    size_t room = copies->room ? copies->room * 2 : 16;
-    struct redact_copy *list = ARENA_ARRAY(copies->arena, struct redact_copy, room);
-    if (copies->count)
-        memcpy(list, copies->list, copies->count * sizeof(*list));
     if (!copies->lengths)
         copies->lengths = ARENA_ARRAY(copies->arena, uint64_t, (size_t)1 << REDACT_START_BITS);
-    copies->list = list;
-    copies->room = room;
-    copies->slot_count = room * 4;
+    copies->slot_count = copies->slot_count ? copies->slot_count * 2 : SLOTS_FIRST;
     copies->slots = ARENA_ARRAY(copies->arena, uint16_t, copies->slot_count);
     for (size_t i = 0; i < copies->count; i++)
         put_in_slot(copies, i);
@@ -119,14 +122,13 @@ static void add_text(struct redact_copies *copies, struct str text)
         copies->overflow = true;
         return;
     }
-    if (copies->count == copies->room)
-        grow(copies);
+    if (copies->count * SLOTS_EACH >= copies->slot_count)
+        add_slots(copies);
+    copies->list = arena_grow(copies->arena, copies->list, copies->count, sizeof(*copies->list));
     copies->list[copies->count] = (struct redact_copy){text, hash};
     put_in_slot(copies, copies->count++);
     copies->lengths[start_of(text.at)] |= (uint64_t)1 << key_len(text);
-    unsigned char first = folded(text.at[0]);
-    copies->begins[first] = true;
-    copies->begins[first >= 'a' && first <= 'z' ? first - 32 : first] = true;
+    mark_first(copies->begins, text);
 }
 
 void redact_copies_add(struct redact_copies *copies, const struct json *hidden)
@@ -283,9 +285,7 @@ static void names_of(struct names *names, struct arena *arena, const struct str 
         if (!name.len)
             continue;
         names->list[names->count++] = name;
-        unsigned char first = (unsigned char)ascii_lower(name.at[0]);
-        names->begins[first] = true;
-        names->begins[first >= 'a' && first <= 'z' ? first - 32 : first] = true;
+        mark_first(names->begins, name);
     }
 }
 
@@ -424,9 +424,17 @@ struct walk {
     unsigned nested;            /* JSON in a string */
 };
 
-static struct walk walk_for(struct arena *arena, const struct str *fields, size_t count)
+/* The first walk. `copies` NULL: the fields are left out. */
+static struct walk walk_for(struct arena *arena, const struct str *fields, size_t count,
+                            struct redact_copies *copies)
 {
-    return (struct walk){.arena = arena, .fields = fields, .count = count, .path = buf_in(arena)};
+    struct walk w = {.arena = arena, .fields = fields, .count = count, .path = buf_in(arena)};
+    w.copies = copies;
+    w.collects = copies != NULL;
+    w.removes = !copies;
+    if (copies)
+        names_of(&w.names, arena, fields, count);
+    return w;
 }
 
 size_t redact_field_at(const struct str *fields, size_t count, struct str path, struct str key)
@@ -639,11 +647,8 @@ enum redact_status redact_result(struct arena *arena, const struct str *fields, 
         return REDACT_NOTHING;
     struct result given = *result, now;
     struct redact_copies copies = {.arena = arena};
-    struct walk w = walk_for(arena, fields, count);
-    names_of(&w.names, arena, fields, count);
-    w.copies = &copies;
+    struct walk w = walk_for(arena, fields, count, &copies);
     w.found = found;
-    w.collects = true;
     walk_result(&w, &given, &now);
     w.collects = false;
     bool changed = !copies.overflow && walk_result(&w, &given, &now);
@@ -663,10 +668,7 @@ struct str redact_text(struct arena *arena, const struct str *fields, size_t cou
     if (!count || !text.len)
         return text;
     struct redact_copies copies = {.arena = arena};
-    struct walk w = walk_for(arena, fields, count);
-    names_of(&w.names, arena, fields, count);
-    w.copies = &copies;
-    w.collects = true;
+    struct walk w = walk_for(arena, fields, count, &copies);
     walk_text(&w, text);
     w.collects = false;
     text = walk_text(&w, text);
@@ -678,7 +680,6 @@ const struct json *redact_without(struct arena *arena, const struct str *fields,
 {
     if (!count || !value)
         return value;
-    struct walk w = walk_for(arena, fields, count);
-    w.removes = true;
+    struct walk w = walk_for(arena, fields, count, NULL);
     return walk(&w, value, NULL);
 }

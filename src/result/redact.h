@@ -67,7 +67,7 @@ size_t redact_field_at(const struct str *fields, size_t count, struct str path, 
 struct redact_copies {
     struct arena *arena;
     struct redact_copy *list;
-    size_t count, room;
+    size_t count;
     uint16_t *slots; /* numbers in `list` from 1; 0: free */
     size_t slot_count;
     uint64_t *lengths; /* by a hash of the first bytes: bit n for a key of n bytes */
