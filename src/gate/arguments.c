@@ -25,6 +25,11 @@ static const struct json *no_arguments(struct arena *arena)
     return json_keep(arena, json_object(arena, NULL, 0));
 }
 
+static void add_problem(struct arguments *args, struct str path, const char *code, struct str message)
+{
+    problems_add(&args->problems, (struct problem){.path = path, .code = code, .message = message});
+}
+
 /* ---- cut off ---- */
 
 static struct problem cut_problem(struct arena *arena, struct str path, const struct json_cut *cut)
@@ -183,14 +188,19 @@ static const struct json *read_one(struct arguments *args, const struct json *va
 
 /* ---- nothing instead of the arguments ---- */
 
+static bool has_keyword(const struct json *schema, const char *const *keywords, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (json_get_text(schema, keywords[i]))
+            return true;
+    return false;
+}
+
 static bool declares_parameters(const struct tool *tool)
 {
     static const char *const keywords[] = {"$ref",  "anyOf",       "oneOf",
                                            "allOf", "$dynamicRef", "patternProperties"};
-    for (size_t i = 0; i < sizeof(keywords) / sizeof(keywords[0]); i++)
-        if (json_get_text(tool->input, keywords[i]))
-            return true;
-    return json_child_count(tool->parameters);
+    return has_keyword(tool->input, keywords, RESULT_COUNT(keywords)) || json_child_count(tool->parameters);
 }
 
 /* Without arguments a tool whose parameters are all optional often acts on everything. */
@@ -217,15 +227,14 @@ static void read_text(struct arguments *args)
         bool risky = args->tool && (value ? tool_writes(args->tool) : tool_destroys(args->tool));
         if (risky && may_mean_all(args)) {
             const char *got = !value ? "nothing" : value->type == JSON_NULL ? "null" : "blank text";
-            problems_add(&args->problems,
-                         (struct problem){
-                             .code = "empty",
-                             .message = arena_printf(
-                                 args->arena,
-                                 "expected an object with the tool's parameters, got %s: this tool %s, and "
-                                 "without arguments it may act on everything. Send what you mean; {} if you "
-                                 "mean no arguments",
-                                 got, tool_destroys(args->tool) ? "destroys data" : "changes data")});
+            const char *does = tool_destroys(args->tool) ? "destroys data" : "changes data";
+            add_problem(
+                args, STR_NONE, "empty",
+                arena_printf(args->arena,
+                             "expected an object with the tool's parameters, got %s: this tool %s, and "
+                             "without arguments it may act on everything. Send what you mean; {} if "
+                             "you mean no arguments",
+                             got, does));
             args->unreadable = json_is(args->sent, JSON_STRING);
         }
         return;
@@ -277,14 +286,11 @@ static bool is_long_field(const struct tool *tool, struct str name)
                                         "body",   "html",     "script",   "patch", "diff",
                                         "prompt", "markdown", "sql",      "source"};
     const struct json *schema = json_get(json_get_text(tool->input, "properties"), name);
-    if (!str_is(json_str(json_get_text(schema, "type")), "string"))
+    if (!str_is(json_str(json_get_text(schema, "type")), "string") ||
+        has_keyword(schema, bounds, RESULT_COUNT(bounds)))
         return false;
-    for (size_t i = 0; i < sizeof(bounds) / sizeof(bounds[0]); i++)
-        if (json_get_text(schema, bounds[i]))
-            return false;
-    for (size_t i = 0; i < sizeof(phrases) / sizeof(phrases[0]); i++)
-        if (str_contains_nocase(json_str(json_get_text(schema, "description")), str_of(phrases[i])))
-            return true;
+    if (RESULT_HAS(json_str(json_get_text(schema, "description")), phrases))
+        return true;
     size_t start = name.len; /* of its last word: "newContent" and "new_content" end in "content" */
     while (start > 0 && ascii_is_letter(name.at[start - 1])) {
         start--;
@@ -348,22 +354,18 @@ static void explain_cuts(struct arguments *args)
 void arguments_read(struct arguments *args, struct arena *arena, const struct tool *tool,
                     const struct json *sent, struct str fault, const struct config *config)
 {
-    struct problem problem = {.code = NULL};
     *args = (struct arguments){.arena = arena, .tool = tool, .sent = sent, .raw = sent};
     problems_init(&args->problems, arena);
+    args->unreadable = fault.len || (sent && sent->raw_len > config->limits.arguments);
     if (fault.len)
-        problem = (struct problem){.code = "unreadable", .message = arena_dup(arena, fault)};
-    else if (sent && sent->raw_len > config->limits.arguments)
-        problem = (struct problem){
-            .code = "too_large",
-            .message =
-                arena_printf(arena, "must be at most %u bytes of JSON, got %u: send less, in several calls",
-                             config->limits.arguments, sent->raw_len)};
+        add_problem(args, STR_NONE, "unreadable", arena_dup(arena, fault));
+    else if (args->unreadable)
+        add_problem(args, STR_NONE, "too_large",
+                    arena_printf(arena,
+                                 "must be at most %u bytes of JSON, got %u: send less, in several calls",
+                                 config->limits.arguments, sent->raw_len));
     else if (!json_is(sent, JSON_OBJECT))
         read_text(args);
-    if (problem.code)
-        problems_add(&args->problems, problem);
-    args->unreadable |= problem.code != NULL;
     if (!args->raw)
         args->raw = no_arguments(arena);
     args->whole = args->now = args->raw;
@@ -516,22 +518,20 @@ static bool explain_wrapper(struct arguments *args)
         return false;
     const struct json *value = &wrapper->value, *inner = container_in(args->arena, value);
     struct str text = str_trim(json_str(value));
-    struct problem problem = {.path = wrapper->key};
+    struct problem cut;
     bool nothing = json_is(value, JSON_NULL) || (json_is(value, JSON_STRING) && !text.len) ||
                    (json_is(inner, JSON_OBJECT) && !inner->len);
-    if (begins_as_json(text) && !inner && !is_cut_off(args->arena, value, wrapper->key, &problem)) {
-        problem.code = "not_json";
-        problem.message =
-            STR_LIT("holds text that is no JSON: send the parameters at the top level, as a JSON object");
-    } else if (nothing && tool_writes(args->tool) && may_mean_all(args)) {
-        problem.code = "empty";
-        problem.message =
-            STR_LIT("holds nothing, and without arguments this tool may act on everything: send "
-                    "what you mean at the top level; {} if you mean no arguments");
-    }
-    if (problem.code)
-        problems_add(&args->problems, problem);
-    return problem.code;
+    if (begins_as_json(text) && !inner && is_cut_off(args->arena, value, wrapper->key, &cut))
+        problems_add(&args->problems, cut);
+    else if (begins_as_json(text) && !inner)
+        add_problem(args, wrapper->key, "not_json",
+                    STR_LIT("holds text that is no JSON: send the parameters at the top level, as a JSON "
+                            "object"));
+    else if (nothing && tool_writes(args->tool) && may_mean_all(args))
+        add_problem(args, wrapper->key, "empty",
+                    STR_LIT("holds nothing, and without arguments this tool may act on everything: send "
+                            "what you mean at the top level; {} if you mean no arguments"));
+    return args->problems.errors;
 }
 
 /* Finds the one reading of args->now that the schema accepts and makes it args->now, or proposes it. False:
@@ -554,12 +554,9 @@ static bool read_otherwise(struct arguments *args)
             reading = meant;
     }
     if (reading.ambiguous) {
-        problems_add(
-            &args->problems,
-            (struct problem){.path = reading.wrapper,
-                             .code = "ambiguous",
-                             .message = STR_LIT("is a wrapper around the parameters, or another spelling of "
-                                                "one of them: send the parameters at the top level")});
+        add_problem(args, reading.wrapper, "ambiguous",
+                    STR_LIT("is a wrapper around the parameters, or another spelling of one of them: send "
+                            "the parameters at the top level"));
         return false;
     }
     args->wrapper = reading.wrapper;
@@ -604,11 +601,9 @@ void arguments_check_schema(struct arguments *args)
         explain_cuts(args);
         explain_markup(args);
         if (args->proposed && !args->problems.errors)
-            problems_add(
-                &args->problems,
-                (struct problem){.code = "not_repaired",
-                                 .message = STR_LIT("are not repaired, since this tool destroys data: "
-                                                    "send exactly what you mean")});
+            add_problem(args, STR_NONE, "not_repaired",
+                        STR_LIT("are not repaired, since this tool destroys data: send exactly what you "
+                                "mean"));
     }
     if (args->problems.errors)
         return;

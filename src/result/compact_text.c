@@ -137,10 +137,7 @@ static bool is_in_frame(const struct text *t, size_t i, enum frame_rule rule, si
     struct str line = t->units[i].text;
     switch (rule) {
     case FRAME_ALARMS:
-        for (size_t a = 0; a < sizeof(alarms) / sizeof(*alarms); a++)
-            if (str_contains_nocase(line, str_of(alarms[a])))
-                return true;
-        return false;
+        return RESULT_HAS(line, alarms);
     case FRAME_TABLE_HEAD:
         return i == 0 || (i == 1 && count_of(line, '-') * 2 > line.len);
     case FRAME_HEADINGS:
@@ -282,14 +279,9 @@ struct str compact_text(struct arena *arena, const struct compact_rules *rules, 
 
 struct html_reader {
     struct buf out;
-    const char *at, *end;
+    struct str rest;
     bool space; /* before the next word */
 };
-
-static bool begins(const char *at, const char *end, const char *with)
-{
-    return str_starts_nocase((struct str){at, (size_t)(end - at)}, with);
-}
 
 bool compact_html_detect(struct str text)
 {
@@ -297,13 +289,12 @@ bool compact_html_detect(struct str text)
     return str_starts_nocase(text, "<!doctype html") || str_starts_nocase(text, "<html");
 }
 
-static const char *after(const struct html_reader *r, const char *from, const char *what)
+/* To the end if it does not come. */
+static void skip_past(struct html_reader *r, const char *what)
 {
-    size_t n = strlen(what);
-    for (const char *p = from; p + n <= r->end; p++)
-        if (begins(p, r->end, what))
-            return p + n;
-    return r->end;
+    while (r->rest.len && !str_starts_nocase(r->rest, what))
+        r->rest = str_from(r->rest, 1);
+    r->rest = str_from(r->rest, strlen(what));
 }
 
 static void break_line(struct html_reader *r, const char *mark)
@@ -321,22 +312,25 @@ static void read_tag(struct html_reader *r)
         "p",      "div",    "br",  "tr",   "table", "ul", "ol", "section", "article", "title",     "main",
         "header", "footer", "nav", "form", "pre",   "dl", "dt", "dd",      "body",    "blockquote"};
     char letters[TAG_NAME_MAX_BYTES];
-    if (begins(r->at, r->end, "<!--")) {
-        r->at = after(r, r->at + 4, "-->");
+    if (str_starts(r->rest, "<!--")) {
+        r->rest = str_from(r->rest, 4);
+        skip_past(r, "-->");
         return;
     }
-    bool closes = r->at + 1 < r->end && r->at[1] == '/';
+    bool closes = r->rest.at[1] == '/';
     struct str name = {letters, 0};
-    for (const char *at = r->at + 1 + closes; at < r->end && name.len < TAG_NAME_MAX_BYTES; at++) {
-        if (!ascii_is_letter(*at) && !(name.len && ascii_is_digit(*at)))
+    for (size_t i = 1 + closes; i < r->rest.len && name.len < TAG_NAME_MAX_BYTES; i++) {
+        char c = r->rest.at[i];
+        if (!ascii_is_letter(c) && !(name.len && ascii_is_digit(c)))
             break;
-        letters[name.len++] = ascii_is_letter(*at) ? (char)(*at | 32) : *at;
+        letters[name.len++] = ascii_lower(c);
     }
-    r->at = after(r, r->at, ">");
+    skip_past(r, ">");
     if (!closes && STR_IS_ONE_OF(name, unseen)) {
         char closing[TAG_NAME_MAX_BYTES + 3] = "</";
         memcpy(closing + 2, name.at, name.len);
-        r->at = after(r, after(r, r->at, closing), ">");
+        skip_past(r, closing);
+        skip_past(r, ">");
     } else if (str_is(name, "li") && !closes) {
         break_line(r, "- ");
     } else if (name.len == 2 && name.at[0] == 'h' && name.at[1] >= '1' && name.at[1] <= '6') {
@@ -354,29 +348,32 @@ static void read_text(struct html_reader *r)
         const char *name, *text;
     } entities[] = {{"&amp;", "&"}, {"&lt;", "<"},   {"&gt;", ">"},  {"&quot;", "\""},
                     {"&#39;", "'"}, {"&apos;", "'"}, {"&nbsp;", " "}};
-    if ((unsigned char)*r->at <= ' ') {
+    char c = r->rest.at[0];
+    if ((unsigned char)c <= ' ') {
         r->space = true;
-        r->at++;
+        r->rest = str_from(r->rest, 1);
         return;
     }
     if (r->space && r->out.len && r->out.at[r->out.len - 1] != '\n' && r->out.at[r->out.len - 1] != ' ')
         buf_byte(&r->out, ' ');
     r->space = false;
-    for (size_t i = 0; *r->at == '&' && i < sizeof(entities) / sizeof(*entities); i++)
-        if (begins(r->at, r->end, entities[i].name)) {
+    for (size_t i = 0; c == '&' && i < sizeof(entities) / sizeof(*entities); i++)
+        if (str_starts_nocase(r->rest, entities[i].name)) {
             buf_text(&r->out, entities[i].text);
-            r->at += strlen(entities[i].name);
+            r->rest = str_from(r->rest, strlen(entities[i].name));
             return;
         }
-    buf_byte(&r->out, *r->at++);
+    buf_byte(&r->out, c);
+    r->rest = str_from(r->rest, 1);
 }
 
 struct str compact_html_to_text(struct arena *arena, struct str page)
 {
-    struct html_reader r = {.out = buf_in(arena), .at = page.at, .end = page.at + page.len};
-    while (r.at < r.end) {
-        bool is_tag = *r.at == '<' && r.at + 1 < r.end &&
-                      (r.at[1] == '/' || r.at[1] == '!' || ascii_is_letter(r.at[1]));
+    struct html_reader r = {.out = buf_in(arena), .rest = page};
+    while (r.rest.len) {
+        const char *at = r.rest.at;
+        bool is_tag =
+            *at == '<' && r.rest.len > 1 && (at[1] == '/' || at[1] == '!' || ascii_is_letter(at[1]));
         if (is_tag)
             read_tag(&r);
         else

@@ -302,11 +302,6 @@ static const char *failure_in(const struct look *look)
     return look->http && is_only && (look->error || has_message || has_title) ? "http_status" : NULL;
 }
 
-struct transient {
-    const char *code;
-    int64_t after_s;
-};
-
 static int64_t wait_of(struct str name, const struct json *value)
 {
     static const char *const waits[] = {"retryafter", "retryafters", "retryafterseconds",
@@ -326,7 +321,8 @@ static int64_t wait_of(struct str name, const struct json *value)
     return (double)n < seconds && n < ENVELOPE_WAIT_MAX_S ? n + 1 : n;
 }
 
-static void find_transient(struct transient *t, struct str name, const struct json *value, unsigned depth)
+/* Into `t`: its code and the time to wait. */
+static void find_transient(struct envelope *t, struct str name, const struct json *value, unsigned depth)
 {
     int64_t status, wait = wait_of(name, value);
     if (wait >= 0)
@@ -396,11 +392,10 @@ static bool read_question(struct arena *arena, const struct json *object, struct
                                           "several matches"};
     const char *code;
     const struct json *request = input_request_in(object, &code), *list = FIND(object, choice_names);
-    for (size_t i = 0; !request && json_is(list, JSON_ARRAY) && i < RESULT_COUNT(several); i++)
-        if (str_contains_nocase(question_in(object), str_of(several[i]))) {
-            request = object;
-            code = "ambiguous";
-        }
+    if (!request && json_is(list, JSON_ARRAY) && RESULT_HAS(question_in(object), several)) {
+        request = object;
+        code = "ambiguous";
+    }
     if (!request)
         return false;
     *e = (struct envelope){.kind = ENVELOPE_NEEDS_INPUT, .code = code, .after_s = -1};
@@ -449,11 +444,13 @@ static const struct json *unwrap(struct arena *arena, const struct result *resul
 }
 
 /* `code`: of a failure that is not transient. */
-static struct envelope transient_or_failed(struct transient t, const char *code)
+static struct envelope transient_or_failed(struct envelope t, const char *code)
 {
-    return (struct envelope){.kind = t.code ? ENVELOPE_TRANSIENT : ENVELOPE_FAILED,
-                             .code = t.code ? t.code : code,
-                             .after_s = t.code ? t.after_s : -1};
+    if (t.code)
+        t.kind = ENVELOPE_TRANSIENT;
+    else
+        t = (struct envelope){.kind = ENVELOPE_FAILED, .code = code, .after_s = -1};
+    return t;
 }
 
 struct envelope envelope_of_message(struct str message)
@@ -464,7 +461,8 @@ struct envelope envelope_of_message(struct str message)
                                  .after_s = -1,
                                  .question = str_cut(message, ENVELOPE_QUESTION_BYTES)};
     return transient_or_failed(
-        (struct transient){envelope_text_transient(message), envelope_text_wait(message)}, NULL);
+        (struct envelope){.code = envelope_text_transient(message), .after_s = envelope_text_wait(message)},
+        NULL);
 }
 
 /* The one member that holds the data, beside members that hold no data: {"result": {…}, "tool": "x"}. */
@@ -582,11 +580,10 @@ static struct envelope of_object(struct arena *arena, const struct json *object,
     } else if (json_is(inner, JSON_STRING)) {
         code = envelope_text_failure(text);
     }
-    struct transient transient = {NULL, -1};
     if (!code && !is_error)
         return e;
-    find_transient(&transient, STR_NONE, object, ENVELOPE_DEPTH);
-    return transient_or_failed(transient, code);
+    find_transient(&e, STR_NONE, object, ENVELOPE_DEPTH);
+    return transient_or_failed(e, code);
 }
 
 struct envelope envelope_detect(struct arena *arena, const struct result *result,

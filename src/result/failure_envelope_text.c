@@ -61,19 +61,13 @@ static bool begins_with_verb(struct str rest, bool gerund)
     return false;
 }
 
-static struct str first_line(struct str text)
-{
-    const char *end = text.len ? memchr(text.at, '\n', text.len) : NULL;
-    return end ? (struct str){text.at, (size_t)(end - text.at)} : text;
-}
-
 /* "Failed to fetch …", "Unable to connect …", "Could not open …": one short line, or "…: " and the reason. */
 static bool failed_to(struct str text)
 {
     static const char *const starts[] = {"failed to ", "unable to ", "could not ", "couldn't ",
                                          "failure to "};
-    struct str line = first_line(text);
-    if (line.len > FAILED_MAX_BYTES || (line.len < text.len && !memchr(line.at, ':', line.len)))
+    struct str rest = text, line = str_split(&rest, '\n');
+    if (line.len > FAILED_MAX_BYTES || (line.len < text.len && !str_has(line, ':')))
         return false;
     size_t start = RESULT_BEGINNING(text, starts);
     return start && begins_with_verb(str_from(text, start), false);
@@ -84,10 +78,10 @@ static bool failed_to(struct str text)
 static bool is_error_line(struct str text)
 {
     static const char *const links[] = {"while ", "when ", "during ", "in ", "from ", "at ", "with "};
-    struct str line = first_line(text), rest = str_from(line, 6);
+    struct str after = text, line = str_split(&after, '\n'), rest = str_from(line, 6);
     if (!str_starts_nocase(text, "error ") || !rest.len)
         return false;
-    bool has_colon = memchr(line.at, ':', line.len);
+    bool has_colon = str_has(line, ':');
     if (ascii_is_digit(rest.at[0]) || begins_with_verb(rest, true))
         return has_colon || !str_starts_nocase(rest, "handling");
     return has_colon && RESULT_BEGINNING(rest, links);
@@ -175,16 +169,14 @@ bool envelope_text_exit(struct str text)
                              *const nothing[] = {"", "(empty)", "(none)", "(no output)"};
     int64_t code = -1;
     bool output = false;
-    size_t number = 0;
-    for (size_t at = 0; at < text.len; number++) {
-        if (number == EXIT_HEAD_LINES) {
-            output = true;
-            if (text.len - at > EXIT_TAIL_BYTES) /* the line that the tail begins in is left out */
-                at = text.len - EXIT_TAIL_BYTES + first_line(str_from(text, text.len - EXIT_TAIL_BYTES)).len;
+    for (size_t number = 0; text.len; number++) {
+        output |= number == EXIT_HEAD_LINES;
+        if (number == EXIT_HEAD_LINES && text.len > EXIT_TAIL_BYTES) {
+            text = str_from(text, text.len - EXIT_TAIL_BYTES);
+            str_split(&text, '\n'); /* the line that the tail begins in is left out */
         }
-        struct str line = str_trim(first_line(str_from(text, at)));
+        struct str line = str_trim(str_split(&text, '\n'));
         int64_t found = exit_code_of(line);
-        at += first_line(str_from(text, at)).len + 1;
         if (found >= 0)
             code = found;
         if (found >= 0 || RESULT_BEGINNING(line, about))
@@ -350,8 +342,5 @@ bool envelope_text_asks(struct str text)
     struct str start = str_trim(text);
     if (str_starts_nocase(start, "error: "))
         start = str_from(start, 7);
-    for (size_t i = 0; RESULT_BEGINNING(start, several) && i < sizeof(which) / sizeof(*which); i++)
-        if (str_contains_nocase(str_cut(text, PHRASE_MAX_BYTES), str_of(which[i])))
-            return true;
-    return false;
+    return RESULT_BEGINNING(start, several) && RESULT_HAS(str_cut(text, PHRASE_MAX_BYTES), which);
 }

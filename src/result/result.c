@@ -279,6 +279,14 @@ size_t result_beginning(struct str text, const char *const *beginnings, size_t c
     return 0;
 }
 
+bool result_has_one_of(struct str text, const char *const *words, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (str_contains_nocase(text, str_of(words[i])))
+            return true;
+    return false;
+}
+
 #define IS_ONE_OF(text, words) RESULT_NAME_IS(text, "", words)
 
 static bool text_is_uninformative(struct str text, bool reads)

@@ -102,6 +102,10 @@ size_t result_name_index(struct str name, const char *separators, const char *co
 size_t result_beginning(struct str text, const char *const *beginnings, size_t count);
 #define RESULT_BEGINNING(text, beginnings) result_beginning(text, beginnings, RESULT_COUNT(beginnings))
 
+/* Whether one of the words occurs in the text, in any case. */
+bool result_has_one_of(struct str text, const char *const *words, size_t count);
+#define RESULT_HAS(text, words) result_has_one_of(text, words, RESULT_COUNT(words))
+
 /* null, "", {}, [], or an object of such members alone; also NULL. */
 bool result_is_empty(const struct json *value);
 
