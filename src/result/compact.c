@@ -7,7 +7,6 @@
 #include "base/arena.h"
 #include "base/log.h"
 #include "json/build.h"
-#include "json/parse.h"
 #include "json/write.h"
 
 #define COMPACT_VALUES_MAX 1000000u /* a larger JSON value is shortened as a text, or not at all */
@@ -39,13 +38,19 @@ static size_t corrected(const struct policy_compact *budget, struct str text, si
     return (size_t)(base * (factor < 1 ? factor * 0.97 : 0.9));
 }
 
+/* What has the text of a block: the block, or its embedded resource; NULL: it is no text. */
+static const struct json *holder_of(const struct json *block)
+{
+    struct str type = json_str(json_get_text(block, "type"));
+    if (str_is(type, "resource"))
+        return json_get_text(block, "resource");
+    return str_is(type, "text") ? block : NULL;
+}
+
 /* The text that a model reads of a block, or NULL: blocks that are no text are never shortened. */
 static const struct json *text_in(const struct json *block)
 {
-    struct str type = json_str(json_get_text(block, "type"));
-    bool embedded = str_is(type, "resource");
-    const struct json *holder = embedded ? json_get_text(block, "resource") : block;
-    const struct json *text = embedded || str_is(type, "text") ? json_get_text(holder, "text") : NULL;
+    const struct json *text = json_get_text(holder_of(block), "text");
     return json_is(text, JSON_STRING) ? text : NULL;
 }
 
@@ -254,10 +259,9 @@ static const struct json *keep_first_blocks(struct compact_ctx *c, const struct 
 
 static struct json with_text(struct arena *arena, const struct json *block, struct str text)
 {
-    bool embedded = str_is(json_str(json_get_text(block, "type")), "resource");
-    const struct json *holder = embedded ? json_get_text(block, "resource") : block;
+    const struct json *holder = holder_of(block);
     struct json changed = json_with(arena, holder, STR_LIT("text"), json_string(text));
-    return embedded ? json_with(arena, block, STR_LIT("resource"), changed) : changed;
+    return holder == block ? changed : json_with(arena, block, STR_LIT("resource"), changed);
 }
 
 /* Text blocks share the budget, after those that repeat the structured value; what one leaves goes to the

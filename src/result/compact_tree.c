@@ -373,7 +373,7 @@ static void note_omission(struct shrink_ctx *s, enum compact_omission_kind kind,
         s->more++;
 }
 
-enum extent { WHOLE, LEAST };
+enum extent { NOTHING, LEAST, WHOLE };
 
 static struct part take(struct shrink_ctx *s, const struct compact_node *node, enum extent extent);
 
@@ -500,19 +500,17 @@ static int by_worth(const void *a, const void *b)
     return newer ? newer : (x > y) - (x < y);
 }
 
-enum shown { SHOWN_NOT, SHOWN_LEAST, SHOWN_WHOLE };
-
 /* As many items as fit, each at its least, the subject of the call whole; then whole ones, as far as there is
  * room. */
 static struct part shrink_array(struct shrink_ctx *s, const struct compact_node *node, int64_t budget)
 {
     const struct compact_node **order =
         ARENA_ARRAY(s->rules->arena, const struct compact_node *, node->count + 1);
-    uint8_t *shown = arena_alloc(s->rules->arena, node->count + 1); /* enum shown, by place in the list */
+    uint8_t *shown = arena_alloc(s->rules->arena, node->count + 1); /* enum extent, by place in the list */
     struct json *items = ARENA_ARRAY(s->rules->arena, struct json, node->count + 1);
     size_t left = 0, count = 0, brief = 0;
     int64_t rest = budget - 2, room = rest * 2 / 3, all = 0, size = 2;
-    memset(shown, SHOWN_NOT, node->count + 1);
+    memset(shown, NOTHING, node->count + 1);
     for (uint32_t i = 0; i < node->count; i++)
         if (!node->children[i].dropped) {
             order[left++] = &node->children[i];
@@ -528,7 +526,7 @@ static struct part shrink_array(struct shrink_ctx *s, const struct compact_node 
         int64_t cost = is_whole ? whole : least;
         if (cost > (item->entity ? rest : room))
             continue;
-        shown[item - node->children] = is_whole ? SHOWN_WHOLE : SHOWN_LEAST;
+        shown[item - node->children] = is_whole ? WHOLE : LEAST;
         rest -= cost;
         room -= cost;
     }
@@ -536,17 +534,17 @@ static struct part shrink_array(struct shrink_ctx *s, const struct compact_node 
         const struct compact_node *item = order[i];
         uint8_t *now = &shown[item - node->children];
         int64_t more = (int64_t)item->size - (s->items_only ? item->size : item->least);
-        int64_t cost = *now == SHOWN_NOT ? (int64_t)item->size + 1 : more;
-        if (*now == SHOWN_WHOLE || cost > rest)
+        int64_t cost = *now == NOTHING ? (int64_t)item->size + 1 : more;
+        if (*now == WHOLE || cost > rest)
             continue;
-        *now = SHOWN_WHOLE;
+        *now = WHOLE;
         rest -= cost;
     }
     for (uint32_t i = 0; i < node->count; i++) {
-        if (shown[i] == SHOWN_NOT)
+        if (shown[i] == NOTHING)
             continue;
-        struct part part = take(s, &node->children[i], shown[i] == SHOWN_WHOLE ? WHOLE : LEAST);
-        brief += shown[i] == SHOWN_LEAST;
+        struct part part = take(s, &node->children[i], (enum extent)shown[i]);
+        brief += shown[i] == LEAST;
         items[count++] = part.value;
         size += part.size + 1;
     }

@@ -177,18 +177,6 @@ TEST(items_with_words_of_the_goal_stay_whole)
     assert_int_equal(all->len, 2);
 }
 
-TEST(the_subject_of_the_call_stays_whole)
-{
-    struct compaction c = shrink(events(20, 100), "{\"event_id\":\"e7\"}", "");
-    const struct json *list = json_get_text(parse(shown(&c)), "events");
-    const struct json *asked = NULL;
-    for (uint32_t i = 0; i < list->len; i++)
-        if (str_is(json_str(json_get_text(&list->items[i], "id")), "e7"))
-            asked = &list->items[i];
-    assert_non_null(asked);
-    assert_int_equal(json_str(json_get_text(asked, "body")).len, 600);
-}
-
 TEST(fields_that_the_policy_drops_go_first)
 {
     tool.compact.max_bytes = 1600;
@@ -575,35 +563,6 @@ TEST(a_budget_in_tokens_is_kept)
     struct compaction c = shrink(events(200, 10), NULL, "");
     assert_true(c.done);
     assert_in_range(token_estimate(shown(&c)), 150, 300);
-}
-
-/* ---- bytes on the wire ---- */
-
-/* Quotes, control characters and a second block each take more, or once more: all of them are bounded
- * together. */
-TEST(escapes_and_repetitions_count)
-{
-    static const char *const bodies[] = {"\\\"\\\"\\\"", "\\u001b[0m\\u001b[1m", "\\\\n\\t\\b",
-                                         "\\u00e9\\u00e9", "{\\\"a\\\": [1,2]} "};
-    for (size_t i = 0; i < 2 * sizeof(bodies) / sizeof(*bodies); i++) {
-        bool repeated = i & 1;
-        struct buf out = buf_in(arena);
-        buf_text(&out, "{\"rows\":[");
-        for (int n = 0; n < 200; n++) {
-            buf_printf(&out, "%s{\"id\":\"r%d\",\"body\":\"", n ? "," : "", n);
-            for (int k = 0; k < 20; k++)
-                buf_text(&out, bodies[i / 2]);
-            buf_text(&out, "\"}");
-        }
-        buf_text(&out, "]}");
-        tool.compact.max_bytes = 5000;
-        const struct json *value = parse(buf_view(&out));
-        struct compaction c = shrink(repeated ? structured(value) : value, NULL, "");
-        size_t wire = text_of(c.result.content).len + (repeated ? text_of(c.result.structured).len : 0);
-        assert_true(c.done);
-        assert_in_range(wire, 2500, 5000);
-        assert_in_range(c.to, wire - 2, wire + 2);
-    }
 }
 
 /* What the one does not need is the other's. */
