@@ -107,14 +107,17 @@ static bool read_number(struct str text, size_t *at, int64_t *n)
     return found;
 }
 
-/* Where the number that ends before `end` begins, or `end`. */
-static size_t number_before(struct str text, size_t end)
+/* The number that ends before *end, which moves to where it begins. */
+static bool read_number_before(struct str text, size_t *end, int64_t *n)
 {
-    size_t at = end;
-    while (at && (ascii_is_digit(text.at[at - 1]) ||
-                  (text.at[at - 1] == ',' && at < end && at > 1 && ascii_is_digit(text.at[at - 2]))))
-        at--;
-    return at;
+    size_t begin = *end;
+    while (begin && (ascii_is_digit(text.at[begin - 1]) || (text.at[begin - 1] == ',' && begin < *end &&
+                                                            begin > 1 && ascii_is_digit(text.at[begin - 2]))))
+        begin--;
+    size_t at = begin;
+    bool found = begin < *end && read_number(text, &at, n);
+    *end = begin;
+    return found;
 }
 
 /* The word that ends before `end`, behind blanks and ":"; moves *end before it. */
@@ -170,10 +173,10 @@ static bool is_told(struct str text, size_t begin, size_t end, bool *is_page)
 static bool read_n_of_m(struct rest *rest, struct str text, size_t of)
 {
     int64_t from = 1, to, total;
-    size_t begin = number_before(text, of), at = begin, end = skip_blanks(text, of + 4);
+    size_t begin = of, end = skip_blanks(text, of + 4);
     struct str about = word_at(text, end);
     bool is_page;
-    if (begin == of || !read_number(text, &at, &to))
+    if (!read_number_before(text, &begin, &to))
         return false;
     if (is_same_name(about, "about") || is_same_name(about, "approximately"))
         end = skip_blanks(text, end + about.len);
@@ -192,11 +195,9 @@ static bool read_n_of_m(struct rest *rest, struct str text, size_t of)
         gap -= dash;
         while (gap && text.at[gap - 1] == ' ')
             gap--;
-        size_t first = number_before(text, gap);
-        at = first;
-        if (first == gap || !read_number(text, &at, &from))
+        begin = gap;
+        if (!read_number_before(text, &begin, &from))
             return false;
-        begin = first;
     }
     if (to >= total || from > to || to < 1 || !is_told(text, begin, end, &is_page))
         return false;

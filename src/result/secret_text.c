@@ -286,19 +286,6 @@ static struct span flag(struct str text, const struct secret_names *names, size_
 
 /* ---- others ---- */
 
-/* "Bearer eyJ…", "bearer abc"; 'B' is at `at`. */
-static struct span bearer(struct str text, size_t at)
-{
-    if ((char_at(text, at + 1) | 32) != 'e' || !str_starts_nocase(str_from(text, at), "bearer") ||
-        !is_blank(char_at(text, at + 6)) || (at && is_name_char(text.at[at - 1])))
-        return none;
-    size_t from = skip_blanks(text, at + 6), end = token_end(text, from);
-    bool digits = false;
-    for (size_t i = from; i < end; i++)
-        digits |= !(text.at[i] >= 'a' && text.at[i] <= 'z');
-    return end - from >= 8 && digits ? (struct span){from, end - from} : none; /* "bearer capability" */
-}
-
 /* Whether base64 begins a text with a colon: "dXNlcjpwYXNz" is "user:pass". */
 static bool encodes_colon(struct str token)
 {
@@ -321,14 +308,26 @@ static bool encodes_colon(struct str token)
     return false;
 }
 
-/* "Basic dXNlcjpwYXNz"; 'B' is at `at`. */
-static struct span basic(struct str text, size_t at)
+/* "bearer capability" */
+static bool is_word(struct str token)
 {
-    if ((char_at(text, at + 1) | 32) != 'a' || !str_starts_nocase(str_from(text, at), "basic ") ||
-        (at && is_name_char(text.at[at - 1])))
+    for (size_t i = 0; i < token.len; i++)
+        if (!(token.at[i] >= 'a' && token.at[i] <= 'z'))
+            return false;
+    return true;
+}
+
+/* "Bearer eyJ…", "bearer abc", "Basic dXNlcjpwYXNz"; 'B' is at `at`. */
+static struct span credentials(struct str text, size_t at)
+{
+    bool is_bearer = (char_at(text, at + 1) | 32) == 'e';
+    if (!str_starts_nocase(str_from(text, at), is_bearer ? "bearer" : "basic ") ||
+        (is_bearer && !is_blank(char_at(text, at + 6))) || (at && is_name_char(text.at[at - 1])))
         return none;
     size_t from = skip_blanks(text, at + 6), end = token_end(text, from);
-    return encodes_colon((struct str){text.at + from, end - from}) ? (struct span){from, end - from} : none;
+    struct str token = {text.at + from, end - from};
+    bool is_secret = is_bearer ? token.len >= 8 && !is_word(token) : encodes_colon(token);
+    return is_secret ? (struct span){from, token.len} : none;
 }
 
 /* <password>x</password>; '>' is at `at`. */
@@ -392,8 +391,7 @@ static struct span secret_around(struct str text, const struct secret_names *nam
         return assigned(text, names, at);
     case 'b':
     case 'B':
-        found = bearer(text, at);
-        return found.len ? found : basic(text, at);
+        return credentials(text, at);
     case '>':
         return element(text, names, at);
     case '\'':
