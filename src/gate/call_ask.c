@@ -193,14 +193,14 @@ static bool take(struct call *c)
     struct call_ask *ask = c->ask;
     const struct approval_request *r = &ask->request;
     bool full = r->is_full || ask->count == CONSENTS_MAX;
-    if (r->kind == APPROVAL_SPEND && !r->unavailable && r->found == APPROVAL_SPENT) {
-        log_event(LOG_INFO, "approval_spent", LOG_STR("tool", c->tool->name),
-                  LOG_STR("session", c->place.session), LOG_NUM("uid", c->place.uid));
-        return false;
-    }
-    if (r->kind ==
-        APPROVAL_SPEND) { /* another call has spent it first, or it has expired: this one asks again */
-        ask->id_count = ask->count = 0;
+    if (r->kind == APPROVAL_SPEND) {
+        if (!r->unavailable && r->found == APPROVAL_SPENT) {
+            log_event(LOG_INFO, "approval_spent", LOG_STR("tool", c->tool->name),
+                      LOG_STR("session", c->place.session), LOG_NUM("uid", c->place.uid));
+            return false;
+        }
+        ask->id_count = ask->count =
+            0; /* another call has spent it, or it has expired: this one asks again */
         run_hooks_again(c);
         return true;
     }
@@ -302,27 +302,26 @@ void call_ask_reopen(struct call *c)
 void consent_apply(struct arena *arena, const struct consent *consents, size_t count,
                    struct policy_outcome *outcome)
 {
-    for (size_t i = 0; outcome->kind == OUTCOME_ASK && i < count; i++) {
-        if (!str_eq(consents[i].question, outcome->detail))
-            continue;
-        if (consents[i].given)
-            outcome->kind = OUTCOME_PASS;
-        else {
-            outcome->kind = OUTCOME_REFUSE;
-            outcome->code = STR_LIT("declined");
-            outcome->detail =
-                consents[i].choice.len
-                    ? arena_printf(arena, "the user was asked \"" STR_FMT "\" and chose \"" STR_FMT "\"",
-                                   STR_ARG(consents[i].question), STR_ARG(consents[i].choice))
-                : consents[i].by.len
-                    ? arena_printf(arena, "an operator was asked \"" STR_FMT "\" and denied it",
-                                   STR_ARG(consents[i].question))
-                    : arena_printf(arena, "the user was asked \"" STR_FMT "\" and said no",
-                                   STR_ARG(consents[i].question));
-            outcome->hint = STR_LIT("Do not make this call again; ask the user what to do instead.");
-            outcome->choices = NULL;
-        }
-    }
+    const struct consent *answer = consents, *end = consents + count;
+    if (outcome->kind != OUTCOME_ASK)
+        return;
+    while (answer < end && !str_eq(answer->question, outcome->detail))
+        answer++;
+    if (answer == end)
+        return;
+    outcome->kind = answer->given ? OUTCOME_PASS : OUTCOME_REFUSE;
+    if (answer->given)
+        return;
+    struct str chose = arena_printf(arena, "chose \"" STR_FMT "\"", STR_ARG(answer->choice));
+    bool by_operator = !answer->choice.len && answer->by.len;
+    outcome->code = STR_LIT("declined");
+    outcome->detail = arena_printf(arena, "%s was asked \"" STR_FMT "\" and " STR_FMT,
+                                   by_operator ? "an operator" : "the user", STR_ARG(answer->question),
+                                   STR_ARG(answer->choice.len ? chose
+                                           : by_operator      ? STR_LIT("denied it")
+                                                              : STR_LIT("said no")));
+    outcome->hint = STR_LIT("Do not make this call again; ask the user what to do instead.");
+    outcome->choices = NULL;
 }
 
 static bool is_yes_or_no(const struct json *choices)

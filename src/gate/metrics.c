@@ -40,41 +40,28 @@ void metrics_clear(struct metrics *metrics)
 
 /* ---- rows ---- */
 
-static struct metrics_tool *add_row(struct metrics *m, struct str name)
-{
-    struct metrics_tool *row = ARENA_NEW(m->arena, struct metrics_tool);
-    row->name = arena_dup(m->arena, name);
-    map_add(m->by_name, row->name, row);
-    m->tools[m->tool_count++] = row;
-    return row;
-}
-
-/* Of unknown tools, and of those beyond the limits; METRICS_TOOLS_MAX has room for both. */
-static struct metrics_tool *shared_row(struct metrics *m, struct str name)
-{
-    struct metrics_tool *row = map_get(m->by_name, name);
-    return row ? row : add_row(m, name);
-}
-
-/* Makes the table with its first row. */
+/* Makes the table with its first row. Unknown tools share one, and those beyond the limits another;
+ * METRICS_TOOLS_MAX has room for both. */
 static struct metrics_tool *row_of(struct metrics *m, struct str tool, bool of_client)
 {
-    struct str name = str_cut(tool, METRICS_NAME_MAX_BYTES);
+    struct str name = tool.len ? str_cut(tool, METRICS_NAME_MAX_BYTES) : STR_LIT(METRICS_UNKNOWN_TOOL);
     if (!m->arena) {
         m->arena = arena_new();
         m->by_name = map_new(m->arena);
         m->tools = ARENA_ARRAY(m->arena, struct metrics_tool *, METRICS_TOOLS_MAX);
     }
-    if (!tool.len)
-        return shared_row(m, STR_LIT(METRICS_UNKNOWN_TOOL));
     struct metrics_tool *row = map_get(m->by_name, name);
+    bool is_full = tool.len && (m->tool_count >= METRICS_TOOLS_MAX - 2 ||
+                                (of_client && m->client_tool_count == METRICS_CLIENT_TOOLS_MAX));
+    if (!row && is_full)
+        row = map_get(m->by_name, name = STR_LIT(METRICS_OTHER));
     if (row)
         return row;
-    if (m->tool_count >= METRICS_TOOLS_MAX - 2 ||
-        (of_client && m->client_tool_count == METRICS_CLIENT_TOOLS_MAX))
-        return shared_row(m, STR_LIT(METRICS_OTHER));
-    m->client_tool_count += of_client;
-    return add_row(m, name);
+    m->client_tool_count += of_client && !is_full;
+    row = ARENA_NEW(m->arena, struct metrics_tool);
+    row->name = arena_dup(m->arena, name);
+    map_add(m->by_name, row->name, row);
+    return m->tools[m->tool_count++] = row;
 }
 
 struct metrics_tool *metrics_tool(const struct metrics *m, struct str name)
