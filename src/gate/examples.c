@@ -4,6 +4,7 @@
  */
 #include "gate/examples.h"
 
+#include "base/alloc.h"
 #include "base/arena.h"
 #include "base/buf.h"
 #include "base/clock.h"
@@ -16,7 +17,6 @@
 #include "json/path.h"
 #include "json/write.h"
 #include "policy/content.h"
-#include "policy/policy_hooks.h"
 #include "policy/policy_set.h"
 #include "result/redact.h"
 #include "schema/sample.h"
@@ -336,15 +336,12 @@ static void run_example(struct examples *examples, const struct policy *policy,
     read_outcome(&run);
     if (sample) {
         const struct verdict *v = call_outcome(run.call)->verdict;
-        struct example_mismatch *mismatch = &outcome.mismatches[0];
-        if (count_faults(outcome.policy) > faults)
-            *mismatch = (struct example_mismatch){
-                "sample", STR_LIT("a policy that does not break"),
-                arena_dup(run.arena, str_of(outcome.policy->failures->last.text)), NULL};
+        if (count_faults(policy) > faults)
+            add_mismatch(&outcome, "sample", STR_LIT("a policy that does not break"),
+                         arena_dup(run.arena, str_of(policy->failures->last.text)));
         else if (v->class == CLASS_SCHEMA_MISMATCH)
-            *mismatch = (struct example_mismatch){"sample", STR_LIT("a result that fits the output schema"),
-                                                  v->detail.len ? v->detail : outcome.verdict, NULL};
-        outcome.mismatch_count = mismatch->field != NULL;
+            add_mismatch(&outcome, "sample", STR_LIT("a result that fits the output schema"),
+                         v->detail.len ? v->detail : outcome.verdict);
         outcome.passed = !outcome.mismatch_count;
         *(outcome.passed ? &count->samples : &count->samples_failed) += 1;
     } else {
@@ -402,15 +399,12 @@ static bool run_if_selected(struct examples *examples, const struct policy *poli
 }
 
 struct examples *examples_begin(struct generation *generation, struct generation_report *report,
-                                example_seen *seen, void *owner)
+                                const struct examples_options *options)
 {
-    struct examples *examples = calloc(1, sizeof(*examples));
-    if (!examples)
-        abort();
-    *examples =
-        (struct examples){.gate = {.generation = generation, .ledger = simulator_ledger(), .admissions = 1},
-                          .report = report,
-                          .options = {.seen = seen, .owner = owner}};
+    struct examples *examples = alloc_zeroed(sizeof(*examples));
+    examples->gate = (struct gate){.generation = generation, .ledger = simulator_ledger(), .admissions = 1};
+    examples->report = report;
+    examples->options = *options;
     return examples;
 }
 
@@ -457,8 +451,7 @@ size_t examples_end(struct examples *examples)
 struct examples_count examples_run(struct generation *generation, struct generation_report *report,
                                    const struct examples_options *options)
 {
-    struct examples *examples = examples_begin(generation, report, NULL, NULL);
-    examples->options = *options;
+    struct examples *examples = examples_begin(generation, report, options);
     while (examples_step(examples))
         continue;
     struct examples_count count = examples->count;

@@ -60,7 +60,7 @@ struct examples_count examples_run(struct generation *generation, struct generat
  * end, which frees it and returns how many failed. Arguments are borrowed until then. */
 struct examples;
 struct examples *examples_begin(struct generation *generation, struct generation_report *report,
-                                example_seen *seen, void *owner);
+                                const struct examples_options *options);
 bool examples_step(struct examples *examples);
 size_t examples_end(struct examples *examples);
 

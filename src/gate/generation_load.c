@@ -1,6 +1,7 @@
 /* Loads a generation: the phases in their order, each in as many steps as it needs. */
 #include "gate/generation_load.h"
 
+#include "base/alloc.h"
 #include "base/clock.h"
 #include "policy/config.h"
 #include "gate/examples.h"
@@ -53,7 +54,7 @@ static bool compare_with_serving(struct generation_load *l)
     l->unchanged =
         serving && str_eq(l->built->hash, serving->hash) && l->built->list_hash == serving->list_hash;
     if (!l->unchanged)
-        l->examples = examples_begin(l->built, l->report, NULL, NULL);
+        l->examples = examples_begin(l->built, l->report, &(struct examples_options){.only = NULL});
     return false;
 }
 
@@ -86,9 +87,7 @@ static bool (*const phases[])(struct generation_load *) = {read_config, build, c
 struct generation_load *generation_load_begin(const struct generation_load_request *request,
                                               struct generation_report *report)
 {
-    struct generation_load *l = calloc(1, sizeof(*l));
-    if (!l)
-        abort();
+    struct generation_load *l = alloc_zeroed(sizeof(*l));
     l->request = *request;
     l->report = report;
     return l;
