@@ -387,12 +387,8 @@ void call_reply_check(struct json_out *out, struct call *call)
 
 void call_reply_text_block(struct json_out *out, struct str text)
 {
-    if (!text.len)
-        return;
-    json_open(out, '{');
-    json_field_text(out, "type", "text");
-    json_field_str(out, "text", text);
-    json_close(out, '}');
+    if (text.len)
+        json_put_object(out, FIELD_TEXT("type", "text"), FIELD_STR("text", text));
 }
 
 void call_reply_content(struct arena *arena, struct json_out *out, const struct call *call,

@@ -7,7 +7,6 @@
 #define TOOLGATE_GATE_CALL_STATE_H
 
 #include "base/clock.h"
-#include "base/suggest.h"
 #include "catalog/generation.h"
 #include "gate/arguments.h"
 #include "gate/call.h"

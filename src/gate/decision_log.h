@@ -6,9 +6,7 @@
 #ifndef TOOLGATE_GATE_DECISION_LOG_H
 #define TOOLGATE_GATE_DECISION_LOG_H
 
-#include "base/buf.h"
 #include "base/err.h"
-#include "base/hash.h"
 #include "base/str.h"
 #include "gate/verdict.h"
 #include "policy/config.h"

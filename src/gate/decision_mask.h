@@ -12,9 +12,7 @@
 #include "json/value.h"
 
 struct arena;
-struct buf;
 struct decision_mask;
-struct problem;
 struct tool;
 
 #define REDACTED_TAGGED "[redacted " /* of a value: "[redacted 3f9a1c]" */

@@ -89,11 +89,6 @@ static struct str end_text(struct feedback *f)
     return text;
 }
 
-static const char *plural(size_t n)
-{
-    return n == 1 ? "" : "s";
-}
-
 static void put_quoted(struct feedback *f, struct str text, size_t max)
 {
     struct str cut = str_cut(text, max);
@@ -509,7 +504,7 @@ static void write_loop(struct feedback *f)
                   repeated == REPEATED_RESULT ? ", and the results have not changed" : words->came_of);
     else
         put_named(f, " was not run: you have made this exact call %u time%s in a row%s.\n", v->repeats,
-                  plural(v->repeats), tells ? words->came_of : "");
+                  v->repeats == 1 ? "" : "s", tells ? words->came_of : "");
     problems_text(&f->out, &v->problems);
     put_last_error(f);
     if (v->kind == VERDICT_HALT)

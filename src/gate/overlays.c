@@ -2,7 +2,6 @@
 #include "gate/call_state.h"
 
 #include "base/arena.h"
-#include "gate/call.h"
 #include "result/pattern_sets.h"
 
 /* From halt down to pass; a partial result is stricter than a complete one. */

@@ -13,8 +13,6 @@
 #define PARTIAL_CUT_OBJECT_BYTES 16u   /* a shorter text that begins like an object is no cut-off JSON */
 #define PARTIAL_CUT_LIST_BYTES   64u   /* the same like a list: lines of logs do, too */
 
-struct schema;
-
 struct partial_result {
     /* "has_more", "next_cursor", "truncated", "n_of_m", "truncated_response"; NULL: complete */
     const char *code;
