@@ -321,22 +321,25 @@ static int64_t wait_of(struct str name, const struct json *value)
     return (double)n < seconds && n < ENVELOPE_WAIT_MAX_S ? n + 1 : n;
 }
 
-/* Into `t`: its code and the time to wait. */
-static void find_transient(struct envelope *t, struct str name, const struct json *value, unsigned depth)
+/* Into `t`: its code and the time to wait. `room`: bytes of strings that are still searched. */
+static void find_transient(struct envelope *t, size_t *room, struct str name, const struct json *value,
+                           unsigned depth)
 {
     int64_t status, wait = wait_of(name, value);
     if (wait >= 0)
         t->after_s = wait;
     if (value->type == JSON_STRING) {
-        struct str text = json_str(value);
+        size_t most = *room < ENVELOPE_PHRASE_BYTES ? *room : ENVELOPE_PHRASE_BYTES;
+        struct str text = str_cut(json_str(value), most);
+        *room -= text.len;
         t->code = t->code ? t->code : envelope_text_transient(text);
         t->after_s = t->after_s >= 0 ? t->after_s : envelope_text_wait(text);
     } else if (role_of(name) == STATUS && json_int(value, &status) && !t->code) {
         t->code = envelope_status_transient(status);
     }
     for (uint32_t i = 0; depth && i < json_child_count(value) && i < 32; i++)
-        find_transient(t, value->type == JSON_ARRAY ? name : value->members[i].key, json_child(value, i),
-                       depth - 1);
+        find_transient(t, room, value->type == JSON_ARRAY ? name : value->members[i].key,
+                       json_child(value, i), depth - 1);
 }
 
 static const char *const input_names[] = {
@@ -582,7 +585,8 @@ static struct envelope of_object(struct arena *arena, const struct json *object,
     }
     if (!code && !is_error)
         return e;
-    find_transient(&e, STR_NONE, object, ENVELOPE_DEPTH);
+    size_t room = ENVELOPE_SEARCHED_BYTES;
+    find_transient(&e, &room, STR_NONE, object, ENVELOPE_DEPTH);
     return transient_or_failed(e, code);
 }
 

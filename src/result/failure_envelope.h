@@ -17,9 +17,11 @@
 #define ENVELOPE_WAIT_MAX_S      86400
 #define ENVELOPE_QUESTION_BYTES  1000u
 #define ENVELOPE_CHOICES_MAX     20u
-#define ENVELOPE_CHOICES_BYTES   4096u /* of all choices as JSON; further ones are left out */
-#define ENVELOPE_MEMBERS_MAX     24u   /* an object with more is data */
-#define ENVELOPE_DEPTH           5u    /* levels that are searched for a time to wait */
+#define ENVELOPE_CHOICES_BYTES   4096u   /* of all choices as JSON; further ones are left out */
+#define ENVELOPE_MEMBERS_MAX     24u     /* an object with more is data */
+#define ENVELOPE_DEPTH           5u      /* levels that are searched for a time to wait */
+#define ENVELOPE_PHRASE_BYTES    2000u   /* of a message that are searched for phrases */
+#define ENVELOPE_SEARCHED_BYTES  131072u /* of all strings of an error; it takes 0.2 us a byte */
 
 enum envelope_kind { ENVELOPE_NONE, ENVELOPE_FAILED, ENVELOPE_TRANSIENT, ENVELOPE_NEEDS_INPUT };
 

@@ -4,7 +4,6 @@
 
 #define LATER_MAX_BYTES  300u  /* of a text that only says "later" */
 #define FAILED_MAX_BYTES 300u  /* of a text that begins with "Failed to" */
-#define PHRASE_MAX_BYTES 2000u /* of a message that are searched for phrases */
 #define PAGE_MAX_BYTES   4000u /* of an error page of HTML */
 #define EXIT_HEAD_LINES  12u   /* lines of a shell's answer that are searched for its exit code, */
 #define EXIT_TAIL_BYTES  300u  /* and bytes at its end */
@@ -270,7 +269,7 @@ static const char *status_in(struct str text)
 
 const char *envelope_text_transient(struct str text)
 {
-    text = str_cut(text, PHRASE_MAX_BYTES);
+    text = str_cut(text, ENVELOPE_PHRASE_BYTES);
     const char *code = NULL;
     for (size_t i = 0; !code && i < sizeof(transient) / sizeof(*transient); i++)
         for (size_t k = 0; !code && transient[i].phrases[k]; k++)
@@ -323,7 +322,7 @@ int64_t envelope_text_wait(struct str text)
 {
     static const char *const before[] = {"retry after",     "retry-after:", "try again in", "retry in",
                                          "try again after", "please wait",  "wait for"};
-    text = str_cut(text, PHRASE_MAX_BYTES);
+    text = str_cut(text, ENVELOPE_PHRASE_BYTES);
     int64_t wait = -1;
     for (size_t i = 0; i < text.len && wait < 0; i++) {
         size_t start = RESULT_BEGINNING(str_from(text, i), before);
@@ -342,5 +341,5 @@ bool envelope_text_asks(struct str text)
     struct str start = str_trim(text);
     if (str_starts_nocase(start, "error: "))
         start = str_from(start, 7);
-    return RESULT_BEGINNING(start, several) && RESULT_HAS(str_cut(text, PHRASE_MAX_BYTES), which);
+    return RESULT_BEGINNING(start, several) && RESULT_HAS(str_cut(text, ENVELOPE_PHRASE_BYTES), which);
 }

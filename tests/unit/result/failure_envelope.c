@@ -299,6 +299,22 @@ TEST(words_beside_structured_content_tell_the_kind_of_an_error)
     }
 }
 
+/* The event loop waits for the search: what stands behind so many bytes is not looked at. */
+TEST(a_huge_error_is_searched_at_its_beginning)
+{
+    struct buf text = buf_in(arena);
+    struct result result;
+    buf_text(&text, "{\"error\":{");
+    for (unsigned i = 0; i < 3 * 32; i++) {
+        if (i % 32 == 0)
+            buf_printf(&text, "%s\"part%u\":[", i ? "]," : "", i / 32);
+        buf_printf(&text, "%s\"%*s\"", i % 32 ? "," : "", 2500, "x");
+    }
+    buf_text(&text, "]},\"message\":\"rate limit exceeded\"}");
+    result_read(arena, result_json_of_text(arena, buf_view(&text)), &result);
+    assert_string_equal(envelope_of_error(arena, &result).code, "error_field");
+}
+
 static void asks_as(const char *text, const char *code, const char *question, const char *choices)
 {
     is(text, ENVELOPE_NEEDS_INPUT, code);
