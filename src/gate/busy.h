@@ -1,15 +1,8 @@
 /*
- * Policies that use up their time, call after call: then their tool is `busy` to the user who makes the
- * calls, so that the daemon has time for everybody else.
- *
- *   BUSY_LATE_IN_A_ROW calls with a late hook ─▶ busy for BUSY_MS ─▶ the next call tries: late    ─▶ busy
- *                                                                                         in time ─▶
- * forgotten
- *
- * Dry runs have a list of their own and, since a person waits, a pause of BUSY_DRY_MS after BUSY_DRY_IN_A_ROW
- * late ones: they make no tool busy to calls, and still show what a policy decides while it is busy to calls.
- *
- * A daemon counts for itself: it is its own time that is used up.
+ * Policies that use up their time: after BUSY_LATE_IN_A_ROW calls with a late hook the tool is `busy` for
+ * BUSY_MS to the user who makes them; if the next call is late, too, again, else all is forgotten. Dry runs
+ * have a list of their own and, since a person waits, a short pause: they make no tool busy to calls, and
+ * still show what a policy decides while it is busy to calls. A daemon counts its own time alone.
  */
 #ifndef TOOLGATE_GATE_BUSY_H
 #define TOOLGATE_GATE_BUSY_H
@@ -50,8 +43,7 @@ int64_t busy_left_ms(const struct busy *busy, uid_t uid, struct str tool, int64_
 /* A call has ended, of which hooks ran. True: from now on the tool is busy to this user. */
 bool busy_count(struct busy *busy, uid_t uid, struct str tool, bool late, int64_t now_ms, bool dry);
 
-/* "busy": [{tool, uid, left_s}], of those that are busy now; of one user, or of all. Nothing if there are
- * none. */
+/* "busy": [{tool, uid, left_s}], of one user or of all; nothing if none is busy now. */
 void busy_write_status(struct json_out *out, const struct busy *busy, bool all, uid_t uid, int64_t now_ms);
 
 #endif

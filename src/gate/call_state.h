@@ -1,8 +1,4 @@
-/*
- * The state of one call, and what its stages share. Private to the call: call.c has the stages and the
- * machine that runs them, call_ask.c stage 5, call_run.c stage 6, call_judge.c stage 7, call_state.c the
- * functions that only read or fill the state.
- */
+/* The state of one call, and what its stages share. Private to the call: README.md names its files. */
 #ifndef TOOLGATE_GATE_CALL_STATE_H
 #define TOOLGATE_GATE_CALL_STATE_H
 
@@ -207,13 +203,8 @@ const struct tool *tool_lookup_find(const struct call *call, const struct call_r
 size_t tool_lookup_suggest(const struct call *call, const struct call_request *request,
                            struct str out[TOOL_LOOKUP_ALL_MAX], size_t *close);
 
-/*
- * ---- call_span.c ----
- *
- * The spans of one call: one of kind SERVER for the call, one for each stage, and one of kind CLIENT for each
- * run in an upstream, which gets it as its parent. They hold names, classes and codes, never arguments,
- * results or sentences.
- */
+/* ---- call_span.c: a span of kind SERVER for the call, one for each stage, and one of kind CLIENT for each
+ * run in an upstream. They hold names, classes and codes, never arguments, results or sentences. ---- */
 
 #define CALL_SPAN_STAGES_MAX 32u /* a retry passes some stages more than once; further ones are left out */
 
@@ -229,13 +220,9 @@ const struct trace_context *call_span_for_upstream(struct call *call);
 /* Writes them; `stage`: the one that a cancellation has interrupted, or NULL. */
 void call_span_end(struct call *call, const char *stage);
 
-/*
- * ---- overlays.c ----
- *
- * Policies for several tools: each lies over the tool's own policy and is asked after it, in the order of the
- * files; the strictest verdict wins. A stage comes here only if the tool has overlays. In mode shadow an
- * overlay leaves only the code that it would have given; in mode off it is not asked.
- */
+/* ---- overlays.c: policies for several tools. Each lies over the tool's own policy and is asked after it, in
+ * the order of the files; the strictest verdict wins. In mode shadow an overlay leaves only the code that it
+ * would have given. ---- */
 
 void overlays_check_rules(struct call *call); /* 3: rules, normalise, format of ids */
 void overlays_check(struct call *call);       /* 5 */

@@ -1,8 +1,5 @@
-/*
- * The decision log: one record per call, check and report, `pass` too, to a file or to journald: a line of
- * JSON, whose fields docs/running.md has. It never makes a call wait, nor fail: a record that cannot be
- * written is counted.
- */
+/* One record, a line of JSON, per call, check and report, to a file or to journald (docs/decisions.md). It
+ * never makes a call wait, nor fail: a record that cannot be written is counted. */
 #ifndef TOOLGATE_GATE_DECISION_LOG_H
 #define TOOLGATE_GATE_DECISION_LOG_H
 
@@ -40,7 +37,7 @@ void decision_log_configure(struct decision_log *log, const struct config_decisi
 /* False: no sink and no tap reads records. */
 bool decision_log_is_on(const struct decision_log *log);
 
-/* Opens the files again, after logrotate, for example, has rotated them. */
+/* Opens the files again: logrotate has rotated them. */
 void decision_log_reopen(struct decision_log *log);
 
 /* Before the event loop is freed: what is recorded from now on is written by decision_log_free. */

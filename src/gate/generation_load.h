@@ -10,8 +10,7 @@
 
 #define GENERATION_EXAMPLES_MS 30000u /* of processor time, for all examples of a generation */
 
-/* All at once, without upstreams. On failure `*out` is NULL and the report holds all errors, failed examples
- * included. */
+/* All at once, without upstreams. On failure `*out` is NULL and the report holds all errors. */
 enum err generation_load(const struct config_sources *sources, uint64_t number, struct generation **out,
                          struct generation_report *report);
 

@@ -1,9 +1,6 @@
 /*
- * What happened since the daemon's start, in numbers: by call, by tool, by time. Read by `toolgate status`,
- * the metrics endpoint, the page and `toolgate top`.
- *
- * Nothing that a peer sends makes it grow: tools beyond METRICS_TOOLS_MAX share one row, unknown tools
- * another, and each row has at most METRICS_CODES_MAX codes. Rows live as long as the daemon, also those of
+ * What happened since the daemon's start, in numbers. Nothing that a peer sends makes it grow: tools beyond
+ * METRICS_TOOLS_MAX share one row, unknown tools another. Rows live as long as the daemon, also those of
  * tools that a reload removes: a counter that starts again at 0 would look like a restart.
  */
 #ifndef TOOLGATE_GATE_METRICS_H
@@ -93,8 +90,7 @@ void metrics_count_chain(struct metrics *metrics, struct str tool, struct str ou
 /* The row of a tool; NULL: none of its calls has ended yet. */
 struct metrics_tool *metrics_tool(const struct metrics *metrics, struct str name);
 
-/* Writes the row as an object, without the counts that are 0: `toolgate status`, `toolgate top` and the page
- * show it. */
+/* Writes the row as an object, without the counts that are 0. */
 void metrics_write_tool(struct json_out *out, const struct metrics_tool *row);
 
 /* Writes one object. */

@@ -1,8 +1,5 @@
-/*
- * Makes calls in this process, without a daemon, with a local ledger and a clock that the caller sets: for
- * examples, samples and operators' specs. The calls go through the pipeline in call.c; the simulator only
- * plays the agent.
- */
+/* Plays the agent in this process, with a local ledger and a clock that the caller sets: for examples,
+ * samples and operators' specs. */
 #ifndef TOOLGATE_GATE_SIMULATOR_H
 #define TOOLGATE_GATE_SIMULATOR_H
 
@@ -20,10 +17,8 @@ void simulator_set_clock(int64_t ms);
 struct call *simulator_make(struct gate *gate, struct arena *arena, const struct call_request *request,
                             enum call_mode mode);
 
-/*
- * The same in the mode that suits the tool. request->mode is ignored: a tool that toolgate runs is called; a
- * tool that the agent runs is checked and, if it passed and `result` is not NULL, reported.
- */
+/* The same in the mode that suits the tool: one that toolgate runs is called; one that the agent runs is
+ * checked and, if it passed and `result` is not NULL, reported. */
 struct call *simulator_call(struct gate *gate, struct arena *arena, const struct call_request *request,
                             const struct json *result);
 
@@ -31,11 +26,8 @@ struct call *simulator_call(struct gate *gate, struct arena *arena, const struct
 void simulator_add_seen_ids(struct gate *gate, struct arena *arena, const struct call_request *request,
                             const struct json *ids);
 
-/*
- * Adds earlier calls to the session: an array of {tool, args, result, class, turn, ago}, all optional. The
- * ledger counts them as if they had been made; no policy judges them. ERR_NOT_FOUND: an entry has an unknown
- * class.
- */
+/* Adds earlier calls, {tool, args, result, class, turn, ago}, all optional, which the ledger counts and no
+ * policy judges. ERR_NOT_FOUND: an entry has an unknown class. */
 enum err simulator_add_history(struct gate *gate, struct arena *arena, const struct call_request *request,
                                const struct json *history, struct why *why);
 

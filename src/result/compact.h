@@ -1,7 +1,7 @@
 /*
- * Compaction: a result that exceeds the tool's byte or token budget loses fields and items. Ids, titles, the
- * newest items, and what the goal or the arguments name stay; a note reports what was left out and how to get
- * it. A structured result still matches its output schema, or stays whole. The caller leaves errors out.
+ * A result that exceeds the tool's byte or token budget loses fields and items; a note reports what was left
+ * out and how to get it. A structured result still matches its output schema, or stays whole. The caller
+ * leaves errors out.
  */
 #ifndef TOOLGATE_RESULT_COMPACT_H
 #define TOOLGATE_RESULT_COMPACT_H
@@ -121,9 +121,8 @@ bool compact_html_detect(struct str text);
  * "- …", a line for each block. */
 struct str compact_html_to_text(struct arena *arena, struct str page);
 
-/* Roughly how many tokens a text is for a model, never more than it has bytes. Every model has its own
- * tokenizer, so none is used. Within a third for English prose, code and JSON, and rather too high than too
- * low. */
+/* Roughly how many tokens a text is for any model: within a third for English prose, code and JSON, rather
+ * too high than too low, and never more than it has bytes. */
 size_t token_estimate(struct str text);
 
 #endif

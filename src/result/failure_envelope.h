@@ -1,8 +1,7 @@
 /*
- * Failure envelopes: results that report a failure, a transient failure or a question to the user although
- * they claim success. Recognised by the conventions of the field, and only if another reading is unlikely: a
- * record with an `error` of its own, a list of failed jobs or a log that begins with "Error:" are ordinary
- * results.
+ * Results that report a failure, a transient failure or a question to the user although they claim success,
+ * by the conventions of the field, and only if another reading is unlikely: a record with an `error` of its
+ * own, a list of failed jobs or a log that begins with "Error:" are ordinary results.
  */
 #ifndef TOOLGATE_RESULT_FAILURE_ENVELOPE_H
 #define TOOLGATE_RESULT_FAILURE_ENVELOPE_H

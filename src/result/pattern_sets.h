@@ -1,8 +1,5 @@
-/*
- * Pattern sets, which gateway { check = …, result = … } names: "secrets" (secret_text.h), "instructions"
- * (pattern_sets.h) and "hidden" (printable_find_invisible), looked for in every string and key of a value.
- * What is found is said by its pattern's name and its place, never by its text.
- */
+/* The sets that gateway { check = …, result = … } names, looked for in every string and key of a value. What
+ * is found is said by its pattern's name and its place, never by its text. */
 #ifndef TOOLGATE_RESULT_PATTERN_SETS_H
 #define TOOLGATE_RESULT_PATTERN_SETS_H
 

@@ -83,9 +83,8 @@ const struct json *result_compared(struct arena *arena, const struct policy *pol
 #define UNDER_WAY_MEMBERS_MAX    64u   /* of an object */
 #define UNDER_WAY_DEPTH          3u    /* levels of objects */
 
-/* It says that what was asked for is not done yet: {"status": "running"}, "still running". `watched`: it is
- * the output of a shell command that shows how far something is, in which "3/10", "40 %" and the states alone
- * say so, too. */
+/* It says that what was asked for is not done yet: {"status": "running"}, "still running". `watched`: of a
+ * shell command that shows how far something is, "3/10", "40 %" and the states alone say so, too. */
 bool result_is_under_way(const struct result *result, bool watched);
 
 /* A model sees nothing of it. */
@@ -109,12 +108,8 @@ bool result_has_one_of(struct str text, const char *const *words, size_t count);
 /* null, "", {}, [], or an object of such members alone; also NULL. */
 bool result_is_empty(const struct json *value);
 
-/*
- * ---- what of a result does not make it a new one ----
- *
- * Times, dates, UUIDs, hex, and numbers that a member's name calls a time, a duration or a request: two
- * results that differ in nothing else say the same.
- */
+/* ---- times, dates, UUIDs, hex, and numbers that a member's name calls a time, a duration or a request: two
+ * results that differ in nothing else say the same ---- */
 
 /* Appends the text with "#" for each of these. `digits`: every other number, too, as of failures. Linear. */
 void result_mask_text(struct buf *out, struct str text, bool digits);
@@ -130,9 +125,8 @@ struct hash128 result_masked(struct arena *arena, const struct json *value, stru
 #define RESULT_MASK_MAX_BYTES 65536u /* a larger result is compared as it is */
 bool result_is_maskable(const struct json *value);
 
-/* The value without members that hold an id or a time, and with those in texts replaced by "#"; the value
- * itself if it has none. A tool of unknown effects may write, and a repeated write makes the same thing again
- * under another id: to loop detection two answers that differ only in ids and times are alike. */
+/* The value without members that hold an id or a time, and with those in texts replaced by "#"; itself if it
+ * has none. Of a tool that may write: a repeated write makes the same thing again under another id. */
 const struct json *fresh_ids_without(struct arena *arena, const struct json *value);
 
 #endif
