@@ -2,10 +2,8 @@
 #include "golden.h"
 
 #include "base/arena.h"
-#include "base/buf.h"
 #include "gate/feedback.h"
 #include "gate/verdict.h"
-#include "json/write.h"
 
 static struct arena *arena;
 static struct tool tool;
@@ -47,12 +45,6 @@ TEST(a_failure_that_comes_again_says_how_often)
     verdict.quoted = STR_LIT("no card on file");
     verdict_from_settle(&verdict, &settled, true);
     reads("same failure: the note of the fourth", feedback_text);
-    struct buf text = buf_in(arena);
-    struct json_out out = json_out(&text);
-    json_open(&out, '{');
-    verdict_write(&out, &verdict);
-    json_close(&out, '}');
-    assert_non_null(strstr(arena_dup(arena, buf_view(&text)).at, "\"same_failure\":4"));
 }
 
 TEST(the_sixth_failure_has_advice)
@@ -62,15 +54,6 @@ TEST(the_sixth_failure_has_advice)
     verdict.quoted = STR_LIT("no card on file");
     verdict_from_settle(&verdict, &settled, true);
     reads("same failure: the note of the sixth", feedback_text);
-}
-
-TEST(two_failures_have_no_note)
-{
-    struct ledger_answer settled = {.same_failure = 2};
-    verdict_set(&verdict, CLASS_TOOL_ERROR, STR_NONE, STR_NONE, STR_NONE);
-    verdict_from_settle(&verdict, &settled, true);
-    struct feedback f = {.verdict = &verdict, .tool = &tool, .name = tool.name};
-    assert_null(strstr(arena_dup(arena, feedback_text(arena, &f)).at, "in a row"));
 }
 
 TEST(the_sixth_failure_is_refused)
