@@ -280,22 +280,16 @@ TEST(permanent_failures_have_no_wait)
 /* An error whose structured content says nothing of it is what its words say. */
 TEST(words_beside_structured_content_tell_the_kind_of_an_error)
 {
-    static const struct {
-        const char *structured;
-        enum envelope_kind kind;
-        const char *code;
-    } errors[] = {{"{\"request\":\"a1\"}", ENVELOPE_TRANSIENT, "rate_limited"},
-                  {"{\"success\":false,\"message\":\"no\"}", ENVELOPE_FAILED, "success_false"}};
+    static const char *const errors[][2] = {{"{\"request\":\"a1\"}", "rate_limited"},
+                                            {"{\"success\":false}", "success_false"}};
     for (size_t i = 0; i < sizeof(errors) / sizeof(*errors); i++) {
         struct result result;
         struct str sent = arena_printf(arena,
                                        "{\"isError\":true,\"structuredContent\":%s,\"content\":[{\"type\":"
                                        "\"text\",\"text\":\"429 Too Many Requests\"}]}",
-                                       errors[i].structured);
+                                       errors[i][0]);
         result_read(arena, result_json_of_text(arena, sent), &result);
-        struct envelope e = envelope_of_error(arena, &result);
-        assert_int_equal(errors[i].kind, e.kind);
-        assert_string_equal(errors[i].code, e.code);
+        assert_string_equal(errors[i][1], envelope_of_error(arena, &result).code);
     }
 }
 
