@@ -124,6 +124,17 @@ describe("a server's prompts and resources", function()
     assert.is_nil(client:asks("resources/list", {}).resources[1].description)
   end)
 
+  it("may have thousands of null members", function()
+    local members = {}
+    for i = 1, 4000 do members[i] = ('"n%d":null'):format(i) end
+    process.write(directory .. "/nulls.json", '{"resources":[{"uri":"a:",' .. table.concat(members, ",") .. "}]}")
+    gate = start(server("books", BOOKS, "", ('LIBRARY = "%s/nulls.json"'):format(directory)))
+    client = gate:connect()
+    lists(client, "resources/list", "a:")
+    local peak_kb = tonumber(process.read(("/proc/%d/status"):format(gate:pid())):match "VmHWM:%s*(%d+)")
+    assert.is_true(peak_kb < 300000, peak_kb)
+  end)
+
   it("are read by a template, or by the link in a tool's result", function()
     serves()
     assert.equal("book:///emma/3 of the library", client:asks("resources/read", { uri = "book:///emma/3" }).contents[1].text)
