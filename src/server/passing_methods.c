@@ -571,10 +571,12 @@ static enum request_status pass(struct request *r, struct str upstream, struct s
                                           &passed->answer, request_answer, r) == UPSTREAM_PENDING);
 }
 
+/* `value` is copied: a list of a server may be replaced while the request waits for that server. */
 static const struct json *with(struct request *r, const struct json *object, const char *key,
                                struct str value)
 {
-    return json_keep(r->arena, json_with(r->arena, object, str_of(key), json_string(value)));
+    struct json copy = json_string(arena_dup(r->arena, value));
+    return json_keep(r->arena, json_with(r->arena, object, str_of(key), copy));
 }
 
 /* NULL: an error is the reply. */

@@ -182,6 +182,28 @@ describe("a server's prompts and resources", function()
     lists(client, "resources/list", "book:///new") -- asks until it is there
   end)
 
+  it("are asked for by their name, although the server renames them before it gets the request", function()
+    local function library(prompt)
+      return { silent = true, prompts = { { name = prompt } }, resources = { { uri = "book:///slow", name = "slow" } } }
+    end
+    gate = daemon.start { environment = { MALLOC_PERTURB_ = "85" },
+                          config = ("return { upstreams = { %s } }"):format(server("a", library "first", "in_flight = 1,")) }
+    client = gate:connect()
+    lists(client, "prompts/list", "first")
+    lists(client, "resources/list", "book:///slow")
+    client:say { jsonrpc = "2.0", id = "slow", method = "resources/read", params = { uri = "book:///slow" } }
+    client:say { jsonrpc = "2.0", id = "waits", method = "prompts/get", params = { name = "first" } }
+    local other = gate:connect()
+    for _, name in ipairs { "second", "third", "fourth" } do
+      offers("a", library(name))
+      lists(other, "prompts/list", name)
+    end
+    assert.same({}, heard("a", "prompts/get"))
+    client:say { jsonrpc = "2.0", method = "notifications/cancelled", params = { requestId = "slow" } }
+    process.eventually("the server is asked", function() return #heard("a", "prompts/get") == 1 end)
+    assert.equal("first", heard("a", "prompts/get")[1].name)
+  end)
+
   it("that are too large for a line are an error, and others go on", function()
     serves()
     local said = client:ask("resources/read", { uri = "book:///emma/size=12000000" })
