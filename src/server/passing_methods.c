@@ -541,7 +541,8 @@ static void cancel(struct request *r)
 {
     const struct passed *passed = r->work;
     record_read(r, passed->target.upstream, passed->target.tool, CLASS_CANCELLED, STR_LIT("cancelled"), 0);
-    upstream_cancel(r->client->server->gate.upstreams, r);
+    if (r->client->server->gate.upstreams) /* NULL: the daemon ends */
+        upstream_cancel(r->client->server->gate.upstreams, r);
 }
 
 /* `text`: see struct passed. */

@@ -49,6 +49,25 @@ describe("a daemon that stops", function()
     assert_results(1, client:hears_the_end())
   end)
 
+  it("ends at the second signal, also with a request at a server", function()
+    local directory = process.directory()
+    process.write(directory .. "/library.json", '{"resources":[{"uri":"book:///slow"}]}')
+    local gate = daemon.start { config = ([[return { upstreams = { books = { command = "python3",
+      args = { "-SE", "%s/tests/support/library_server.py" }, env = { LIBRARY = "%s/library.json" } } } }]])
+      :format(daemon.root, directory) }
+    local client, operator = gate:connect(), gate:connect()
+    process.eventually("it is listed", function() return #client:asks("resources/list", {}).resources == 1 end)
+    client:say { jsonrpc = "2.0", id = 1, method = "resources/read", params = { uri = "book:///slow" } }
+    process.eventually("it is asked", function()
+      return operator:asks("toolgate/status").connections.calls_in_flight == 1
+    end)
+    gate:signal(signal.SIGTERM)
+    gate:logs " daemon_stopping "
+    gate:signal(signal.SIGTERM)
+    assert.same({ "exited", 0 }, { gate.child:wait() })
+    process.remove(directory)
+  end)
+
   it("lets fail at the sender what comes later", function()
     local gate = daemon.start { policies = { ["slow.lua"] = [[return tool "slow" { description = "Wait.", effects = "read",
       schema = params {}, exec = { "sleep", "1" } }]] } }
