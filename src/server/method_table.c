@@ -19,7 +19,7 @@ static const struct method methods[] = {
     {"toolgate/check", ERA_BOTH | MAY_WAIT | TAKES_FAULT, call_methods_check},
     {"toolgate/report", ERA_BOTH | MAY_WAIT | TAKES_FAULT, call_methods_report},
     {"toolgate/turn", ERA_BOTH | MAY_WAIT, session_methods_turn},
-    {"tools/list", ERA_BOTH, mcp_tools_list},
+    {"tools/list", ERA_BOTH | MAY_WAIT, mcp_tools_list},
     {"prompts/list", ERA_BOTH, passing_list},
     {"prompts/get", ERA_BOTH | MAY_WAIT, passing_prompts_get},
     {"resources/list", ERA_BOTH, passing_list},

@@ -1,4 +1,5 @@
 -- tools/list depends on the user's goal and on the session's progress, on every connection of a session.
+local redis = require "redis"
 
 local gateway = [==[
 -- gateway: shows what the goal speaks of. For specs.
@@ -118,5 +119,25 @@ describe("a list of tools", function()
     gets_nowhere(6)
     client:asks("toolgate/turn", { goal = "what is new?", _meta = session "other" })
     assert.same({ "outcome" }, (listed(nil, session "other")))
+  end)
+
+  it("waits for Redis with as many others as limits.in_flight allows, as calls do", function()
+    local store = redis.start()
+    gate = daemon.start { policies = { ["gateway.lua"] = gateway, ["echo.lua"] = fixtures.echo },
+                          config = ("return { ledger = { redis = '%s', timeout_ms = 10000 }, limits = { in_flight = 4 } }")
+                                     :format(store:url()) }
+    client = gate:connect()
+    client:asks("tools/list", { _meta = session "s" })
+    store:freeze()
+    for i = 1, 10 do
+      client:say { jsonrpc = "2.0", id = i, method = "tools/list", params = { _meta = session("s" .. i) } }
+    end
+    for i = 5, 10 do
+      local said = client:hears()
+      assert.same({ i, "too_many_calls_of_connection" }, { said.id, said.error and said.error.data.name })
+    end
+    store:thaw()
+    for _ = 1, 4 do assert.truthy(client:hears().result) end
+    store:stop()
   end)
 end)
