@@ -71,16 +71,24 @@ static void keep_link(struct resource_links **links, struct str uri, struct str 
     link->upstream[name.len] = '\0';
 }
 
+/* The URI that a block of content names; empty: none. */
+static struct str uri_of_link(const struct json *block)
+{
+    struct str type = json_str(json_get_text(block, "type"));
+    const struct json *from = str_is(type, "resource")        ? json_get_text(block, "resource")
+                              : str_is(type, "resource_link") ? block
+                                                              : NULL;
+    return json_str(json_get_text(from, "uri"));
+}
+
+/* Only the newest are kept: a result with more of them takes no longer. */
 void resource_links_keep(struct resource_links **links, const struct json *content, struct str upstream)
 {
-    for (uint32_t i = 0; json_is(content, JSON_ARRAY) && i < content->len; i++) {
-        const struct json *block = &content->items[i], *from = block;
-        struct str type = json_str(json_get_text(block, "type"));
-        if (str_is(type, "resource"))
-            from = json_get_text(block, "resource");
-        else if (!str_is(type, "resource_link"))
-            continue;
-        struct str uri = json_str(json_get_text(from, "uri"));
+    uint32_t count = json_is(content, JSON_ARRAY) ? content->len : 0, i = count;
+    for (uint32_t found = 0; i && found < RESOURCE_LINKS_MAX;)
+        found += uri_of_link(&content->items[--i]).len > 0;
+    for (; i < count; i++) {
+        struct str uri = uri_of_link(&content->items[i]);
         if (uri.len)
             keep_link(links, uri, upstream);
     }

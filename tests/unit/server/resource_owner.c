@@ -2,6 +2,8 @@
 
 #include "unit.h"
 #include "base/arena.h"
+#include "base/buf.h"
+#include "base/clock.h"
 #include "json/parse.h"
 #include "server/served.h"
 
@@ -83,4 +85,28 @@ TEST(remembers_the_newest_links)
     keep(&links, "one-more:", "resource_link", "c");
     assert_int_equal(resource_links_find(links, STR_LIT("x:0")).len, 0);
     resource_links_free(links);
+}
+
+#define LINKS_MANY 130000u /* as many as a result may hold */
+#define KEEP_MS    60
+
+TEST(keeps_the_newest_of_many_in_no_time)
+{
+    struct resource_links *links = NULL;
+    struct arena *arena = arena_new();
+    struct buf text = buf_in(arena);
+    struct json_limits limits = {.nodes = 4 * LINKS_MANY};
+    struct json content;
+    for (unsigned i = 0; i < LINKS_MANY; i++)
+        buf_printf(&text, "%c{\"type\":\"resource_link\",\"uri\":\"x:%u\"}", i ? ',' : '[', i);
+    buf_byte(&text, ']');
+    assert_int_equal(json_parse(arena, buf_view(&text), &limits, &content, NULL), OK);
+    int64_t began_ns = clock_read_ns(CLOCK_PROCESS_CPUTIME_ID);
+    resource_links_keep(&links, &content, STR_LIT("a"));
+    assert_true(clock_read_ns(CLOCK_PROCESS_CPUTIME_ID) - began_ns < KEEP_MS * INT64_C(1000000));
+    assert_true(str_is(resource_links_find(links, STR_LIT("x:129999")), "a"));
+    assert_true(str_is(resource_links_find(links, STR_LIT("x:128976")), "a"));
+    assert_int_equal(resource_links_find(links, STR_LIT("x:128975")).len, 0);
+    resource_links_free(links);
+    arena_free(arena);
 }
