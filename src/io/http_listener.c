@@ -7,6 +7,7 @@
 #include "base/alloc.h"
 #include "base/share.h"
 #include "io/conn.h"
+#include "io/timer.h"
 #include "io/turn.h"
 #include "io/unix_socket.h"
 
@@ -216,7 +217,7 @@ struct http_exchange {
     LIST_ENTRY(http_exchange) link;
     struct http_listener *listener;
     struct bufferevent *bev;
-    struct event *deadline;
+    struct timer deadline;
     struct turn turn; /* waits: bytes of a request have come */
     uid_t uid;
     enum state state;
@@ -228,7 +229,8 @@ struct http_listener {
     struct loop *loop;
     struct http_address address;
     struct unix_socket socket; /* of TCP, only the descriptor */
-    struct event *acceptable, *resume;
+    struct event *acceptable;
+    struct timer resume; /* set: it does not accept */
     http_handler *handler;
     void *owner;
     LIST_HEAD(, http_exchange) exchanges;
@@ -273,10 +275,11 @@ static void on_text_sent(const void *bytes, size_t len, void *text)
 
 /* ---- connections ---- */
 
+static void on_deadline(void *owner);
+
 static void set_deadline(struct http_exchange *x, uint32_t ms)
 {
-    struct timeval after = {.tv_sec = ms / 1000, .tv_usec = (suseconds_t)(ms % 1000) * 1000};
-    event_add(x->deadline, &after);
+    timer_set(&x->deadline, x->listener->loop, ms, on_deadline, x);
 }
 
 static void close_exchange(struct http_exchange *x)
@@ -284,11 +287,11 @@ static void close_exchange(struct http_exchange *x)
     struct http_listener *l = x->listener;
     LIST_REMOVE(x, link);
     turn_leave(&x->turn);
-    event_free(x->deadline);
+    timer_clear(&x->deadline);
     bufferevent_free(x->bev);
     free(x);
     l->counts.open--;
-    if (!event_pending(l->resume, EV_TIMEOUT, NULL))
+    if (!timer_is_set(&l->resume))
         event_add(l->acceptable, NULL);
 }
 
@@ -440,10 +443,9 @@ static void on_end(struct bufferevent *bev, short what, void *arg)
         close_exchange(x);
 }
 
-static void on_deadline(evutil_socket_t fd, short what, void *arg)
+static void on_deadline(void *owner)
 {
-    struct http_exchange *x = arg;
-    (void)fd, (void)what;
+    struct http_exchange *x = owner;
     if (x->turn.waits) { /* not the peer's fault */
         set_deadline(x, HTTP_DEADLINE_MS);
         return;
@@ -461,8 +463,7 @@ static void begin(struct http_listener *l, int fd, uid_t uid)
     x->listener = l;
     x->uid = uid;
     x->bev = bufferevent_socket_new(loop_base(l->loop), fd, BEV_OPT_CLOSE_ON_FREE);
-    x->deadline = event_new(loop_base(l->loop), -1, 0, on_deadline, x);
-    if (!x->bev || !x->deadline)
+    if (!x->bev)
         abort();
     turn_join(&x->turn, loop_queue(l->loop), uid, TURN_LONG, take_turn, x);
     LIST_INSERT_HEAD(&l->exchanges, x, link);
@@ -477,10 +478,9 @@ static void begin(struct http_listener *l, int fd, uid_t uid)
 
 /* ---- listening ---- */
 
-static void on_resume(evutil_socket_t fd, short what, void *arg)
+static void on_resume(void *owner)
 {
-    struct http_listener *l = arg;
-    (void)fd, (void)what;
+    struct http_listener *l = owner;
     if (l->counts.open < HTTP_CONNECTIONS_MAX)
         event_add(l->acceptable, NULL);
 }
@@ -498,7 +498,6 @@ static bool leaves_room(const struct http_listener *l, uid_t uid)
 static void on_acceptable(evutil_socket_t listening, short what, void *arg)
 {
     struct http_listener *l = arg;
-    struct timeval pause = {.tv_usec = PAUSE_MS * 1000};
     int fd = 0;
     (void)what;
     for (int i = 0; i < ACCEPTS_PER_TURN && l->counts.open < HTTP_CONNECTIONS_MAX; i++) {
@@ -517,7 +516,7 @@ static void on_acceptable(evutil_socket_t listening, short what, void *arg)
     if (failed || l->counts.open == HTTP_CONNECTIONS_MAX)
         event_del(l->acceptable);
     if (failed)
-        event_add(l->resume, &pause);
+        timer_set(&l->resume, l->loop, PAUSE_MS, on_resume, l);
 }
 
 static enum err listen_tcp(struct http_listener *l, struct why *why)
@@ -558,7 +557,6 @@ enum err http_listener_new(struct loop *loop, const struct http_address *address
                                     : listen_tcp(l, why);
     if (!err) {
         l->acceptable = event_new(loop_base(loop), l->socket.fd, EV_READ | EV_PERSIST, on_acceptable, l);
-        l->resume = event_new(loop_base(loop), -1, 0, on_resume, l);
         event_add(l->acceptable, NULL);
     } else {
         http_listener_free(l);
@@ -582,8 +580,7 @@ void http_listener_free(struct http_listener *l)
         close_exchange(LIST_FIRST(&l->exchanges)); // NOLINT(clang-analyzer-unix.Malloc): it moves the head
     if (l->acceptable)
         event_free(l->acceptable);
-    if (l->resume)
-        event_free(l->resume);
+    timer_clear(&l->resume);
     unix_socket_close(&l->socket);
     free(l);
 }
