@@ -589,21 +589,16 @@ static enum err open_channels(struct channels *channels, const struct child_spec
                : err_set(why, ERR_IO, "cannot start '%s': no pipes: %s", spec->argv[0], strerror(errno));
 }
 
-static enum err start(struct child *c, const struct child_spec *spec, struct channels *channels,
-                      struct why *why)
+/* Its end will be reported. A failure ends it. */
+static enum err watch(struct child *c, const char *name, struct why *why)
 {
-    enum err err = open_channels(channels, spec, why);
-    if (!err)
-        err = spawn(spec, channels->theirs, &c->pid, &c->pidfd, why);
-    if (err)
-        return err;
     c->exit_event = event_new(loop_base(c->loop), c->pidfd, EV_READ | EV_PERSIST, on_exit_event, c);
     if (c->exit_event && event_add(c->exit_event, NULL) == 0) {
         LIST_INSERT_HEAD(&children, c, all);
         child_count++;
         return OK;
     }
-    err_set(why, ERR_IO, "cannot watch the process '%s': %s", spec->argv[0], strerror(errno));
+    err_set(why, ERR_IO, "cannot watch the process '%s': %s", name, strerror(errno));
     signal_group(c, SIGKILL);
     waitpid(c->pid, NULL, 0);
     guard_remove(c->pid);
@@ -623,7 +618,11 @@ enum err child_start(struct loop *loop, const struct child_spec *spec, child_end
     /* If our parent left SIGCHLD ignored, the kernel would reap by itself and lose how processes ended. */
     if (sigaction(SIGCHLD, NULL, &now) == 0 && (now.sa_handler == SIG_IGN || now.sa_flags & SA_NOCLDWAIT))
         sigaction(SIGCHLD, &normal, NULL);
-    enum err err = start(c, spec, &channels, why);
+    enum err err = open_channels(&channels, spec, why);
+    if (!err)
+        err = spawn(spec, channels.theirs, &c->pid, &c->pidfd, why);
+    if (!err)
+        err = watch(c, spec->argv[0], why);
     close_all(channels.theirs);
     if (err) {
         close_all(channels.ours);
