@@ -1,8 +1,6 @@
 /* The protocols of sd_notify(3) and sd_listen_fds(3), as their manual pages describe them. */
 #include "io/systemd.h"
 
-#include "base/clock.h"
-
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -39,11 +37,6 @@ void systemd_notify(const char *format, ...)
     /* Without a listener this fails, which must not stop the daemon. */
     (void)sendto(fd, state, strlen(state), MSG_NOSIGNAL, (struct sockaddr *)&address, size);
     close(fd);
-}
-
-void systemd_notify_reloading(void)
-{
-    systemd_notify("RELOADING=1\nMONOTONIC_USEC=%" PRId64, clock_mono_us());
 }
 
 /* False if the variable is no whole number, or `pid_name` names another process. */

@@ -15,9 +15,6 @@
 /* "READY=1", "STOPPING=1", "STATUS=…": one assignment a line. */
 void systemd_notify(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/* RELOADING=1 with the time that systemd requires beside it. */
-void systemd_notify_reloading(void);
-
 /* The interval of WATCHDOG=1 in microseconds, half of what systemd allows; 0: no watchdog. */
 int64_t systemd_watchdog_us(void);
 

@@ -11,6 +11,7 @@
 #include "gate/generation_load.h"
 #include "server/listener.h"
 #include "server/method_table.h"
+#include "io/descriptor.h"
 #include "io/file_watch.h"
 #include "io/systemd.h"
 #include "io/child.h"
@@ -18,7 +19,6 @@
 #include "server/state_dir.h"
 #include "policy/policy_set.h"
 
-#include <event2/event.h>
 #include <inttypes.h>
 #include <malloc.h>
 #include <stdlib.h>
@@ -52,11 +52,11 @@ struct reloader {
     struct buf errors; /* of the last reload, one a line */
     bool trim;         /* the old generation's memory is free, but still the process's */
 
-    struct file_watch *watch;     /* NULL: nothing is watched */
-    struct event *watch_readable; /* NULL: nothing is watched */
-    struct buf watched;           /* names of files, each with its NUL */
-    struct timer quiet;           /* set: files have changed, and a reload will be requested */
-    int64_t changed_ms;           /* the first change for which none was requested yet; 0: none */
+    struct file_watch *watch; /* NULL: nothing is watched */
+    struct descriptor *watch_readable;
+    struct buf watched; /* names of files, each with its NUL */
+    struct timer quiet; /* set: files have changed, and a reload will be requested */
+    int64_t changed_ms; /* the first change for which none was requested yet; 0: none */
 
     struct arena *upstreams_arena; /* NULL: they are not made yet */
     struct tool_list_source tool_lists;
@@ -80,10 +80,10 @@ static void on_quiet(void *owner)
 }
 
 /* A save is several events and a checkout hundreds: each delays the report, up to a limit. */
-static void on_watch_readable(evutil_socket_t fd, short what, void *arg)
+static void on_watch_readable(void *owner, int fd, bool readable, bool writable)
 {
-    struct reloader *r = arg;
-    (void)fd, (void)what;
+    struct reloader *r = owner;
+    (void)fd, (void)readable, (void)writable;
     if (!file_watch_drain(r->watch))
         return;
     int64_t now = clock_mono_us() / 1000;
@@ -97,8 +97,7 @@ static void on_watch_readable(evutil_socket_t fd, short what, void *arg)
 
 static void stop_watch(struct reloader *r)
 {
-    if (r->watch_readable)
-        event_free(r->watch_readable);
+    descriptor_free(r->watch_readable);
     r->watch_readable = NULL;
     file_watch_free(r->watch);
     r->watch = NULL;
@@ -149,9 +148,8 @@ static void watch_files(struct reloader *r, const struct config *config)
     for (struct str rest = buf_view(&files); rest.len; rest = str_from(rest, strlen(rest.at) + 1))
         if (file_watch_add(r->watch, rest.at, &why) != OK)
             log_unwatched(&why);
-    r->watch_readable = event_new(loop_base(r->server->loop), file_watch_fd(r->watch), EV_READ | EV_PERSIST,
-                                  on_watch_readable, r);
-    event_add(r->watch_readable, NULL);
+    r->watch_readable = descriptor_new(r->server->loop, file_watch_fd(r->watch), on_watch_readable, r);
+    descriptor_watch(r->watch_readable, true, false);
 }
 
 struct reloader *reloader_new(struct server *server)
@@ -583,7 +581,7 @@ bool reload_turn(struct server *server)
     if (!r || (!r->load && !r->next_cause))
         return false;
     if (!r->load) {
-        systemd_notify_reloading();
+        systemd_notify("RELOADING=1\nMONOTONIC_USEC=%" PRId64, clock_mono_us()); /* the time is required */
         while ((waiter = LIST_FIRST(&r->next_waiting))) {
             LIST_REMOVE(waiter, link);
             LIST_INSERT_HEAD(&r->waiting, waiter, link);
