@@ -46,17 +46,9 @@ static void put_approval(struct json_out *out, const struct approval *a, int64_t
                 FIELD_IF(answered, FIELD_NUM("answered_uid", a->answered_uid)));
 }
 
-static enum request_status reply_unavailable(struct request *r)
-{
-    const struct approval_request *work = r->work;
-    return reply_error(r, RPC_UNAVAILABLE, "approvals cannot be read or changed now: %s", work->unavailable);
-}
-
 static enum request_status reply_list(struct request *r)
 {
     const struct approval_request *work = r->work;
-    if (work->unavailable)
-        return reply_unavailable(r);
     int64_t now_ms = approvals_now_ms(r->client->server->gate.approvals);
     struct json_out *out = reply_open(r);
     json_field_open(out, "approvals", '[');
@@ -90,8 +82,6 @@ static void record_answer(const struct request *r, const struct approval *a, con
 static enum request_status reply_decided(struct request *r)
 {
     const struct approval_request *work = r->work;
-    if (work->unavailable)
-        return reply_unavailable(r);
     const char *state = state_names[work->found];
     if (work->found == APPROVAL_NONE)
         return reply_refused(r, state,
@@ -120,6 +110,15 @@ static enum request_status reply_decided(struct request *r)
     return reply_close(r);
 }
 
+static enum request_status reply(struct request *r)
+{
+    const struct approval_request *work = r->work;
+    if (work->unavailable)
+        return reply_error(r, RPC_UNAVAILABLE, "approvals cannot be read or changed now: %s",
+                           work->unavailable);
+    return work->kind == APPROVAL_LIST ? reply_list(r) : reply_decided(r);
+}
+
 static void cancel(struct request *r)
 {
     approvals_cancel(r->client->server->gate.approvals, r);
@@ -131,7 +130,7 @@ static enum request_status begin(struct request *r, struct approval_request *wor
     work->done = request_answer;
     work->owner = r;
     r->work = work;
-    r->answer = work->kind == APPROVAL_LIST ? reply_list : reply_decided;
+    r->answer = reply;
     r->cancel = cancel;
     return request_wait(r, !approvals_do(r->client->server->gate.approvals, work));
 }

@@ -120,7 +120,8 @@ static const struct gate_key *find(struct str name)
     return NULL;
 }
 
-void gate_keys_notice(struct request *r, enum problem_kind kind, struct str text)
+/* Of any method; the text lives in the request's arena. */
+static void add_notice(struct request *r, enum problem_kind kind, struct str text)
 {
     problems_note(r->client, kind, text);
     if (!r->notices)
@@ -132,7 +133,7 @@ void gate_keys_notice(struct request *r, enum problem_kind kind, struct str text
 static enum err note(struct request *r, enum problem_kind kind, struct str text)
 {
     if (!str_starts(r->method_name, "toolgate/")) {
-        gate_keys_notice(r, kind, text);
+        add_notice(r, kind, text);
         return OK;
     }
     problems_note(r->client, kind, text);
@@ -144,9 +145,9 @@ static enum err note(struct request *r, enum problem_kind kind, struct str text)
 /* A trace is never a reason to refuse a request: what cannot be passed on is dropped and named. */
 static void note_dropped(struct request *r, size_t key, const char *why)
 {
-    gate_keys_notice(r, PROBLEM_TRACE_CONTEXT,
-                     arena_printf(r->arena, "params._meta." STR_FMT " %s: it is not passed on",
-                                  STR_ARG(trace_key_names[key]), why));
+    add_notice(r, PROBLEM_TRACE_CONTEXT,
+               arena_printf(r->arena, "params._meta." STR_FMT " %s: it is not passed on",
+                            STR_ARG(trace_key_names[key]), why));
 }
 
 /* False: the member is another key. */
@@ -255,11 +256,10 @@ enum err gate_keys_check(struct request *r)
         err = check_meta_key(r, &r->meta->members[i]);
     if (r->meta_for_server.len > META_FOR_SERVER_MAX_BYTES) {
         r->meta_for_server.len = 0;
-        gate_keys_notice(
-            r, PROBLEM_META_TOO_LONG,
-            arena_printf(r->arena,
-                         "params._meta: keys of your own are longer than %u bytes: none is passed on",
-                         META_FOR_SERVER_MAX_BYTES));
+        add_notice(r, PROBLEM_META_TOO_LONG,
+                   arena_printf(r->arena,
+                                "params._meta: keys of your own are longer than %u bytes: none is passed on",
+                                META_FOR_SERVER_MAX_BYTES));
     }
     struct trace_context *context = r->trace_context;
     if (!err && context && context->values[TRACE_STATE].len && !context->values[TRACE_PARENT].len) {

@@ -77,7 +77,4 @@ void unreported_clear(struct client *client);
  * would end a model's run. */
 enum err gate_keys_check(struct request *request);
 
-/* Adds to request->notices, of any method; the text lives in the request's arena. */
-void gate_keys_notice(struct request *request, enum problem_kind kind, struct str text);
-
 #endif
