@@ -614,7 +614,7 @@ static enum request_status answer(struct request *r)
     /* A session without progress may be shown other tools. */
     if (call_outcome(r->call)->verdict->no_progress == VERDICT_NO_PROGRESS &&
         policy_set_gateway(r->client->server->gate.generation->policies)->hooks[HOOK_PREPARE])
-        subscriptions_client_list_changed(r->client);
+        subscriptions_client_changed(r->client, LIST_CHANGED_TOOLS);
     call_free(r->call);
     return status;
 }

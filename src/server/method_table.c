@@ -12,7 +12,7 @@
 
 /* ---- the table: it is searched from the top, so the most frequent methods come first ---- */
 
-static method_handler mcp_initialize, mcp_discover, mcp_ping, mcp_set_level;
+static method_handler mcp_initialize, mcp_discover, mcp_set_level;
 
 static const struct method methods[] = {
     {"tools/call", ERA_BOTH | MAY_WAIT | TAKES_FAULT, call_methods_call},
@@ -28,7 +28,7 @@ static const struct method methods[] = {
     {"resources/subscribe", ERA_LEGACY, passing_subscribe},
     {"resources/unsubscribe", ERA_LEGACY, passing_unsubscribe},
     {"completion/complete", ERA_BOTH | MAY_WAIT, passing_complete},
-    {"ping", ERA_LEGACY, mcp_ping},
+    {"ping", ERA_LEGACY, reply_empty},
     {"initialize", ERA_LEGACY, mcp_initialize},
     {"server/discover", ERA_MODERN, mcp_discover},
     {"subscriptions/listen", ERA_MODERN, subscriptions_listen},
@@ -140,12 +140,6 @@ static enum request_status mcp_discover(struct request *r)
     return reply_close(r);
 }
 
-static enum request_status mcp_ping(struct request *r)
-{
-    reply_open(r);
-    return reply_close(r);
-}
-
 /* In the modern era only the request itself can ask for log messages. */
 bool mcp_wants_log(const struct request *r, struct str level)
 {
@@ -184,8 +178,7 @@ static enum request_status mcp_set_level(struct request *r)
             "emergency");
     r->client->log_level = level;
     set_level_of_servers(r->client->server);
-    reply_open(r);
-    return reply_close(r);
+    return reply_empty(r);
 }
 
 /* Nothing more is sent for that id. An unknown id is ignored: the reply and the notification have crossed. */

@@ -88,8 +88,9 @@ void passing_free(struct server *server);
 
 enum list_changed { LIST_CHANGED_TOOLS, LIST_CHANGED_PROMPTS, LIST_CHANGED_RESOURCES, LIST_CHANGED_COUNT };
 
-/* Notifies every client that wants it, in the way of its era. */
+/* Notifies every client that wants it, or this one, in the way of its era. */
 void subscriptions_changed(struct server *server, enum list_changed list);
+void subscriptions_client_changed(struct client *client, enum list_changed list);
 
 /* A resource of this upstream has changed: notifies the clients that watch it. */
 void subscriptions_resource_updated(struct server *server, struct str upstream, struct str uri);
@@ -99,9 +100,6 @@ void subscriptions_resource_updated(struct server *server, struct str upstream, 
 const char *subscriptions_watch(struct client *client, struct subscription *by, struct str upstream,
                                 struct str uri);
 void subscriptions_unwatch(struct client *client, const struct subscription *by, struct str uri);
-
-/* Notifies one client: its list of tools changed, for its session only. */
-void subscriptions_client_list_changed(struct client *client);
 
 /* Ends the subscription with this id, if there is one, without a message. */
 void subscriptions_cancel(struct client *client, const struct json *id);

@@ -184,10 +184,9 @@ static struct str by_template(struct resource_search *s, struct str uri)
     struct served_item *const *items = served_items(served_now(s->client->server), SERVED_TEMPLATES, &count);
     for (size_t i = 0; i < count; i++) {
         const struct served_item *item = items[i];
-        const char *open = item->name.len ? memchr(item->name.at, '{', item->name.len) : NULL;
-        size_t len = open ? (size_t)(open - item->name.at) : item->name.len;
+        struct str template = item->name, expression, begin = next_part(&template, &expression);
         /* Most templates differ in what stands before their first expression. */
-        if (item->held || uri.len < len || (len && memcmp(uri.at, item->name.at, len) != 0) ||
+        if (item->held || uri.len < begin.len || (begin.len && memcmp(uri.at, begin.at, begin.len) != 0) ||
             s->steps > RESOURCE_STEPS_MAX)
             continue;
         s->steps += item->name.len + uri.len;
@@ -684,8 +683,7 @@ enum request_status passing_complete(struct request *r)
         const struct upstream_spec *owner = config_find_upstream(config, item->upstream);
         if (owner && served_may_read_all(config, &r->client->peer, owner, item->name))
             return pass(r, item->upstream, item->name, STR_NONE, r->params);
-        json_field_raw(reply_open(r), "completion", STR_LIT("{\"values\":[],\"hasMore\":false}"));
-        return reply_close(r);
+        return reply_fields(r, FIELD_RAW("completion", STR_LIT("{\"values\":[],\"hasMore\":false}")));
     }
     const struct upstream_spec *spec = find_resource(r, uri);
     return spec ? pass(r, spec->name, uri, STR_NONE, r->params) : REQUEST_DONE;
@@ -702,8 +700,7 @@ enum request_status passing_subscribe(struct request *r)
         return REQUEST_DONE;
     if (why)
         return reply_error(r, RPC_SUBSCRIPTIONS, "the server '" STR_FMT "' %s", STR_ARG(spec->name), why);
-    reply_open(r);
-    return reply_close(r);
+    return reply_empty(r);
 }
 
 enum request_status passing_unsubscribe(struct request *r)
@@ -712,8 +709,7 @@ enum request_status passing_unsubscribe(struct request *r)
     if (!need(r, "uri", &uri))
         return REQUEST_DONE;
     subscriptions_unwatch(r->client, NULL, uri);
-    reply_open(r);
-    return reply_close(r);
+    return reply_empty(r);
 }
 
 void passing_watch_all(struct request *r, struct subscription *by, const struct json *uris)

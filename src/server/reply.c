@@ -195,6 +195,12 @@ enum request_status reply_close(struct request *request)
                        SERVER_LINE_MAX_BYTES);
 }
 
+enum request_status reply_empty(struct request *request)
+{
+    reply_open(request);
+    return reply_close(request);
+}
+
 /* The protocol requires that progress increases; other values are dropped. A tool may report progress for as
  * long as it runs, so this allocates nothing in the request's arena. */
 static void relay_progress(void *owner, double progress, double total, struct str message)

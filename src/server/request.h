@@ -112,6 +112,10 @@ bool reply_fits(struct request *request);
 /* Ends the reply, or replaces it with an error if it does not fit. */
 enum request_status reply_close(struct request *request);
 
+/* A whole reply: of these members, and of none. */
+#define reply_fields(request, ...) (json_fields(reply_open(request), __VA_ARGS__), reply_close(request))
+enum request_status reply_empty(struct request *request);
+
 /* Appends a notification. `params`: an object as JSON, or empty. */
 void reply_notification(struct client *client, const char *method, struct str params);
 

@@ -32,12 +32,10 @@ static enum request_status answer_turn(struct request *r)
     const struct ledger_work *work = r->work;
     if (work->answer.error)
         return reply_error(r, RPC_UNAVAILABLE, "the ledger did not take the turn: %s", work->answer.why.text);
-    struct json_out *out = reply_open(r);
-    json_fields(out, FIELD_NUM("turn", work->answer.turn), FIELD_NUM("gaveUp", work->answer.gave_up));
-    enum request_status status = reply_close(r);
+    reply_fields(r, FIELD_NUM("turn", work->answer.turn), FIELD_NUM("gaveUp", work->answer.gave_up));
     if (catalog_has_hooks(r->client->server->gate.generation)) /* the list may depend on the goal */
-        subscriptions_client_list_changed(r->client);
-    return status;
+        subscriptions_client_changed(r->client, LIST_CHANGED_TOOLS);
+    return REQUEST_DONE;
 }
 
 enum request_status session_methods_turn(struct request *r)
@@ -125,12 +123,8 @@ static enum request_status answer_reset(struct request *r)
                            outage ? "Redis is down: " : "",
                            outage ? status.why_away : err_name(work->answer.error));
     }
-    struct json_out *out = reply_open(r);
-    if (work->reset_tool.len)
-        json_field_str(out, "reset", work->reset_tool);
-    else
-        json_field_bool(out, "forgotten", true);
-    return reply_close(r);
+    return work->reset_tool.len ? reply_fields(r, FIELD_STR("reset", work->reset_tool))
+                                : reply_fields(r, FIELD_BOOL("forgotten", true));
 }
 
 /* Refuses a mistyped tool, with the closest name among those that exist for this peer. One that the peer may
@@ -177,9 +171,7 @@ static enum request_status forget_lax(struct request *r, struct str tool)
     if (param_require_operator(r, "params.forget_lax") || param_string(r, r->params, "path", &path))
         return REQUEST_DONE;
     ledger_lax_forget(r->client->server->gate.ledger, tool, path);
-    struct json_out *out = reply_open(r);
-    json_field_str(out, "forgotten_lax", tool);
-    return reply_close(r);
+    return reply_fields(r, FIELD_STR("forgotten_lax", tool));
 }
 
 enum request_status session_methods_session(struct request *r)

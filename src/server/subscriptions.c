@@ -222,7 +222,7 @@ void subscriptions_cancel(struct client *client, const struct json *id)
         }
 }
 
-static void notify_changed(struct client *client, enum list_changed list)
+void subscriptions_client_changed(struct client *client, enum list_changed list)
 {
     const struct subscription *s;
     if (client->wants_list_changed)
@@ -232,16 +232,11 @@ static void notify_changed(struct client *client, enum list_changed list)
             notify_one(client, s, lists[list].method, STR_NONE);
 }
 
-void subscriptions_client_list_changed(struct client *client)
-{
-    notify_changed(client, LIST_CHANGED_TOOLS);
-}
-
 void subscriptions_changed(struct server *server, enum list_changed list)
 {
     struct client *client;
     LIST_FOREACH (client, &server->clients, link)
-        notify_changed(client, list);
+        subscriptions_client_changed(client, list);
 }
 
 void subscriptions_end(struct client *client)

@@ -326,9 +326,8 @@ static enum request_status register_next(struct request *r)
     end_registering(r);
     json_close(&g->tools, ']');
     json_close(&g->refused, ']');
-    json_fields(reply_open(r), FIELD_RAW("tools", buf_view(&g->tools_text)),
-                FIELD_RAW("refused", buf_view(&g->refused_text)));
-    return reply_close(r);
+    return reply_fields(r, FIELD_RAW("tools", buf_view(&g->tools_text)),
+                        FIELD_RAW("refused", buf_view(&g->refused_text)));
 }
 
 enum request_status tool_methods_register(struct request *r)
@@ -401,8 +400,7 @@ enum request_status tool_methods_servers(struct request *r)
     peer->servers[name.len] = '\0';
     for (size_t i = 0; i < config->upstream_count; i++)
         count += peer_sees_upstream(config, peer, config->upstreams[i]->name);
-    json_fields(reply_open(r), FIELD_NUM("upstreams", count));
-    return reply_close(r);
+    return reply_fields(r, FIELD_NUM("upstreams", count));
 }
 
 enum request_status tool_methods_schemas(struct request *r)
