@@ -7,6 +7,7 @@
 #include "base/alloc.h"
 #include "base/share.h"
 #include "io/conn.h"
+#include "io/descriptor.h"
 #include "io/timer.h"
 #include "io/turn.h"
 #include "io/unix_socket.h"
@@ -229,7 +230,7 @@ struct http_listener {
     struct loop *loop;
     struct http_address address;
     struct unix_socket socket; /* of TCP, only the descriptor */
-    struct event *acceptable;
+    struct descriptor *acceptable;
     struct timer resume; /* set: it does not accept */
     http_handler *handler;
     void *owner;
@@ -292,7 +293,7 @@ static void close_exchange(struct http_exchange *x)
     free(x);
     l->counts.open--;
     if (!timer_is_set(&l->resume))
-        event_add(l->acceptable, NULL);
+        descriptor_watch(l->acceptable, true, false);
 }
 
 /* ---- replies ---- */
@@ -482,7 +483,7 @@ static void on_resume(void *owner)
 {
     struct http_listener *l = owner;
     if (l->counts.open < HTTP_CONNECTIONS_MAX)
-        event_add(l->acceptable, NULL);
+        descriptor_watch(l->acceptable, true, false);
 }
 
 /* Each user of a Unix socket has a share; the peers of TCP are nobody's. */
@@ -495,11 +496,11 @@ static bool leaves_room(const struct http_listener *l, uid_t uid)
     return uid == TURN_NOBODY || share_leaves_room(l->counts.open, held, 1, HTTP_CONNECTIONS_MAX);
 }
 
-static void on_acceptable(evutil_socket_t listening, short what, void *arg)
+static void on_acceptable(void *owner, int listening, bool readable, bool writable)
 {
-    struct http_listener *l = arg;
+    struct http_listener *l = owner;
     int fd = 0;
-    (void)what;
+    (void)readable, (void)writable;
     for (int i = 0; i < ACCEPTS_PER_TURN && l->counts.open < HTTP_CONNECTIONS_MAX; i++) {
         fd = accept4(listening, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
         if (fd < 0)
@@ -514,7 +515,7 @@ static void on_acceptable(evutil_socket_t listening, short what, void *arg)
     }
     bool failed = fd < 0 && errno != EAGAIN && errno != EINTR && errno != ECONNABORTED;
     if (failed || l->counts.open == HTTP_CONNECTIONS_MAX)
-        event_del(l->acceptable);
+        descriptor_watch(l->acceptable, false, false);
     if (failed)
         timer_set(&l->resume, l->loop, PAUSE_MS, on_resume, l);
 }
@@ -556,8 +557,8 @@ enum err http_listener_new(struct loop *loop, const struct http_address *address
                                                          HTTP_BACKLOG, &names, &l->socket, why)
                                     : listen_tcp(l, why);
     if (!err) {
-        l->acceptable = event_new(loop_base(loop), l->socket.fd, EV_READ | EV_PERSIST, on_acceptable, l);
-        event_add(l->acceptable, NULL);
+        l->acceptable = descriptor_new(loop, l->socket.fd, on_acceptable, l);
+        descriptor_watch(l->acceptable, true, false);
     } else {
         http_listener_free(l);
         l = NULL;
@@ -576,10 +577,9 @@ void http_listener_free(struct http_listener *l)
 {
     if (!l)
         return;
-    while (l->acceptable && !LIST_EMPTY(&l->exchanges))
+    while (!LIST_EMPTY(&l->exchanges))
         close_exchange(LIST_FIRST(&l->exchanges)); // NOLINT(clang-analyzer-unix.Malloc): it moves the head
-    if (l->acceptable)
-        event_free(l->acceptable);
+    descriptor_free(l->acceptable);
     timer_clear(&l->resume);
     unix_socket_close(&l->socket);
     free(l);

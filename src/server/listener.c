@@ -6,11 +6,12 @@
 
 #include "base/alloc.h"
 #include "base/log.h"
-#include "io/unix_socket.h"
+#include "io/descriptor.h"
 #include "io/systemd.h"
+#include "io/timer.h"
+#include "io/unix_socket.h"
 
 #include <errno.h>
-#include <event2/event.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <sys/resource.h>
@@ -24,7 +25,9 @@ struct listener {
     int spare;
     bool inherited, ready;
     struct unix_socket socket;
-    struct event *acceptable, *resume;
+    struct loop *loop;
+    struct descriptor *acceptable;
+    struct timer resume; /* set: it does not accept */
     const struct listener_hooks *hooks;
     void *owner;
 };
@@ -55,16 +58,15 @@ static bool refuse_one(struct listener *l)
     return !failed && l->spare >= 0;
 }
 
-static void on_acceptable(evutil_socket_t listening, short what, void *arg)
+static void on_acceptable(void *owner, int fd, bool readable, bool writable)
 {
-    (void)listening, (void)what;
-    ((struct listener *)arg)->ready = true;
+    (void)fd, (void)readable, (void)writable;
+    ((struct listener *)owner)->ready = true;
 }
 
-static void on_resume(evutil_socket_t fd, short what, void *arg)
+static void on_resume(void *owner)
 {
-    (void)fd, (void)what;
-    event_add(((struct listener *)arg)->acceptable, NULL);
+    descriptor_watch(((struct listener *)owner)->acceptable, true, false);
 }
 
 void listener_accept(struct listener *l)
@@ -81,9 +83,8 @@ void listener_accept(struct listener *l)
         bool no_files = errno == EMFILE || errno == ENFILE;
         /* One refusal per turn: connections may end before the next. */
         if (errno != EAGAIN && !(no_files && refuse_one(l))) {
-            struct timeval pause = {.tv_usec = LISTENER_PAUSE_MS * 1000};
-            event_del(l->acceptable);
-            event_add(l->resume, &pause);
+            descriptor_watch(l->acceptable, false, false);
+            timer_set(&l->resume, l->loop, LISTENER_PAUSE_MS, on_resume, l);
             log_event(LOG_ERROR, "accept_paused", LOG_NUM("ms", LISTENER_PAUSE_MS),
                       LOG_TEXT("why", "no file descriptor left: raise LimitNOFILE= (or ulimit -n)"));
         }
@@ -101,11 +102,12 @@ void listener_accept_last(struct listener *l)
         l->hooks->accepted(l->owner, fd);
 }
 
-enum err listener_new(struct event_base *base, const char *path, mode_t mode,
-                      const struct listener_hooks *hooks, void *owner, struct listener **out, struct why *why)
+enum err listener_new(struct loop *loop, const char *path, mode_t mode, const struct listener_hooks *hooks,
+                      void *owner, struct listener **out, struct why *why)
 {
     static const struct unix_socket_names names = {"socket", "--socket, or 'socket' in the configuration"};
     struct listener *l = alloc_zeroed(sizeof(*l));
+    l->loop = loop;
     l->socket.fd = -1;
     l->spare = open("/dev/null", O_RDONLY | O_CLOEXEC);
     l->hooks = hooks;
@@ -120,9 +122,8 @@ enum err listener_new(struct event_base *base, const char *path, mode_t mode,
         err = unix_socket_listen(path, mode, LISTENER_BACKLOG, &names, &l->socket, why);
     }
     if (!err) {
-        l->acceptable = event_new(base, l->socket.fd, EV_READ | EV_PERSIST, on_acceptable, l);
-        l->resume = event_new(base, -1, 0, on_resume, l);
-        event_add(l->acceptable, NULL);
+        l->acceptable = descriptor_new(loop, l->socket.fd, on_acceptable, l);
+        descriptor_watch(l->acceptable, true, false);
     } else {
         listener_free(l);
         l = NULL;
@@ -135,10 +136,8 @@ void listener_free(struct listener *listener)
 {
     if (!listener)
         return;
-    if (listener->acceptable)
-        event_free(listener->acceptable);
-    if (listener->resume)
-        event_free(listener->resume);
+    descriptor_free(listener->acceptable);
+    timer_clear(&listener->resume);
     unix_socket_close(&listener->socket);
     if (listener->spare >= 0)
         close(listener->spare);

@@ -10,8 +10,8 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
-struct event_base;
 struct listener;
+struct loop;
 
 #define LISTENER_BACKLOG          4096
 #define LISTENER_ACCEPTS_PER_TURN 64
@@ -24,9 +24,8 @@ struct listener_hooks {
 };
 
 /* Binds `path` with `mode`, unless systemd hands over a socket. `why` has the fix. */
-enum err listener_new(struct event_base *base, const char *path, mode_t mode,
-                      const struct listener_hooks *hooks, void *owner, struct listener **out,
-                      struct why *why);
+enum err listener_new(struct loop *loop, const char *path, mode_t mode, const struct listener_hooks *hooks,
+                      void *owner, struct listener **out, struct why *why);
 
 /* Accepts the connections that arrived during the turn; the hooks fire inside. Call it at the end of a turn,
  * so that connections that ended in it make room. NULL is allowed. */

@@ -253,8 +253,8 @@ static enum err start(struct server *server, struct why *why)
     loop_limit_bytes(server->loop, config->limits.memory);
     err = http_endpoint_apply(server, config, why);
     return err ? err
-               : listener_new(loop_base(server->loop), config->socket, config->socket_mode,
-                              &client_listener_hooks, server, &server->listener, why);
+               : listener_new(server->loop, config->socket, config->socket_mode, &client_listener_hooks,
+                              server, &server->listener, why);
 }
 
 static void stop(struct server *server)

@@ -2,7 +2,6 @@
 
 #include "unit.h"
 
-#include <event2/event.h>
 #include <fcntl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -12,11 +11,12 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "io/conn.h"
 #include "server/listener.h"
 
 struct place {
     char folder[64], path[96];
-    struct event_base *base;
+    struct loop *loop;
     struct listener *listener;
     int accepted[16];
     size_t accepted_count, without_files;
@@ -44,7 +44,7 @@ static int set_up(void **state)
     strcpy(place->folder, "/tmp/toolgate-listen-XXXXXX");
     assert_non_null(mkdtemp(place->folder));
     snprintf(place->path, sizeof(place->path), "%s/gate.sock", place->folder);
-    place->base = event_base_new();
+    place->loop = loop_new();
     *state = place;
     return 0;
 }
@@ -55,7 +55,7 @@ static int tear_down(void **state)
     listener_free(place->listener);
     for (size_t i = 0; i < place->accepted_count; i++)
         close(place->accepted[i]);
-    event_base_free(place->base);
+    loop_free(place->loop);
     assert_int_equal(access(place->path, F_OK), -1); /* the file is removed */
     assert_int_equal(rmdir(place->folder), 0);
     free(place);
@@ -68,7 +68,7 @@ FIXTURE_OF(set_up, tear_down)
 
 static enum err open_it(struct place *place, struct why *why)
 {
-    return listener_new(place->base, place->path, 0640, &hooks, place, &place->listener, why);
+    return listener_new(place->loop, place->path, 0640, &hooks, place, &place->listener, why);
 }
 
 static int call(const struct place *place)
@@ -82,7 +82,7 @@ static int call(const struct place *place)
 
 static void turn(struct place *place)
 {
-    event_base_loop(place->base, EVLOOP_ONCE | EVLOOP_NONBLOCK);
+    loop_turn(place->loop, false);
     listener_accept(place->listener);
 }
 
@@ -168,7 +168,7 @@ STORY(refuses_a_path_too_long)
     char path[200];
     memset(path, 'x', sizeof(path) - 1);
     path[sizeof(path) - 1] = '\0';
-    assert_int_equal(listener_new(place->base, path, 0600, &hooks, place, &place->listener, &why),
+    assert_int_equal(listener_new(place->loop, path, 0600, &hooks, place, &place->listener, &why),
                      ERR_CONFIG);
     assert_non_null(strstr(why.text, "107"));
 }
