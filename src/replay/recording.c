@@ -27,21 +27,15 @@ const struct recording_fault_words recording_fault_words[RECORDING_FAULTS] = {
     [RECORDING_FAILED] = {"read_failed", "files that could not be read to their end"},
 };
 
-static void count_fault(struct recording *r, enum recording_fault fault, const char *file, uint64_t number,
-                        const char *why)
+void recording_count_fault(struct recording *r, enum recording_fault fault, uint64_t number, const char *why)
 {
     struct recording_count *count = &r->faults[fault];
     if (count->count < RECORDING_PLACES) {
         struct recording_place *place = &count->places[count->count];
-        *place = (struct recording_place){.file = file, .number = number};
+        *place = (struct recording_place){.file = r->file, .number = number};
         snprintf(place->why, sizeof(place->why), "%s", why ? why : "");
     }
     count->count++;
-}
-
-void recording_count_fault(struct recording *r, enum recording_fault fault, uint64_t number, const char *why)
-{
-    count_fault(r, fault, r->file, number, why);
 }
 
 void recording_reject(struct recording *r, const char *why)
@@ -51,7 +45,10 @@ void recording_reject(struct recording *r, const char *why)
 
 void recording_cut_off(struct recording *r, const char *file, const char *why)
 {
-    count_fault(r, RECORDING_CUT, file, 0, why);
+    const char *now = r->file;
+    r->file = file;
+    recording_count_fault(r, RECORDING_CUT, 0, why);
+    r->file = now;
 }
 
 /* ---- files ---- */
