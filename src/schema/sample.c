@@ -156,14 +156,16 @@ struct str sample_pattern(struct arena *arena, struct str pattern)
 #define ATTEMPTS    6u
 #define MEMBERS_MAX 256u
 #define ITEMS_MAX   64u
+#define STEPS_MAX   200000u /* members of schemas that an attempt reads or copies */
 
 struct sampler {
     struct arena *arena;
     const struct json *root;
     enum sample_extent extent;
-    unsigned branch;        /* index in anyOf and oneOf */
-    bool ignore_proposed;   /* `default` and `examples` are not used */
-    unsigned nodes, copied; /* copied: members and items, by merged() */
+    unsigned branch;      /* index in anyOf and oneOf */
+    bool ignore_proposed; /* `default` and `examples` are not used */
+    unsigned nodes;
+    size_t steps;
 };
 
 /* In the instance: the name that a string is made from, and the index among several items. */
@@ -174,28 +176,36 @@ struct position {
 
 static struct json sample_value(struct sampler *m, const struct json *schema, struct position position);
 
+/* False: the attempt has read all that it may. A reference makes a large schema part of many others. */
+static bool spend(struct sampler *m, size_t members)
+{
+    m->steps += members;
+    return m->steps <= STEPS_MAX;
+}
+
 /* The keywords of both. Objects such as `properties` are merged, `required` is joined; otherwise b wins. */
 static struct json merged(struct sampler *m, const struct json *a, const struct json *b)
 {
-    struct json_edit out = {.arena = m->arena, .of = b};
-    m->copied += json_child_count(a) + json_child_count(b);
-    if (m->copied > SAMPLE_MAX_COPIED)
+    if (!spend(m, (size_t)a->len + b->len))
         return *a;
-    for (uint32_t i = 0; json_is(b, JSON_OBJECT) && i < b->len && m->nodes < SAMPLE_MAX_NODES;
-         i++, m->nodes++) {
+    struct json_member *members = ARENA_ARRAY(m->arena, struct json_member, (size_t)a->len + b->len);
+    size_t count = a->len;
+    memcpy(members, a->len ? a->members : members, count * sizeof(*members));
+    for (uint32_t i = 0; i < b->len && m->nodes < SAMPLE_MAX_NODES; i++, m->nodes++) {
         struct str key = b->members[i].key;
         const struct json *old = json_get(a, key), *new = &b->members[i].value;
-        if (json_is(old, JSON_ARRAY) && json_is(new, JSON_ARRAY) && str_is(key, "required")) {
+        struct json both = *new;
+        bool lists = json_is(old, JSON_ARRAY) && json_is(new, JSON_ARRAY) && str_is(key, "required");
+        if (lists && spend(m, (size_t)old->len + new->len)) {
             struct json *names = ARENA_ARRAY(m->arena, struct json, old->len + new->len);
             for (uint32_t k = 0; k < old->len + new->len; k++)
                 names[k] = k < old->len ? old->items[k] : new->items[k - old->len];
-            json_edit_set(&out, i, json_array(names, old->len + new->len));
-            m->copied += old->len + new->len;
-        } else if (json_is(old, JSON_OBJECT) && json_is(new, JSON_OBJECT)) {
-            json_edit_set(&out, i, merged(m, old, new));
-        }
+            both = json_array(names, old->len + new->len);
+        } else if (json_is(old, JSON_OBJECT) && json_is(new, JSON_OBJECT))
+            both = merged(m, old, new);
+        members[count++] = json_member(key, both); /* in the place of the old one */
     }
-    return json_merge(m->arena, a, json_is(b, JSON_OBJECT) ? json_edit_end(&out) : NULL);
+    return json_object(m->arena, members, count);
 }
 
 /* The schema merged with the target of $ref, allOf, and one branch of anyOf and oneOf. */
@@ -203,7 +213,8 @@ static struct json flattened(struct sampler *m, struct json schema, unsigned dep
 {
     static const char *const lists[] = {"allOf", "anyOf", "oneOf"};
     const struct json *ref = json_get_text(&schema, "$ref");
-    if (depth > SAMPLE_DEPTH_MAX || schema.type != JSON_OBJECT || ++m->nodes > SAMPLE_MAX_NODES)
+    if (depth > SAMPLE_DEPTH_MAX || schema.type != JSON_OBJECT || ++m->nodes > SAMPLE_MAX_NODES ||
+        !spend(m, schema.len))
         return schema;
     if (json_is(ref, JSON_STRING)) {
         const struct json *target = json_pointer_find(m->arena, m->root, json_str(ref));
@@ -324,7 +335,9 @@ static void add_required(struct sampler *m, struct members *members, const struc
                          const struct json *names, struct position position)
 {
     const struct json *properties = json_get_text(schema, "properties");
-    for (uint32_t i = 0; json_is(names, JSON_ARRAY) && i < names->len; i++) {
+    if (!json_is(names, JSON_ARRAY) || !spend(m, names->len * (1 + members->count / 16)))
+        return;
+    for (uint32_t i = 0; i < names->len && members->count < MEMBERS_MAX; i++) {
         struct str name = json_str(&names->items[i]);
         const struct json *declared = json_get(properties, name);
         add_member(m, members, name, declared ? declared : json_get_text(schema, "additionalProperties"),
@@ -336,6 +349,7 @@ static struct json sample_object(struct sampler *m, const struct json *schema, s
 {
     const struct json *properties = json_get_text(schema, "properties");
     const struct json *dependent = json_get_text(schema, "dependentRequired");
+    const struct json *required = json_get_text(schema, "required");
     struct members *members = ARENA_NEW(m->arena, struct members);
     bool all = m->extent == SAMPLE_ALL && position.depth < SAMPLE_DEPTH_MAX / 2;
     double least = 0;
@@ -344,11 +358,12 @@ static struct json sample_object(struct sampler *m, const struct json *schema, s
         struct str name = properties->members[i].key;
         const struct json *value = &properties->members[i].value;
         bool forbidden = value->type == JSON_BOOL && !value->truth;
-        if (json_array_has(json_get_text(schema, "required"), name) || (all && !forbidden) ||
-            (double)members->count < least)
+        if (members->count == MEMBERS_MAX || !spend(m, 1 + json_child_count(required) / 16))
+            break;
+        if ((all && !forbidden) || (double)members->count < least || json_array_has(required, name))
             add_member(m, members, name, value, position);
     }
-    add_required(m, members, schema, json_get_text(schema, "required"), position);
+    add_required(m, members, schema, required, position);
     for (size_t i = 0; i < members->count; i++)
         add_required(m, members, schema, json_get(dependent, members->list[i].key), position);
     return json_object(m->arena, members->list, members->count);

@@ -8,8 +8,7 @@
 
 #include "schema/schema.h"
 
-#define SAMPLE_MAX_NODES  2000u
-#define SAMPLE_MAX_COPIED 100000u /* members and items that merging its schemas copies */
+#define SAMPLE_MAX_NODES 2000u
 #define SAMPLE_DEPTH_MAX  12u
 
 enum sample_extent {
