@@ -12,11 +12,12 @@
 
 #define IN_PLACE_MAX            8u                 /* references and allOf within each other */
 #define SHAPE_EXACT_INTEGER_MAX 9007199254740991.0 /* 2^53 - 1 */
-#define PARTS_MAX               8u /* schemas that apply to one value and say something of the same kind */
+#define PARTS_MAX               8u   /* schemas that apply to one value and say something of the same kind */
+#define ALTERNATIVES_MAX        256u /* of all unions within each other, of which only few need be shown */
 
 /* What applies to one value. */
 struct view {
-    unsigned types;
+    unsigned types, nodes; /* nodes: how many were gathered */
     const struct props *props[PARTS_MAX];
     size_t props_count;
     const struct op *items, *choices, *format, *pattern, *minimum, *maximum, *list_size, *branches;
@@ -26,8 +27,9 @@ struct view {
 
 static void gather(struct view *view, const struct node *node, unsigned depth)
 {
-    if (depth == IN_PLACE_MAX)
+    if (depth == IN_PLACE_MAX || view->nodes == IN_PLACE_NODES_MAX)
         return;
+    view->nodes++;
     view->types &= node->types;
     if (node->source->type == JSON_OBJECT) {
         const struct json *format = json_get_text(node->source, "format");
@@ -142,6 +144,7 @@ struct writer {
     struct buf *out;
     size_t from;   /* where the shape begins in `out` */
     size_t before; /* bytes of the shape that are in another buffer */
+    unsigned read; /* alternatives that were described */
 };
 
 static bool is_long(const struct writer *w)
@@ -331,11 +334,12 @@ static void put_types(struct writer *w, const struct view *view, unsigned depth)
 /* Null last, and each shape once. */
 static void put_branches(struct writer *w, const struct nodes *nodes, unsigned types, unsigned depth)
 {
-    struct writer one = {&(struct buf){.arena = w->out->arena}, 0, 0};
+    struct writer one = {&(struct buf){.arena = w->out->arena}, 0, 0, 0};
     size_t from = w->out->len, shown = 0, read = 0;
     bool null = false;
-    for (uint32_t i = 0;
-         i < nodes->count && shown < SHAPE_BRANCHES_MAX && read < SHAPE_BRANCHES_READ && !is_long(w); i++) {
+    for (uint32_t i = 0; i < nodes->count && shown < SHAPE_BRANCHES_MAX && read < SHAPE_BRANCHES_READ &&
+                         w->read < ALTERNATIVES_MAX && !is_long(w);
+         i++) {
         unsigned of_branch = nodes->at[i]->types & types;
         if (of_branch == TYPE_BIT(JSON_NULL) || !of_branch) {
             null |= of_branch != 0;
@@ -344,7 +348,9 @@ static void put_branches(struct writer *w, const struct nodes *nodes, unsigned t
         read++;
         one.out->len = 0;
         one.before = w->before + w->out->len - w->from;
+        one.read = w->read + 1;
         put_node(&one, nodes->at[i], depth);
+        w->read = one.read;
         struct str so_far = {w->out->at + from, w->out->len - from};
         if (so_far.len && str_contains_nocase(so_far, buf_view(one.out)))
             continue;
@@ -352,7 +358,8 @@ static void put_branches(struct writer *w, const struct nodes *nodes, unsigned t
         buf_str(w->out, buf_view(one.out));
         shown++;
     }
-    if (shown == SHAPE_BRANCHES_MAX || read == SHAPE_BRANCHES_READ || is_long(w))
+    if (shown == SHAPE_BRANCHES_MAX || read == SHAPE_BRANCHES_READ || w->read >= ALTERNATIVES_MAX ||
+        is_long(w))
         buf_text(w->out, " or …");
     if (null) {
         put_or(w, from);
@@ -379,14 +386,14 @@ static void put_node(struct writer *w, const struct node *node, unsigned depth)
 
 void shape_put(struct buf *out, const struct node *node)
 {
-    struct writer w = {out, out->len, 0};
+    struct writer w = {out, out->len, 0, 0};
     if (node)
         put_node(&w, node, 0);
 }
 
 void shape_put_branches(struct buf *out, const struct nodes *branches)
 {
-    struct writer w = {out, out->len, 0};
+    struct writer w = {out, out->len, 0, 0};
     put_branches(&w, branches, TYPES_ANY, 0);
 }
 
