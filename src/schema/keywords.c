@@ -48,7 +48,7 @@ static enum err refuse(struct node_builder *b, const char *expected, const struc
 static __attribute__((format(printf, 2, 3))) void warn(struct node_builder *b, const char *format, ...)
 {
     struct problems *warnings = b->c->warnings;
-    if (!warnings)
+    if (!warnings || problems_skip(warnings))
         return;
     va_list args;
     va_start(args, format);

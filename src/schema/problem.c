@@ -43,6 +43,13 @@ bool problems_full(const struct problems *problems)
     return problems->count == PROBLEMS_MAX || problems->text_bytes >= PROBLEMS_MAX_TEXT_BYTES;
 }
 
+bool problems_skip(struct problems *problems)
+{
+    bool skips = problems->more || problems_full(problems);
+    problems->more += skips;
+    return skips;
+}
+
 /* ---- groups ---- */
 
 /* Where the paths' only different index is: both digits begin at `from`, and end at their own end. */

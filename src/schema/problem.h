@@ -73,6 +73,9 @@ void problems_add_once(struct problems *problems, const struct problem *problem,
 /* Any further problem would only be counted, so its message need not be made. */
 bool problems_full(const struct problems *problems);
 
+/* Counts a problem, without its message, if the list is full or had no space for one before. */
+bool problems_skip(struct problems *problems);
+
 /* "- 'due_date': expected ISO datetime (e.g. '2026-05-03T00:00:00Z'), got \"tomorrow\"\n" */
 void problem_line(struct buf *out, const struct problem *problem);
 

@@ -162,6 +162,9 @@ const struct node *subschema_node(struct compiler *c, struct subschema *subschem
     return subschema->node = node;
 }
 
+#define POINTER_MAX_BYTES      1024u /* about; of a longer pointer the rest is left out */
+#define POINTER_STEP_MAX_BYTES 200u
+
 static void put_pointer(struct buf *out, const struct subschema *subschema)
 {
     if (!subschema->parent) {
@@ -170,9 +173,11 @@ static void put_pointer(struct buf *out, const struct subschema *subschema)
         return;
     }
     put_pointer(out, subschema->parent); /* as deep as SCHEMA_MAX_NESTING */
+    if (out->len > POINTER_MAX_BYTES)
+        return;
     json_pointer_put(out, subschema->keyword);
     if (subschema->key.at)
-        json_pointer_put(out, subschema->key);
+        json_pointer_put(out, str_cut(subschema->key, POINTER_STEP_MAX_BYTES));
     else if (subschema->index >= 0)
         buf_printf(out, "/%d", subschema->index);
 }
@@ -225,6 +230,12 @@ static enum err index_id(struct compiler *c, struct subschema *subschema, struct
         if (err)
             return err;
         uri = uri_resolve(c->arena, outer->uri, uri);
+        if (uri.len > SCHEMA_MAX_URI_BYTES) {
+            err_set(c->why, ERR_SCHEMA, "expected a URI of at most %u bytes in \"$id\", found %zu",
+                    SCHEMA_MAX_URI_BYTES, uri.len);
+            return compile_fault(c, subschema->source, "$id", subschema_pointer(c->arena, subschema),
+                                 ERR_SCHEMA);
+        }
         if (outer->root == subschema) { /* the document's $id differs from the URI that led to it */
             outer->uri = uri;
             map_add(c->resources, uri, outer);

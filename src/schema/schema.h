@@ -17,6 +17,7 @@ struct schema;
 #define SCHEMA_MAX_BYTES         262144u /* of a schema as JSON; checked by the reader */
 #define SCHEMA_MAX_SUBSCHEMAS    10000u
 #define SCHEMA_MAX_NESTING       64u
+#define SCHEMA_MAX_URI_BYTES     2048u    /* of an $id, resolved: each reference below it is joined to it */
 #define SCHEMA_MAX_PATTERN_BYTES 4194304u /* of all patterns of a schema, compiled */
 #define SCHEMA_MAX_STEPS                                                                                     \
     300000u /* of 25 ns on a slow core, so 10 ms, for all passes over a call's arguments; then               \

@@ -38,6 +38,8 @@ enum err compile_fault(struct compiler *c, const struct json *source, const char
     }
     f->whole |= !keyword;
     struct arena *arena = c->fault_warnings->arena;
+    if (problems_skip(c->fault_warnings))
+        return OK;
     problems_add(c->fault_warnings,
                  (struct problem){.path = arena_dup(arena, pointer),
                                   .code = "schema",
