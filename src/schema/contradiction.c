@@ -9,6 +9,7 @@
 
 #define DESCRIPTION_READ_MAX_BYTES 1000u /* of a description; what it says of optional stands at its ends */
 #define REFS_FOLLOWED_MAX          8u
+#define REQUIRED_FEW               32u /* of more names it is kept which were there already */
 
 struct softening {
     struct arena *arena;
@@ -153,24 +154,15 @@ static void report(struct softening *s, const struct location *at, const char *c
                                .path = buf_view(&path), .code = code, .message = message, .warning = true});
 }
 
-/* All for a name that is no type of JSON Schema: the compiler has its own message for it. */
-static unsigned types_of(struct str name)
-{
-    for (size_t i = 0; i < TYPE_NAMES; i++)
-        if (str_is(name, type_names[i].name))
-            return type_names[i].types;
-    return TYPES_ANY;
-}
-
-/* By `type` and `nullable`. */
+/* By `type` and `nullable`; the compiler has its own message for a name that is no type. */
 static unsigned allowed_types(const struct json *schema)
 {
     const struct json *types = json_get_text(schema, "type");
     unsigned allowed = json_is_true(json_get_text(schema, "nullable")) ? TYPE_BIT(JSON_NULL) : 0;
     if (!json_is(types, JSON_ARRAY))
-        return types ? allowed | types_of(json_str(types)) : TYPES_ANY;
+        return types ? allowed | type_by_name(json_str(types), NULL) : TYPES_ANY;
     for (uint32_t i = 0; i < types->len; i++)
-        allowed |= types_of(json_str(&types->items[i]));
+        allowed |= type_by_name(json_str(&types->items[i]), NULL);
     return allowed;
 }
 
@@ -235,7 +227,7 @@ static bool is_false(const struct json *v)
     return json_is(v, JSON_BOOL) && !v->truth;
 }
 
-/* Why a required property need not be there; NULL: it must. */
+/* Why a required property need not be there; empty: it must. */
 static const char *excuse_for(const struct json *object, const struct json *property, const char **code)
 {
     const struct json *values = json_get_text(property, "enum"), *not = json_get_text(property, "not");
@@ -256,7 +248,7 @@ static const char *excuse_for(const struct json *object, const struct json *prop
         *code = "required_is_optional";
         return "its description says that it is optional";
     }
-    return NULL;
+    return "";
 }
 
 static struct json soften_required(struct softening *s, struct json schema, const struct location *at)
@@ -267,10 +259,15 @@ static struct json soften_required(struct softening *s, struct json schema, cons
         return schema;
     struct json *kept = NULL;
     uint32_t count = 0;
+    /* A name that is there again costs a look-up only, as its description may be long. */
+    struct map *seen = required->len > REQUIRED_FEW ? map_new_for(s->arena, required->len) : NULL;
     for (uint32_t i = 0; i < required->len; i++) {
         struct str name = json_str(&required->items[i]);
-        const char *code = NULL, *excuse = excuse_for(&schema, json_get(properties, name), &code);
-        if (!excuse) {
+        const char *code = NULL, *known = seen ? map_get(seen, name) : NULL;
+        const char *excuse = known ? known : excuse_for(&schema, json_get(properties, name), &code);
+        if (seen && !known)
+            map_add(seen, name, (void *)excuse);
+        if (!*excuse) {
             if (kept)
                 kept[count] = required->items[i];
             count++;
@@ -280,9 +277,10 @@ static struct json soften_required(struct softening *s, struct json schema, cons
             kept = ARENA_ARRAY(s->arena, struct json, required->len);
             memcpy(kept, required->items, count * sizeof(*kept));
         }
-        report(s, at, code,
-               arena_printf(s->arena, "'" STR_FMT "' is required, and %s: a call without it is let run",
-                            STR_ARG(name), excuse));
+        if (!known)
+            report(s, at, code,
+                   arena_printf(s->arena, "'" STR_FMT "' is required, and %s: a call without it is let run",
+                                STR_ARG(name), excuse));
     }
     if (!kept)
         return schema;

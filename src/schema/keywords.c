@@ -186,6 +186,7 @@ static void finish_props(struct node_builder *b)
         keyword_find(b->dialect, STR_LIT("required")) ? json_get_text(b->source, "required") : NULL;
     uint32_t more = json_is(names, JSON_ARRAY) ? names->len : 0;
     bool few = props->count + more <= PROPS_FEW; /* then a linear search is faster in validation */
+    b->keyword = more ? keyword_find(b->dialect, STR_LIT("required")) : b->keyword; /* for the warning */
     struct map *index = map_new(few ? b->c->scratch : b->c->arena);
     props->index = few ? NULL : index;
     for (uint32_t i = 0; i < props->count; i++)
@@ -378,7 +379,7 @@ const struct type_name type_names[TYPE_NAMES] = {
     {"null", TYPE_BIT(JSON_NULL)},
 };
 
-static unsigned type_by_name(struct node_builder *b, struct str name)
+unsigned type_by_name(struct str name, enum type_spelling *spelling)
 {
     static const struct type_name others[] = {
         {"str", TYPE_BIT(JSON_STRING)},  {"int", TYPE_INTEGER},
@@ -387,22 +388,30 @@ static unsigned type_by_name(struct node_builder *b, struct str name)
         {"tuple", TYPE_BIT(JSON_ARRAY)}, {"dict", TYPE_BIT(JSON_OBJECT)},
         {"map", TYPE_BIT(JSON_OBJECT)},  {"any", TYPES_ANY},
     };
-    for (size_t i = 0; i < TYPE_NAMES; i++)
-        if (str_is(name, type_names[i].name))
-            return type_names[i].types;
-    /* Gemini's capitals, and common names from programming languages. */
+    enum type_spelling unused, *as = spelling ? spelling : &unused;
     for (size_t i = 0; i < TYPE_NAMES + sizeof(others) / sizeof(*others); i++) {
         const struct type_name *type = i < TYPE_NAMES ? &type_names[i] : &others[i - TYPE_NAMES];
         if (name.len != strlen(type->name) || !str_starts_nocase(name, type->name))
             continue;
-        warn(b, "'" STR_FMT "' is no type of JSON Schema; it is read as what it looks like", STR_ARG(name));
+        *as = i < TYPE_NAMES && str_is(name, type->name) ? TYPE_SPELLED : TYPE_SPELLED_OTHERWISE;
         return type->types;
     }
-    warn(b,
-         "expected string, number, integer, boolean, array, object or null, found '" STR_FMT
-         "'; anything is accepted here",
-         STR_ARG(name));
+    *as = TYPE_UNKNOWN;
     return TYPES_ANY;
+}
+
+static unsigned types_of(struct node_builder *b, struct str name)
+{
+    enum type_spelling spelling;
+    unsigned types = type_by_name(name, &spelling);
+    if (spelling == TYPE_SPELLED_OTHERWISE)
+        warn(b, "'" STR_FMT "' is no type of JSON Schema; it is read as what it looks like", STR_ARG(name));
+    else if (spelling == TYPE_UNKNOWN)
+        warn(b,
+             "expected string, number, integer, boolean, array, object or null, found '" STR_FMT
+             "'; anything is accepted here",
+             STR_ARG(name));
+    return types;
 }
 
 static bool is_nullable(const struct node_builder *b)
@@ -420,9 +429,9 @@ static enum err compile_type(struct node_builder *b, const struct json *value)
         return ignore(b, "expected the name of a type, or a list of them");
     if (value->type == JSON_ARRAY)
         for (uint32_t i = 0; i < value->len; i++)
-            types |= type_by_name(b, json_str(&value->items[i]));
+            types |= types_of(b, json_str(&value->items[i]));
     else
-        types = type_by_name(b, json_str(value));
+        types = types_of(b, json_str(value));
     if (is_nullable(b)) {
         types |= TYPE_BIT(JSON_NULL);
         warn(b, "'nullable' is OpenAPI's word; null is accepted here as \"type\": [..., \"null\"] would");

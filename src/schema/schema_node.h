@@ -30,6 +30,11 @@ struct type_name {
 #define TYPE_NAMES 7u
 extern const struct type_name type_names[TYPE_NAMES];
 
+/* The types that a name stands for: JSON Schema's, and Gemini's capitals or a word of programming languages
+ * for it. TYPES_ANY: none. `spelling` may be NULL. */
+enum type_spelling { TYPE_SPELLED, TYPE_SPELLED_OTHERWISE, TYPE_UNKNOWN };
+unsigned type_by_name(struct str name, enum type_spelling *spelling);
+
 _Static_assert(TYPE_INTEGER == 1u << (JSON_NUMBER + 4), "whole numbers have the bit that type_bit_of makes");
 
 /* The order of evaluation: cheap before expensive, unevaluated* after all that may evaluate. */

@@ -48,6 +48,7 @@ TEST(small_faults_are_understood_with_a_warning)
         {"{`type`:`string`,`nullable`:true,`enum`:[`a`]}", "null", "1", "#/type"},
         {"{`properties`:{`a`:{`required`:true}}}", "{}", NULL, "#/properties/a/required"},
         {"{`items`:[{`type`:`string`}]}", "[`a`]", "[1]", "#/items"},
+        {"{`required`:[1],`type`:`object`}", "{}", "1", "#/required"},
         {"{`minLength`:`1`}", "``", NULL, "#/minLength"},
         {"{`anyOf`:[]}", "1", NULL, "#/anyOf"},
         {"{`properties`:{`a`:{`type`:`array`,`enum`:[`x`]}}}", "{}", "{`a`:[`x`]}", "#/properties/a"},

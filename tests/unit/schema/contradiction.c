@@ -36,6 +36,8 @@ static const struct {
     {"{`properties`:{`a`:{`type`:[`string`,`null`],`enum`:[`x`,null]}}}", NULL, NULL},
     {"{`properties`:{`a`:{`type`:`string`,`nullable`:true,`enum`:[`x`,null]}}}", NULL, NULL},
     {"{`properties`:{`a`:{`type`:`integer`,`enum`:[1,2.0]}}}", NULL, NULL},
+    {"{`properties`:{`a`:{`type`:`INTEGER`,`enum`:[`1`,`2`]}}}",
+     "{`properties`:{`a`:{`anyOf`:[{`enum`:[`1`,`2`]},{`type`:`INTEGER`}]}}}", "enum_outside_type"},
     /* bounds */
     {"{`properties`:{`a`:{`minimum`:5,`maximum`:1}}}", "{`properties`:{`a`:{}}}", "bounds_cross"},
     {"{`properties`:{`a`:{`minLength`:1,`maxLength`:1}}}", NULL, NULL},

@@ -2,8 +2,12 @@
  * hundreds of milliseconds, or for minutes. */
 #include "schema_support.h"
 
+#include "base/clock.h"
 #include "schema/coerce.h"
+#include "schema/contradiction.h"
+#include "schema/sample.h"
 #include "schema/schema_node.h"
+#include "schema/shape.h"
 
 #include <time.h>
 
@@ -163,4 +167,75 @@ TEST(compiled_patterns_are_bounded)
         parse(repeated("{`allOf`:[", 2000, "{`pattern`:`^((ab?[cd]{20}){10}){20}%u`}", "]}"));
     assert_int_equal(schema_compile(arena, source, NULL, &schema, NULL, &why), ERR_LIMIT);
     assert_non_null(strstr(why.text, "4194304"));
+}
+
+/* ---- what a server publishes: nothing counts the steps of reading a schema ---- */
+
+/* Definitions of which each lists the next one `fan` times, under the keyword. */
+static const char *fan_of_definitions(const char *keyword, unsigned levels, unsigned fan)
+{
+    struct buf out = buf_in(arena);
+    buf_text(&out, "{`$ref`:`#/$defs/d0`,`$defs`:{");
+    for (unsigned i = 0; i < levels; i++) {
+        buf_printf(&out, "`d%u`:{`%s`:[", i, keyword);
+        for (unsigned k = 0; k < fan; k++)
+            buf_printf(&out, "%s{`$ref`:`#/$defs/d%u`}", k ? "," : "", i + 1);
+        buf_text(&out, "]},");
+    }
+    buf_printf(&out, "`d%u`:{`type`:`integer`}}}", levels);
+    buf_byte(&out, '\0');
+    return out.at;
+}
+
+static const char *long_word(void)
+{
+    char *word = memset(arena_alloc(arena, 50001), 'x', 50000);
+    word[50000] = '\0';
+    return word;
+}
+
+TEST(published_schemas_are_read_in_bounded_time_and_memory)
+{
+    const char *word = long_word(), *optional = ARENA_JOIN(arena, STR_LIT("optional not "), str_of(word)).at;
+    const char *schemas[] = {
+        fan_of_definitions("allOf", 7, 40),
+        fan_of_definitions("anyOf", 7, 32),
+        repeated(arena_printf(arena, "{`properties`:{`a`:{`description`:`%s`}},`required`:[", optional).at,
+                 40000, "`a`", "]}"),
+        repeated(repeated("{`allOf`:[{`properties`:{", 8000, "`a%u`:{}", "}},{`properties`:{"), 1900,
+                 "`b%u`:{}", "}}]}"),
+        repeated(repeated("{`$defs`:{`x`:{`required`:[", 20000, "`z`",
+                          arena_printf(arena, "],%s}},`properties`:{",
+                                       repeated("`properties`:{", 5000, "`a%u`:0", "}"))
+                              .at),
+                 100, "`p%u`:{`$ref`:`#/$defs/x`}", "}}"),
+        repeated(arena_printf(arena, "{`$id`:`http://h/%s/`,`properties`:{", word).at, 2000,
+                 "`a%u`:{`$ref`:`b`}", "}}"),
+        repeated(arena_printf(arena, "{`properties`:{`%s`:{`properties`:{", word).at, 2000,
+                 "`a%u`:{`type`:`str`}", "}}}}"),
+        repeated(arena_printf(arena, "{`properties`:{`%s`:{`properties`:{", word).at, 2000,
+                 "`a%u`:{`type`:5}", "}}}}"),
+    };
+    for (size_t i = 0; i < sizeof(schemas) / sizeof(*schemas); i++) {
+        struct arena *own = arena_new();
+        const struct json *source = parse(schemas[i]);
+        struct problems found, problems;
+        struct schema *schema = NULL;
+        struct json sample;
+        struct shape_parameter parameters[4];
+        struct why why;
+        int64_t start = clock_mono_us();
+        problems_init(&found, own);
+        problems_init(&problems, own);
+        source = schema_soften(own, source, &found);
+        schema_repair(own, source, &source, &found, &why);
+        if (schema_compile(own, source, NULL, &schema, &found, &why) != OK)
+            fail_msg("schema %zu: %s", i, why.text);
+        schema_sample(own, schema, SAMPLE_ALL, &sample);
+        shape_parameters(schema, parameters, 4);
+        schema_explain(schema, parse("`x`"), &problems, NULL);
+        assert_true(clock_mono_us() - start < 2000000);
+        assert_true(arena_bytes(own) < 64u << 20);
+        arena_free(own);
+    }
 }
