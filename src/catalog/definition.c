@@ -13,6 +13,19 @@
 
 #define DEFINITION_MEMBERS_MAX 8u
 
+/* SDK v1 wants an object for each property: true becomes {}, false {"not":{}}. */
+static const struct json *without_boolean(void *owner, const struct json *parent, uint32_t i, struct str *key)
+{
+    struct arena *arena = owner;
+    const struct json *child = json_child(parent, i);
+    struct json empty = json_object(arena, NULL, 0);
+    struct json_member not_anything = json_member(STR_LIT("not"), empty);
+    (void)key;
+    if (!json_is(child, JSON_BOOL))
+        return child;
+    return json_keep(arena, child->truth ? empty : json_object(arena, &not_anything, 1));
+}
+
 /* False: it is no schema of an object, and cannot become one without a change of its meaning. */
 static bool repair_schema(struct arena *arena, const struct json *schema, struct json *out)
 {
@@ -32,17 +45,11 @@ static bool repair_schema(struct arena *arena, const struct json *schema, struct
         names_fields = json_is(&required->items[i], JSON_STRING);
     if (required && !names_fields)
         *out = json_without(arena, out, STR_LIT("required"));
-    /* SDK v1 wants an object for each property: true becomes {}, false {"not":{}}. */
-    struct json empty = json_object(arena, NULL, 0);
-    struct json_member not_anything = json_member(STR_LIT("not"), empty);
-    struct json_edit named = {.arena = arena, .of = properties};
-    for (uint32_t i = 0; json_is(properties, JSON_OBJECT) && i < properties->len; i++) {
-        const struct json *property = &properties->members[i].value;
-        if (json_is(property, JSON_BOOL))
-            json_edit_set(&named, i, property->truth ? empty : json_object(arena, &not_anything, 1));
+    if (json_is(properties, JSON_OBJECT)) {
+        const struct json *named = json_map(arena, properties, without_boolean, arena);
+        if (named != properties)
+            *out = json_with(arena, out, STR_LIT("properties"), *named);
     }
-    if (named.members)
-        *out = json_with(arena, out, STR_LIT("properties"), *json_edit_end(&named));
     return true;
 }
 

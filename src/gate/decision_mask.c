@@ -514,22 +514,23 @@ bool decision_masking_hides(const struct decision_masking *m, struct str path)
 }
 
 /* An operation below a masked path loses its value, any other only what is secret in it. */
-const struct json *decision_masking_patch(struct decision_masking *m, const struct json *patch)
+static const struct json *mask_operation(void *masking, const struct json *patch, uint32_t i, struct str *key)
 {
     static const struct json hidden = {.type = JSON_STRING, .len = sizeof(REDACTED) - 1, .text = REDACTED};
-    struct json_edit now = {m->arena, patch, NULL, NULL};
-    for (uint32_t i = 0; i < patch->len; i++) {
-        const struct json *op = &patch->items[i], *value = json_get_text(op, "value");
-        struct str path = str_from(json_str(json_get_text(op, "path")), 1);
-        if (!value)
-            continue;
-        const struct json *masked = decision_masking_hides(m, path) && m->path_count && path.len
-                                        ? &hidden
-                                        : decision_masking_value(m, value, false);
-        if (masked != value)
-            json_edit_set(&now, i, json_with(m->arena, op, STR_LIT("value"), *masked));
-    }
-    return json_edit_end(&now);
+    struct decision_masking *m = masking;
+    const struct json *op = &patch->items[i], *value = json_get_text(op, "value");
+    struct str path = str_from(json_str(json_get_text(op, "path")), 1);
+    (void)key;
+    if (!value)
+        return op;
+    bool hides = decision_masking_hides(m, path) && m->path_count && path.len;
+    const struct json *masked = hides ? &hidden : decision_masking_value(m, value, false);
+    return masked == value ? op : json_keep(m->arena, json_with(m->arena, op, STR_LIT("value"), *masked));
+}
+
+const struct json *decision_masking_patch(struct decision_masking *m, const struct json *patch)
+{
+    return json_map(m->arena, patch, mask_operation, m);
 }
 
 size_t decision_masking_paths(const struct decision_masking *m, const struct str **paths)

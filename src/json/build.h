@@ -55,17 +55,6 @@ struct json json_merge(struct arena *arena, const struct json *a, const struct j
 /* An object or a list without what is null in it; another value itself. */
 struct json json_without_nulls(struct arena *arena, const struct json *value);
 
-/* Sets items of an array, or values of an object's members, one by one; nothing is copied before the first.
- * json_edit_end returns the changed copy, or `of` itself. */
-struct json_edit {
-    struct arena *arena;
-    const struct json *of;
-    struct json *items;          /* NULL: unchanged */
-    struct json_member *members; /* NULL: unchanged */
-};
-void json_edit_set(struct json_edit *edit, uint32_t at, struct json value);
-const struct json *json_edit_end(const struct json_edit *edit);
-
 /* The value itself in the arena; its parts stay shared. */
 const struct json *json_keep(struct arena *arena, struct json value);
 

@@ -418,33 +418,6 @@ struct json json_without_nulls(struct arena *arena, const struct json *value)
     return *json_map(arena, value, unless_null, NULL);
 }
 
-void json_edit_set(struct json_edit *edit, uint32_t at, struct json value)
-{
-    const struct json *of = edit->of;
-    if (of->type == JSON_OBJECT) {
-        edit->members = edit->members ? edit->members : dup_row(edit->arena, of);
-        edit->members[at].value = value;
-        return;
-    }
-    if (!edit->items) {
-        edit->items = arena_alloc(edit->arena, of->len * sizeof(*edit->items));
-        memcpy(edit->items, of->items, of->len * sizeof(*edit->items));
-    }
-    edit->items[at] = value;
-}
-
-const struct json *json_edit_end(const struct json_edit *edit)
-{
-    struct json changed = {.type = edit->of->type, .len = edit->of->len};
-    if (edit->items)
-        changed.items = edit->items;
-    else if (edit->members)
-        changed.members = edit->members;
-    else
-        return edit->of;
-    return json_keep(edit->arena, changed);
-}
-
 /* A container is copied when its first child changes. */
 const struct json *json_map(struct arena *arena, const struct json *value, json_map_child *map, void *owner)
 {

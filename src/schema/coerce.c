@@ -467,12 +467,9 @@ static struct text_list split(struct arena *arena, struct str text)
         list.count += text.at[i] == ',';
     list.parts = ARENA_ARRAY(arena, struct json, list.count);
     for (uint32_t i = 0; i < list.count; i++) {
-        const char *comma = text.len ? memchr(text.at, ',', text.len) : NULL;
-        size_t len = comma ? (size_t)(comma - text.at) : text.len;
-        struct str part = str_trim((struct str){text.at, len});
+        struct str part = str_trim(str_split(&text, ','));
         list.empty_part |= part.len == 0;
         list.parts[i] = json_string(part);
-        text = str_from(text, len + 1);
     }
     return list;
 }

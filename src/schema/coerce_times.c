@@ -59,27 +59,25 @@ static const struct json *add_zone(struct times_walk *t, const struct json *v,
     return v;
 }
 
-/* The members or items below an op. */
-static const struct json *walk_children(struct times_walk *t, const struct op *op, const struct json *v,
-                                        const struct location *location)
+struct op_walk {
+    struct times_walk *t;
+    const struct op *op; /* OP_PROPERTIES or OP_ITEMS */
+    const struct location *location;
+};
+
+static const struct json *walk_child(void *walk_of_op, const struct json *v, uint32_t i, struct str *key)
 {
-    struct json_edit edit = {t->e.arena, v, NULL, NULL};
-    for (uint32_t i = 0; i < v->len; i++) {
-        const struct json *child = json_child(v, i), *now = child;
-        if (op->code == OP_PROPERTIES) {
-            struct str key = v->members[i].key;
-            struct location at = location_of_member(location, key);
-            struct props_cursor cursor = {0};
-            const struct node *next;
-            while ((next = props_next_node(&t->e.pass, op->props, key, &cursor)))
-                now = walk(t, next, now, &at);
-        } else if (op_item_node(op, i)) {
-            now = walk(t, op_item_node(op, i), child, &(struct location){location, STR_NONE, i});
-        }
-        if (now != child)
-            json_edit_set(&edit, i, *now);
-    }
-    return json_edit_end(&edit);
+    const struct op_walk *w = walk_of_op;
+    const struct json *now = json_child(v, i);
+    struct location at = {w->location, *key, i};
+    struct props_cursor cursor = {0};
+    const struct node *next;
+    if (w->op->code == OP_ITEMS)
+        return op_item_node(w->op, i) ? walk(w->t, op_item_node(w->op, i), now, &at) : now;
+    at = location_of_member(w->location, *key);
+    while ((next = props_next_node(&w->t->e.pass, w->op->props, *key, &cursor)))
+        now = walk(w->t, next, now, &at);
+    return now;
 }
 
 static const struct json *walk_op(struct times_walk *t, const struct op *op, const struct json *v,
@@ -89,7 +87,7 @@ static const struct json *walk_op(struct times_walk *t, const struct op *op, con
     switch ((enum op_code)op->code) {
     case OP_PROPERTIES:
     case OP_ITEMS:
-        return walk_children(t, op, v, location);
+        return json_map(t->e.arena, v, walk_child, &(struct op_walk){t, op, location});
     case OP_REF:
         return walk(t, op->node, v, location);
     case OP_DYNAMIC_REF:

@@ -240,14 +240,9 @@ enum err compile_document(struct compiler *c, struct schema *schema)
     bool sound = !err && !(c->faults && map_count(c->faults));
     for (struct node_entry *entry = sound ? c->first : NULL; entry && !err; entry = entry->next)
         err = visit(c, entry->node);
-    bool local_times = c->options && c->options->local_times;
-    for (const struct node_entry *entry = local_times ? c->first : NULL; entry; entry = entry->next)
-        for (uint16_t i = 0; i < entry->node->op_count; i++) {
-            const struct op *op = &entry->node->ops[i];
-            schema->local_times |= op->code == OP_FORMAT && op->format->check_local;
-        }
     arena_free(c->scratch);
     schema->dynamic = c->dynamic;
+    schema->local_times = c->local_times;
     return err;
 }
 

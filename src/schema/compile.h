@@ -76,9 +76,9 @@ struct compiler {
     struct resource *all_resources;
     struct node_entry *first, *last, *todo;
     uint32_t subschema_count, chain;
-    size_t pattern_bytes; /* compiled */
-    bool dynamic;
-    struct map *faults; /* schema_repair.c; NULL: the first fault ends the compilation */
+    size_t pattern_bytes;      /* compiled */
+    bool dynamic, local_times; /* of the schema, as far as its nodes are compiled */
+    struct map *faults;        /* schema_repair.c; NULL: the first fault ends the compilation */
     struct problems *fault_warnings;
 };
 
@@ -90,7 +90,8 @@ static inline struct str address_of(const struct json *const *source)
 
 /* ---- compile.c ---- */
 
-/* From schema->source; sets its root and `dynamic`. With faults, the nodes are not analyzed. */
+/* From schema->source; sets its root, `dynamic` and `local_times`. With faults, the nodes are not analyzed.
+ */
 enum err compile_document(struct compiler *c, struct schema *schema);
 
 /* ---- schema_repair.c ---- */

@@ -34,57 +34,54 @@ static void put_pointer(struct buf *out, const struct location *at)
         buf_printf(out, "/%u", at->index);
 }
 
-static struct json walk(struct softening *s, const struct json *schema, const struct location *at,
-                        unsigned depth);
+/* Of the members or items that json_map goes through. */
+struct place {
+    struct softening *s;
+    const struct location *at;
+    unsigned depth;
+};
 
-/* The value of a keyword; a list of schemas, too, where one is expected, as in draft-07's items. */
-static struct json walk_held(struct softening *s, const struct json *held, enum keyword_holds holds,
-                             const struct location *at, unsigned depth)
+static const struct json *walk(struct softening *s, const struct json *schema, const struct location *at,
+                               unsigned depth);
+
+static const struct json *walk_held(void *place, const struct json *held, uint32_t i, struct str *key)
 {
-    bool is_map = holds == HOLDS_MAP && held->type == JSON_OBJECT;
-    if (!is_map && held->type != JSON_ARRAY)
-        return holds == HOLDS_ONE || holds == HOLDS_ONE_OR_LIST ? walk(s, held, at, depth) : *held;
-    struct json_edit edit = {s->arena, held, NULL, NULL};
-    for (uint32_t i = 0; i < held->len; i++) {
-        const struct json *child = json_child(held, i);
-        struct location here = {at, is_map ? held->members[i].key : STR_NONE, i};
-        struct json now = walk(s, child, &here, depth);
-        if (now.members != child->members)
-            json_edit_set(&edit, i, now);
-    }
-    return *json_edit_end(&edit);
+    const struct place *p = place;
+    struct location here = {p->at, *key, i};
+    return walk(p->s, json_child(held, i), &here, p->depth);
 }
 
-/* What is below comes first, so that a rewritten object is not walked again. */
-static struct json walk(struct softening *s, const struct json *schema, const struct location *at,
-                        unsigned depth)
+/* The value of a keyword; a list of schemas, too, where one is expected, as in draft-07's items. */
+static const struct json *walk_keyword(void *place, const struct json *schema, uint32_t i, struct str *key)
 {
     /* There, less strict is not always more lenient. */
     static const char *const strict[] = {"not",         "if", "contains", "propertyNames", "unevaluatedItems",
                                          "dependencies"};
-    struct json_edit edit = {s->arena, schema, NULL, NULL};
-    if (schema->type != JSON_OBJECT || depth == SCHEMA_MAX_NESTING)
-        return *schema;
-    for (uint32_t i = 0; i < schema->len; i++) {
-        struct str key = schema->members[i].key;
-        const struct json *held = &schema->members[i].value;
-        const struct keyword *k = keyword_find(NULL, key);
-        if (!k || k->holds == HOLDS_NONE || STR_IS_ONE_OF(key, strict) ||
-            (str_is(key, "oneOf") && !s->into_choices))
-            continue;
-        struct location here = {at, key, 0};
-        struct json now = walk_held(s, held, (enum keyword_holds)k->holds, &here, depth + 1);
-        if (now.members != held->members)
-            json_edit_set(&edit, i, now);
-    }
-    return s->rewrite(s, *json_edit_end(&edit), at);
+    const struct place *p = place;
+    const struct json *held = json_child(schema, i);
+    const struct keyword *k = keyword_find(NULL, *key);
+    if (!k || k->holds == HOLDS_NONE || STR_IS_ONE_OF(*key, strict) ||
+        (str_is(*key, "oneOf") && !p->s->into_choices))
+        return held;
+    struct location here = {p->at, *key, 0};
+    struct place below = {p->s, &here, p->depth + 1};
+    if (held->type == JSON_ARRAY || (k->holds == HOLDS_MAP && held->type == JSON_OBJECT))
+        return json_map(p->s->arena, held, walk_held, &below);
+    bool is_schema = k->holds == HOLDS_ONE || k->holds == HOLDS_ONE_OR_LIST;
+    return is_schema ? walk(p->s, held, &here, p->depth + 1) : held;
 }
 
-/* Nothing is allocated for a schema that stays as it is, as nearly every one does. */
-static const struct json *walk_root(struct softening *s)
+/* What is below comes first, so that a rewritten object is not walked again. Nothing is allocated for a
+ * schema that stays as it is, as nearly every one does. */
+static const struct json *walk(struct softening *s, const struct json *schema, const struct location *at,
+                               unsigned depth)
 {
-    struct json out = walk(s, s->root, NULL, 0);
-    return out.members == s->root->members ? s->root : json_keep(s->arena, out);
+    struct place here = {s, at, depth};
+    if (schema->type != JSON_OBJECT || depth == SCHEMA_MAX_NESTING)
+        return schema;
+    schema = json_map(s->arena, schema, walk_keyword, &here);
+    struct json out = s->rewrite(s, *schema, at);
+    return out.members == schema->members ? schema : json_keep(s->arena, out);
 }
 
 /* ---- what a description says ------------------------------------------------ */
@@ -296,7 +293,7 @@ static struct json soften_node(struct softening *s, struct json schema, const st
 const struct json *schema_soften(struct arena *arena, const struct json *schema, struct problems *found)
 {
     struct softening s = {.arena = arena, .root = schema, .found = found, .rewrite = soften_node};
-    return walk_root(&s);
+    return walk(&s, schema, NULL, 0);
 }
 
 /* ---- open branches ------------------------------------------------------------ */
@@ -347,5 +344,5 @@ static struct json drop_open(struct softening *s, struct json schema, const stru
 const struct json *schema_drop_open_branches(struct arena *arena, const struct json *schema)
 {
     struct softening s = {.arena = arena, .root = schema, .rewrite = drop_open, .into_choices = true};
-    return walk_root(&s);
+    return walk(&s, schema, NULL, 0);
 }

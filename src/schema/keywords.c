@@ -537,10 +537,11 @@ static enum err compile_pattern(struct node_builder *b, const struct json *value
 
 static enum err compile_format(struct node_builder *b, const struct json *value)
 {
-    bool annotation = b->c->options && b->c->options->annotate_format;
+    const struct schema_options *options = b->c->options;
     const struct format *format = format_find(json_str(value));
-    if (!format || (annotation && !b->dialect->asserts_format))
+    if (!format || (options && options->annotate_format && !b->dialect->asserts_format))
         return OK; /* unknown ones are common (int32, uuid4) and annotate */
+    b->c->local_times |= options && options->local_times && format->check_local;
     struct op *op = own_op(b);
     op->format = format;
     op->value = value;

@@ -228,11 +228,8 @@ static void put_list_form(struct buf *out, const struct json *v)
     if (!shown)
         buf_text(out, "\"…\", \"…\"");
     for (bool first = true; shown && rest.len; first = false) {
-        const char *comma = memchr(rest.at, ',', rest.len);
-        size_t len = comma ? (size_t)(comma - rest.at) : rest.len;
         buf_text(out, first ? "" : ", ");
-        json_write_string(out, str_trim((struct str){rest.at, len}));
-        rest = str_from(rest, comma ? len + 1 : len);
+        json_write_string(out, str_trim(str_split(&rest, ',')));
     }
     buf_byte(out, ']');
 }

@@ -34,13 +34,10 @@ static const struct json *find_document(struct compiler *c, struct str uri)
     struct json_error error;
     struct str rest = embedded_text("src/schema/metaschemas.jsonl");
     while (rest.len) {
-        struct str fragment, line = {rest.at, (size_t)((char *)memchr(rest.at, '\n', rest.len) - rest.at)};
-        rest = str_from(rest, line.len + 1);
+        struct str fragment, line = str_split(&rest, '\n');
         const char *id = memmem(line.at, line.len, "\"$id\":\"", 7);
         struct str value = id ? str_from(line, (size_t)(id - line.at) + 7) : STR_NONE;
-        const char *quote = value.len ? memchr(value.at, '"', value.len) : NULL;
-        value.len = quote ? (size_t)(quote - value.at) : 0;
-        if (str_eq(uri_split(value, &fragment), uri))
+        if (str_eq(uri_split(str_split(&value, '"'), &fragment), uri))
             return json_parse(c->arena, line, NULL, document, &error) == OK ? document : NULL;
     }
     return NULL;
