@@ -331,6 +331,21 @@ static void put_types(struct writer *w, const struct view *view, unsigned depth)
         buf_text(w->out, "no value");
 }
 
+#define OR " or "
+
+/* Whether it is all of what stands between two "or"s: "integer" is none of "list of integer". */
+static bool has_alternative(struct str text, struct str one)
+{
+    size_t n = strlen(OR);
+    for (size_t at = 0; at + one.len <= text.len; at++) {
+        struct str rest = str_from(text, at + one.len);
+        bool begins = at == 0 || (at >= n && memcmp(text.at + at - n, OR, n) == 0);
+        if (begins && memcmp(text.at + at, one.at, one.len) == 0 && (!rest.len || str_starts(rest, OR)))
+            return true;
+    }
+    return false;
+}
+
 /* Null last, and each shape once. */
 static void put_branches(struct writer *w, const struct nodes *nodes, unsigned types, unsigned depth)
 {
@@ -352,7 +367,7 @@ static void put_branches(struct writer *w, const struct nodes *nodes, unsigned t
         put_node(&one, nodes->at[i], depth);
         w->read = one.read;
         struct str so_far = {w->out->at + from, w->out->len - from};
-        if (so_far.len && str_contains_nocase(so_far, buf_view(one.out)))
+        if (has_alternative(so_far, buf_view(one.out)))
             continue;
         put_or(w, from);
         buf_str(w->out, buf_view(one.out));

@@ -32,6 +32,8 @@ TEST(each_kind_of_schema_has_a_shape)
         {"{`anyOf`:[{`type`:`null`},{`type`:`integer`}]}", "integer or null"},
         {"{`anyOf`:[{`type`:`string`},{`type`:`array`,`items`:{`type`:`string`}}]}",
          "string or list of string"},
+        {"{`anyOf`:[{`type`:`array`,`items`:{`type`:`string`}},{`type`:`string`},{`type`:`string`}]}",
+         "list of string or string"},
         {"{`enum`:[`a b`,`c`,1]}", "\"a b\"|c|1"},
         {"{`const`:`v2`}", "always v2"},
         {"{`type`:[`string`,`null`],`enum`:[`a`,null]}", "a|null"},
