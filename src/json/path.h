@@ -12,7 +12,8 @@
 struct arena;
 
 const struct json *json_path_get(const struct json *object, struct str path); /* NULL: absent */
-/* The object with that member set, or removed. Missing objects on the path are created. */
+/* The object with that member set, or removed. No object is created: where one is missing, the rest of the
+ * path is the key that is set. */
 struct json json_path_with(struct arena *arena, const struct json *object, struct str path,
                            struct json value);
 struct json json_path_without(struct arena *arena, const struct json *object, struct str path);
