@@ -88,16 +88,24 @@ struct str problem_expected(struct arena *arena, const struct problem *problem)
     return buf_view(&out);
 }
 
+/* Made once, as each problem may be compared with all that were found before. */
+static struct str shape_of(struct arena *arena, struct problem *problem)
+{
+    if (problem->shape && !problem->shape_json.len)
+        problem->shape_json = problem_expected(arena, problem);
+    return problem->shape ? problem->shape_json : problem->expected;
+}
+
 /* Whether two problems differ in the index of one list only, and in the value that was sent. The rest of a
  * group varies where its first two do. */
-static bool problem_groups(struct arena *scratch, const struct problem *a, const struct problem *b)
+static bool problem_groups(struct arena *arena, struct problem *a, struct problem *b)
 {
     struct index_span first, next;
     if (a->code != b->code || a->warning != b->warning || !str_eq(a->suggestion, b->suggestion) ||
         !find_index(a->path, b->path, &next))
         return false;
     if ((a->shape != b->shape || !str_eq(a->expected, b->expected)) &&
-        !str_eq(problem_expected(scratch, a), problem_expected(scratch, b)))
+        !str_eq(shape_of(arena, a), shape_of(arena, b)))
         return false;
     return !a->count || (find_index(a->path, a->last_path, &first) && first.from == next.from);
 }
@@ -112,7 +120,7 @@ static void add_got(struct arena *arena, struct problem *group, struct str got)
     group->also_got = shown.len ? ARENA_JOIN(arena, shown, STR_LIT(", "), got) : got;
 }
 
-void problems_add_once(struct problems *problems, const struct problem *problem, bool in_list)
+void problems_add_once(struct problems *problems, struct problem *problem, bool in_list)
 {
     for (size_t i = 0; i < problems->count; i++) {
         const struct problem *old = &problems->list[i];

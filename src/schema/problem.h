@@ -28,6 +28,7 @@ struct problem {
     struct str message;       /* "is missing: string" */
     struct str expected;      /* a small JSON Schema; empty: none, or that of `shape` */
     const struct node *shape; /* of its schema, which outlives the problem; NULL: none */
+    struct str shape_json;    /* of `shape`, once two were compared; else empty */
     struct str got;           /* JSON; empty: none */
     struct str suggestion;    /* JSON: a value, or of an unknown field its right name; empty: none */
     struct str last_path;     /* of a group: that of its last problem; empty: none */
@@ -68,7 +69,7 @@ void problems_add_clean(struct problems *problems, const struct problem *problem
 
 /* Like problems_add_clean, but not if the list has the same message for the same place. `in_list`: the place
  * is in a list, and a problem of the same kind in another item of it is counted with the first one. */
-void problems_add_once(struct problems *problems, const struct problem *problem, bool in_list);
+void problems_add_once(struct problems *problems, struct problem *problem, bool in_list);
 
 /* Any further problem would only be counted, so its message need not be made. */
 bool problems_full(const struct problems *problems);

@@ -169,6 +169,28 @@ TEST(compiled_patterns_are_bounded)
     assert_non_null(strstr(why.text, "4194304"));
 }
 
+/* Each is compared with those before it, by what its schema looks like as JSON. */
+TEST(problems_of_unlike_items_are_compared_in_little_memory)
+{
+    const char *fields =
+        repeated("{`type`:`object`,`properties`:{", 12, "`field_%u`:{`type`:`integer`}", "}},");
+    struct buf schema = buf_in(arena);
+    struct problems problems;
+    struct arena *own = arena_new();
+    buf_text(&schema, "{`prefixItems`:[");
+    for (unsigned i = 0; i < 500; i++) {
+        buf_text(&schema, fields);
+        buf_printf(&schema, "{`type`:`object`,`properties`:{`other_%u`:{`type`:`integer`}}},", i);
+    }
+    buf_text(&schema, "{}]}");
+    buf_byte(&schema, '\0');
+    problems_init(&problems, own);
+    schema_explain(compile(schema.at), parse(repeated("[", 1000, "`x`", "]")), &problems, NULL);
+    assert_int_equal(problems.count, PROBLEMS_MAX);
+    assert_true(arena_bytes(own) < 4u << 20);
+    arena_free(own);
+}
+
 /* ---- what a server publishes: nothing counts the steps of reading a schema ---- */
 
 /* Definitions of which each lists the next one `fan` times, under the keyword. */
