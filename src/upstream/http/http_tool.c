@@ -25,12 +25,12 @@
 #include <strings.h>
 
 struct http_call {
-    struct arena *arena;
+    struct upstream_call *run;
+    struct arena *arena; /* of `run` */
     const struct http_spec *spec;
     const struct upstream_spec *base; /* NULL: the spec has the whole URL */
-    const struct json *arguments;
-    const struct trace_context *trace; /* NULL: none */
-    const char **used;                 /* keys of the arguments that URL, headers or query have taken */
+    const struct json *arguments;     /* an object */
+    const struct json **used;         /* those that URL or headers have taken */
     size_t used_count;
     struct secrets secrets; /* sent with the request, to be redacted in the answer */
     struct fetch_request request;
@@ -204,12 +204,21 @@ enum err http_tool_check(const struct http_spec *spec, bool has_upstream, struct
     return err;
 }
 
-static bool is_used(const struct http_call *call, const struct json_member *member)
+static bool is_used(const struct http_call *call, const struct json *argument)
 {
     for (size_t i = 0; i < call->used_count; i++)
-        if (call->used[i] == member->key.at)
+        if (call->used[i] == argument)
             return true;
     return false;
+}
+
+/* All of what is left, if the method has no body; else what `query` names. */
+static bool is_in_query(const struct http_call *call, const struct json_member *member)
+{
+    bool named = !call->request.has_body;
+    for (size_t i = 0; !named && i < call->spec->query_count; i++)
+        named = str_eq(call->spec->query[i], member->key);
+    return named && !is_used(call, &member->value);
 }
 
 /* False: a list, an object or null. */
@@ -240,21 +249,17 @@ static bool has_dot_segment(struct str path)
 /* Looks up the argument of a placeholder in the URL or a header, and marks it as used. */
 static enum err take_argument(struct http_call *call, struct str name, struct str *text, struct why *why)
 {
-    const struct json_member *member = NULL;
-    const struct json *arguments = call->arguments;
-    for (size_t i = 0; json_is(arguments, JSON_OBJECT) && i < arguments->len && !member; i++)
-        if (str_eq(arguments->members[i].key, name))
-            member = &arguments->members[i];
-    if (!member || member->value.type == JSON_NULL)
+    const struct json *argument = json_get(call->arguments, name);
+    if (!argument || argument->type == JSON_NULL)
         return err_set(why, ERR_PARSE, "the argument '" STR_FMT "' is missing", STR_ARG(name));
-    if (!as_text(&member->value, text))
+    if (!as_text(argument, text))
         return err_set(why, ERR_PARSE,
                        "the argument '" STR_FMT "' must be a string, a number, true or false, got %s",
-                       STR_ARG(name), json_type_name(member->value.type));
+                       STR_ARG(name), json_type_name(argument->type));
     if (!text->len)
         return err_set(why, ERR_PARSE, "the argument '" STR_FMT "' must not be empty", STR_ARG(name));
-    if (!is_used(call, member))
-        call->used[call->used_count++] = member->key.at;
+    if (!is_used(call, argument))
+        call->used[call->used_count++] = argument;
     return OK;
 }
 
@@ -304,35 +309,26 @@ static enum err fill_in(struct http_call *call, struct buf *out, enum template_p
     return err;
 }
 
-static void add_query_value(struct buf *out, struct str name, const struct json *value)
+static void add_query(const struct http_call *call, struct buf *out)
 {
-    struct str text;
-    if (value->type == JSON_NULL)
-        return;
-    if (!as_text(value, &text))
-        text = json_to_str(out->arena, value);
-    buf_byte(out, has_query(out) ? '&' : '?');
-    encode(out, name);
-    buf_byte(out, '=');
-    encode(out, text);
-}
-
-static void add_query(struct http_call *call, struct buf *out)
-{
-    const struct json *arguments = call->arguments;
-    const struct http_spec *spec = call->spec;
-    for (size_t i = 0; json_is(arguments, JSON_OBJECT) && i < arguments->len; i++) {
-        const struct json_member *member = &arguments->members[i];
-        bool in_query = !call->request.has_body;
-        for (size_t n = 0; !in_query && n < spec->query_count; n++)
-            in_query = str_eq(spec->query[n], member->key);
-        if (!in_query || is_used(call, member))
-            continue;
-        call->used[call->used_count++] = member->key.at;
-        if (member->value.type != JSON_ARRAY)
-            add_query_value(out, member->key, &member->value);
-        for (size_t n = 0; member->value.type == JSON_ARRAY && n < member->value.len; n++)
-            add_query_value(out, member->key, &member->value.items[n]);
+    char separator = has_query(out) ? '&' : '?';
+    for (uint32_t i = 0; i < call->arguments->len; i++) {
+        const struct json_member *member = &call->arguments->members[i];
+        bool is_list = member->value.type == JSON_ARRAY;
+        uint32_t count = !is_in_query(call, member) ? 0 : is_list ? member->value.len : 1;
+        for (uint32_t n = 0; n < count; n++) {
+            const struct json *value = is_list ? &member->value.items[n] : &member->value;
+            struct str text;
+            if (value->type == JSON_NULL)
+                continue;
+            if (!as_text(value, &text))
+                text = json_to_str(out->arena, value);
+            buf_byte(out, separator);
+            encode(out, member->key);
+            buf_byte(out, '=');
+            encode(out, text);
+            separator = '&';
+        }
     }
 }
 
@@ -401,7 +397,8 @@ static enum err build_headers(struct http_call *call, struct why *why)
         list[count++] = (struct name_value){STR_LIT("Accept"), STR_LIT("application/json, */*;q=0.5")};
     if (call->request.has_body && !has_header(list, count, STR_LIT("content-type")))
         list[count++] = (struct name_value){STR_LIT("Content-Type"), STR_LIT("application/json")};
-    count += http_trace_headers(list + count, call->trace, (struct name_values){list, count});
+    count += http_trace_headers(list + count, call->run->request->trace_context,
+                                (struct name_values){list, count});
     call->request.headers = (struct name_values){list, count};
     return err;
 }
@@ -411,10 +408,10 @@ static enum err build_request(struct http_call *call, struct why *why)
 {
     const struct http_spec *spec = call->spec;
     const struct method *method = find_method(spec->method);
-    size_t count = json_is(call->arguments, JSON_OBJECT) ? call->arguments->len : 0;
+    uint32_t count = call->arguments->len;
     struct str ca_file = spec->ca_file.len || !call->base ? spec->ca_file : call->base->ca_file;
     struct buf url = buf_in(call->arena);
-    call->used = ARENA_ARRAY(call->arena, const char *, count);
+    call->used = ARENA_ARRAY(call->arena, const struct json *, count);
     call->request = (struct fetch_request){.method = arena_dup(call->arena, spec->method).at,
                                            .repeatable = http_tool_is_idempotent(spec),
                                            .has_body = method && !method->in_query,
@@ -436,11 +433,12 @@ static enum err build_request(struct http_call *call, struct why *why)
     struct buf body = buf_in(call->arena);
     struct json_out out = json_out(&body);
     json_open(&out, '{');
-    for (size_t i = 0; i < count; i++) {
-        if (is_used(call, &call->arguments->members[i]))
+    for (uint32_t i = 0; i < count; i++) {
+        const struct json_member *member = &call->arguments->members[i];
+        if (is_used(call, &member->value) || is_in_query(call, member))
             continue;
-        json_key_str(&out, call->arguments->members[i].key);
-        json_put(&out, &call->arguments->members[i].value);
+        json_key_str(&out, member->key);
+        json_put(&out, &member->value);
     }
     json_close(&out, '}');
     call->request.body = buf_view(&body);
@@ -454,8 +452,9 @@ static struct str origin(const struct http_call *call)
     return fetch_origin(str_of(call->request.url));
 }
 
-static void read_error(struct upstream_call *run, const struct http_call *call, struct str body)
+static void read_error(const struct http_call *call, struct str body)
 {
+    struct upstream_call *run = call->run;
     struct str from = origin(call);
     int status = call->status;
     char code[16];
@@ -481,8 +480,7 @@ static void read_error(struct upstream_call *run, const struct http_call *call, 
 }
 
 /* JSON, also if it is not declared: services call it text/plain, or nothing at all. Else text. */
-static bool read_value(struct upstream_call *run, const struct http_call *call, struct str body,
-                       struct json *value)
+static bool read_value(const struct http_call *call, struct str body, struct json *value)
 {
     struct json_error error = {0};
     body = json_skip_byte_order_mark(body);
@@ -493,15 +491,15 @@ static bool read_value(struct upstream_call *run, const struct http_call *call, 
         return true;
     }
     if ((declared || str_starts(trimmed, "{") || str_starts(trimmed, "[")) &&
-        (json_parse(run->arena, body, NULL, value, &error) == OK || error.soft))
+        (json_parse(call->arena, body, NULL, value, &error) == OK || error.soft))
         return true;
     if (declared) {
-        upstream_call_answer(run, UPSTREAM_BROKEN, "invalid_json", STR_FMT " answered with invalid JSON: %s",
-                             STR_ARG(origin(call)), error.text);
+        upstream_call_answer(call->run, UPSTREAM_BROKEN, "invalid_json",
+                             STR_FMT " answered with invalid JSON: %s", STR_ARG(origin(call)), error.text);
         return false;
     }
     if (!http_response_is_text(body)) {
-        upstream_call_answer(run, UPSTREAM_BROKEN, "not_text",
+        upstream_call_answer(call->run, UPSTREAM_BROKEN, "not_text",
                              STR_FMT " answered with %zu bytes that are neither JSON nor text",
                              STR_ARG(origin(call)), body.len);
         return false;
@@ -526,16 +524,16 @@ static const struct json *pick(const struct json *value, struct str path)
     return value;
 }
 
-/* Fills in the answer of `run`. */
-static void read_answer(struct upstream_call *run, const struct http_call *call)
+static void read_answer(const struct http_call *call)
 {
+    struct upstream_call *run = call->run;
     struct str body = arena_dup(run->arena, buf_view(&call->body));
     struct json *value = ARENA_NEW(run->arena, struct json);
     body = secrets_redact(run->arena, &call->secrets, body);
     run->answer->reached = call->status != HTTP_TOO_MANY;
     run->answer->after_s = call->after_s;
     if (call->status < 200 || call->status > 299) {
-        read_error(run, call, body);
+        read_error(call, body);
         return;
     }
     if (str_is(call->spec->method, "HEAD")) { /* whose answer has only a status and headers */
@@ -544,7 +542,7 @@ static void read_answer(struct upstream_call *run, const struct http_call *call)
         for (size_t i = 0; i < call->header_count; i++)
             members[i + 1] = json_member(call->headers[i].name, json_string(call->headers[i].value));
         *value = json_object(run->arena, members, call->header_count + 1);
-    } else if (!read_value(run, call, body, value)) {
+    } else if (!read_value(call, body, value)) {
         return;
     }
     const struct json *picked = pick(value, call->spec->pick);
@@ -569,10 +567,9 @@ static void on_head(void *owner, const struct fetch_head *head)
 {
     static const char *const names[] = {"content-type", "content-length", "last-modified", "etag",
                                         "location"};
-    struct upstream_call *run = owner;
-    struct http_call *call = run->work;
+    struct http_call *call = owner;
     size_t count = sizeof(names) / sizeof(names[0]);
-    struct name_value *headers = ARENA_ARRAY(run->arena, struct name_value, count);
+    struct name_value *headers = ARENA_ARRAY(call->arena, struct name_value, count);
     call->status = head->status;
     call->after_s = head->after_s;
     call->type = keep(call, fetch_header(head, "content-type"));
@@ -587,16 +584,16 @@ static void on_head(void *owner, const struct fetch_head *head)
 
 static void on_data(void *owner, struct str bytes)
 {
-    struct http_call *call = ((struct upstream_call *)owner)->work;
+    struct http_call *call = owner;
     buf_str(&call->body, bytes);
 }
 
 static void on_done(void *owner, const struct fetch_end *end)
 {
-    struct upstream_call *run = owner;
-    struct http_call *call = run->work;
+    struct http_call *call = owner;
+    struct upstream_call *run = call->run;
     if (end->how == FETCH_DONE) {
-        read_answer(run, call);
+        read_answer(call);
     } else {
         upstream_call_answer(run, http_failures[end->how].outcome, http_failures[end->how].code, "%s",
                              end->why);
@@ -629,20 +626,22 @@ enum upstream_call_state http_tool_call(struct upstream_call *run)
 {
     static const struct fetch_hooks hooks = {.head = on_head, .data = on_data, .done = on_done};
     struct why why = {0};
+    static const struct json none = {.type = JSON_OBJECT};
     struct http_call *call = ARENA_NEW(run->arena, struct http_call);
-    *call = (struct http_call){.arena = run->arena,
-                               .spec = run->request->target->http,
-                               .base = run->spec,
-                               .arguments = run->request->arguments,
-                               .trace = run->request->trace_context,
-                               .after_s = -1};
+    *call = (struct http_call){
+        .run = run,
+        .arena = run->arena,
+        .spec = run->request->target->http,
+        .base = run->spec,
+        .arguments = json_is(run->request->arguments, JSON_OBJECT) ? run->request->arguments : &none,
+        .after_s = -1};
     run->work = call;
     enum err err = build_request(call, &why);
     if (err != OK)
         return reject(run, err, &why);
     call->request.total_ms =
         upstream_call_timeout_ms(run, target_timeout_ms(run->request->target, run->spec));
-    call->fetch = fetch_start(run->loop, &call->request, &hooks, run, &why);
+    call->fetch = fetch_start(run->loop, &call->request, &hooks, call, &why);
     if (!call->fetch)
         return reject(run, ERR_UNAVAILABLE, &why);
     run->stop = stop;
