@@ -8,6 +8,7 @@ request gets the n-th, the last is repeated. An answer is an object:
     status, headers, body (a string, or any JSON)   Content-Length is added unless another key changes it
     echo: true          the body has the request's method, path, query, headers and body
     raw: "…"            these bytes instead of an answer
+    hints: N            N heads of 103 Early Hints before the answer, of 60,000 bytes each
     announce: N         Content-Length is N, independent of the body
     headers_slowly: s   one byte of the head every s seconds, until the client disconnects
     hang: true          no answer until the client disconnects
@@ -158,6 +159,8 @@ def send_answer(client, request, answer):
             pass
         note({"gone": True})
         return False
+    for _ in range(answer.get("hints", 0)):
+        client.sendall(b"HTTP/1.1 103 Early Hints\r\nLink: " + b"x" * 60000 + b"\r\n\r\n")
     client.sendall(head)
     if "pieces" in answer:
         return send_pieces(client, answer["pieces"])

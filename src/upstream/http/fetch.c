@@ -170,8 +170,8 @@ static size_t on_header(char *at, size_t size, size_t count, void *owner)
 {
     struct fetch *f = owner;
     struct str line = str_trim((struct str){at, size * count});
-    if (str_starts(line, "HTTP/")) { /* a new head: of a redirect, after 100 Continue, or of the answer */
-        f->header_count = f->header_bytes = 0;
+    if (str_starts(line, "HTTP/")) { /* a new head: after 100 Continue, which counts, or of the answer */
+        f->header_count = 0;
         f->has_head = false;
     }
     const char *colon = line.len ? memchr(line.at, ':', line.len) : NULL;

@@ -20,7 +20,7 @@ struct loop;
 
 #define FETCH_CONNECT_MS        10000u /* until connected, TLS included */
 #define FETCH_HEADERS_MAX       100u   /* of an answer … */
-#define FETCH_HEADERS_MAX_BYTES 65536u /* … and their sum */
+#define FETCH_HEADERS_MAX_BYTES 65536u /* … and their sum, with those of 1xx before it */
 #define FETCH_REDIRECTS_MAX     3u
 #define FETCH_WHY_MAX_BYTES     512u
 #define FETCH_IDLE_CONNECTIONS  32L /* kept open, to all hosts together */

@@ -139,6 +139,14 @@ describe("an HTTP endpoint that fails", function()
     assert.is_true(calls { path = "over" }.isError)
   end)
 
+  it("may not send heads without end", function()
+    answers { ["GET /few"] = { hints = 1, echo = true }, ["GET /many"] = { hints = 5000, echo = true } }
+    serves('{ "GET SERVER/{path}" }', '{"type":"object","properties":{"path":{"type":"string"}},"required":["path"]}')
+    assert.is_not_true(calls({ path = "few" }).isError)
+    is_refused(calls { path = "many" }, "schema_mismatch", "too_large")
+    assert.is_true(tonumber(process.read("/proc/" .. gate:pid() .. "/status"):match "VmHWM:%s*(%d+)") < 100000)
+  end)
+
   it("with status 4xx is a tool_error that quotes the response", function()
     answers { ["GET /"] = { { status = 404, body = { error = { message = "no issue 12", code = 4 } } },
               { status = 422, headers = { ["Content-Type"] = "application/problem+json" },
