@@ -266,6 +266,15 @@ static bool ask_now(struct pending_request *pending, struct str id, const struct
     return true;
 }
 
+/* The user's: those of earlier rounds, which travel in requestState, and those of this one. */
+static struct json responses_of(struct arena *arena, const struct upstream_request *request)
+{
+    struct json before = json_null();
+    if (request->request_state.len)
+        json_parse(arena, request->request_state, NULL, &before, NULL);
+    return json_merge(arena, &before, request->input_responses);
+}
+
 void mcp_elicitation_request(struct mcp_client *client, uint64_t about, const struct mcp_message *message)
 {
     static const struct str without[] = {STR("_meta")};
@@ -294,14 +303,7 @@ void mcp_elicitation_request(struct mcp_client *client, uint64_t about, const st
     struct buf name = buf_in(arena); /* equal questions have equal names, in every round */
     buf_text(&name, "question-");
     buf_hex64(&name, json_fingerprint(arena, &params, without, 1).low);
-    const struct upstream_request *request = pending->call->request;
-    const struct json *now = request->input_responses;
-    struct json responses; /* the user's, of earlier rounds and of this one */
-    if (!request->request_state.len ||
-        json_parse(arena, request->request_state, NULL, &responses, &error) != OK ||
-        responses.type != JSON_OBJECT)
-        responses = json_object(arena, NULL, 0);
-    responses = json_merge(arena, &responses, now);
+    struct json responses = responses_of(arena, pending->call->request);
     const struct json *response = json_get(&responses, buf_view(&name));
     if (response && json_str(json_get_text(response, "action")).len) {
         mcp_request_respond(client, message->id, "result", json_to_str(arena, response));

@@ -256,6 +256,13 @@ describe("an elicitation by an upstream", function()
     assert.equal("May it ask?", calls({}, can_ask()).inputRequests["toolgate/ask"].params.message)
   end)
 
+  it("costs no memory for each of many responses", function()
+    local responses = {}
+    for i = 1, 8000 do responses["n" .. i] = { action = "accept" } end
+    assert.equal("input_required", calls({ inputResponses = responses }, can_ask()).resultType)
+    assert.is_true(tonumber(process.read("/proc/" .. gate:pid() .. "/status"):match "VmHWM:%s*(%d+)") < 100000)
+  end)
+
   it("rejects inputResponses of a wrong type", function()
     local reply = client:ask("tools/call", { name = "asks", arguments = client_of.json.decode "{}", _meta = can_ask(),
                                              inputResponses = { "m" } })
