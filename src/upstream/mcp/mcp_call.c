@@ -534,8 +534,7 @@ enum upstream_call_state mcp_client_call(struct mcp_client *client, struct upstr
     const char *blocked = client->ready ? mcp_request_blocked(client) : NULL;
     if (blocked)
         return answer_blocked(call, blocked);
-    struct pending_request *pending = pending_add(client);
-    if (!pending) {
+    if (client->pending.count >= MCP_CALLS_MAX) {
         call->answer->after_s = 1;
         return upstream_call_refuse(call, UPSTREAM_UNAVAILABLE, "busy",
                                     "has %u pending calls already; this one was not sent to it",
@@ -543,6 +542,7 @@ enum upstream_call_state mcp_client_call(struct mcp_client *client, struct upstr
     }
     uint32_t ms = upstream_call_timeout_ms(call, target_timeout_ms(call->request->target, client->spec));
     uint32_t times = call->request->max_ms ? 1 : MCP_PROGRESS_TIMES;
+    struct pending_request *pending = pending_add(client);
     pending->call = call;
     pending->on_response = on_response;
     pending->timeout_ms = ms;

@@ -53,7 +53,8 @@ struct pending_request {
 
 TAILQ_HEAD(pending_list, pending_request);
 
-#define PENDING_BUCKETS 256u /* ids count up: of MCP_CALLS_MAX requests few share one */
+#define MCP_OWN_REQUESTS_MAX 2048u /* beside MCP_CALLS_MAX: calls leave a server room to start */
+#define PENDING_BUCKETS      256u  /* ids count up: of MCP_CALLS_MAX requests few share one */
 
 struct pending_requests {
     LIST_HEAD(, pending_request) by_id[PENDING_BUCKETS];
@@ -63,7 +64,7 @@ struct pending_requests {
 };
 
 void pending_init(struct pending_requests *all);
-struct pending_request *pending_add(struct mcp_client *client);       /* in `waiting`; NULL: MCP_CALLS_MAX */
+struct pending_request *pending_add(struct mcp_client *client);       /* in `waiting` */
 void pending_end_after(struct pending_request *pending, uint32_t ms); /* as timed out */
 void pending_mark_sent(struct pending_request *pending);
 void pending_remove(struct pending_request *pending);                               /* and frees it */
@@ -154,7 +155,7 @@ struct str mcp_client_redact(const struct mcp_client *client, struct arena *aren
 struct arena *mcp_client_scratch(struct mcp_client *client); /* emptied by the next call of it */
 
 /* mcp_request.c: what is written and read. `params`: the members of the object, without its braces.
- * A request of our own. `ms`: until the handler gets a malformed response; 0: never. NULL: MCP_CALLS_MAX. */
+ * A request of our own. `ms`: until the handler gets a malformed response; 0: never. NULL: too many wait. */
 struct pending_request *mcp_request(struct mcp_client *client, const char *method,
                                     mcp_response_handler *on_response, uint32_t ms, struct str params);
 void mcp_send(struct mcp_client *client, uint64_t id, const char *method,

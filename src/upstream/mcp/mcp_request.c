@@ -32,8 +32,6 @@ void pending_init(struct pending_requests *all)
 struct pending_request *pending_add(struct mcp_client *client)
 {
     struct pending_requests *all = &client->pending;
-    if (all->count == MCP_CALLS_MAX)
-        return NULL;
     struct pending_request *pending = alloc_zeroed(sizeof(*pending));
     all->count++;
     pending->client = client;
@@ -181,9 +179,9 @@ void mcp_send(struct mcp_client *client, uint64_t id, const char *method, struct
 struct pending_request *mcp_request(struct mcp_client *client, const char *method,
                                     mcp_response_handler *on_response, uint32_t ms, struct str params)
 {
-    struct pending_request *pending = pending_add(client);
-    if (!pending)
+    if (client->pending.count >= MCP_CALLS_MAX + MCP_OWN_REQUESTS_MAX)
         return NULL;
+    struct pending_request *pending = pending_add(client);
     pending->on_response = on_response;
     if (ms)
         pending_end_after(pending, ms);

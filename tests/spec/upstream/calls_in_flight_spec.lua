@@ -66,6 +66,19 @@ describe("calls in flight", function()
     assert.equal("waits\n", other_gets_in(gate))
   end)
 
+  it("and wait for their server leave it room to start", function()
+    local gate = daemon.start { config = ([[
+return { limits = { in_flight = 5000 }, upstreams = { plain = {
+  command = "sh", args = { "-c", "sleep 1; exec luajit %s/tests/support/plain_server.lua" }, env = { NOTES = "/dev/null" },
+  in_flight = 5000, timeout = "10s", start_timeout = "5s" } } }]]):format(daemon.root) }
+    local client = gate:connect()
+    client:calls("dies", {})
+    for i = 1, 4100 do ask(client, i, "echo") end -- 4,096 may wait
+    local answered = 0
+    for _ = 1, 4100 do answered = answered + (client:hears().result.isError and 0 or 1) end
+    assert.equal(4096, answered)
+  end)
+
   it("hold only so many files as the limit of open files leaves to them, and clients can still connect", function()
     local gate = start(nil, { "sh", "-c", 'ulimit -n 256; exec "$@"', "-" }) -- a quarter of 192
     local client = gate:connect()
