@@ -451,50 +451,34 @@ static void on_response(struct pending_request *pending, const struct mcp_messag
 
 static void send_call(struct mcp_client *client, struct pending_request *pending)
 {
+    static const struct json no_arguments = {.type = JSON_OBJECT};
     const struct upstream_request *request = pending->call->request;
     const struct json *params = request->params;
-    const char *separator = "";
-    struct buf *out = &client->out;
     struct mcp_outgoing outgoing = {.id = pending->id,
                                     .method = request->method ? request->method : "tools/call",
                                     .name = request->target->tool,
                                     .trace = request->trace_context,
                                     .meta = client->spec->forward_meta ? request->meta : STR_NONE};
     pending_mark_sent(pending);
-    mcp_message_open(client, pending->id, outgoing.method);
+    struct json_out out = mcp_message_open(client, pending->id, outgoing.method);
     if (request->method) {
         struct str name = json_str(json_get_text(params, "name"));
         outgoing.name = name.len ? name : json_str(json_get_text(params, "uri"));
-        for (uint32_t i = 0; json_is(params, JSON_OBJECT) && i < params->len; i++) {
-            if (str_is(params->members[i].key, "_meta"))
-                continue;
-            buf_text(out, separator);
-            json_write_string(out, params->members[i].key);
-            buf_byte(out, ':');
-            json_write(out, &params->members[i].value);
-            separator = ",";
-        }
+        for (uint32_t i = 0; json_is(params, JSON_OBJECT) && i < params->len; i++)
+            if (!str_is(params->members[i].key, "_meta")) {
+                json_key_str(&out, params->members[i].key);
+                json_put(&out, &params->members[i].value);
+            }
     } else {
-        buf_text(out, "\"name\":");
-        json_write_string(out, request->target->tool);
-        buf_text(out, ",\"arguments\":");
-        if (request->arguments)
-            json_write(out, request->arguments);
-        else
-            buf_text(out, "{}");
-        if (client->modern && request->input_responses) {
-            buf_text(out, ",\"inputResponses\":");
-            json_write(out, request->input_responses);
-        }
-        if (client->modern && request->request_state.len) {
-            buf_text(out, ",\"requestState\":");
-            json_write_string(out, request->request_state);
-        }
+        json_field_str(&out, "name", request->target->tool);
+        json_field(&out, "arguments", request->arguments ? request->arguments : &no_arguments);
+        json_field_optional(&out, "inputResponses", client->modern ? request->input_responses : NULL);
+        json_field_optional_str(&out, "requestState", client->modern ? request->request_state : STR_NONE);
         outgoing.arguments = request->arguments;
         outgoing.schema =
             client->modern ? json_get_text(tool_of(client, pending->call), "inputSchema") : NULL;
     }
-    mcp_message_send(client, &outgoing, request->progress ? pending->id : 0);
+    mcp_message_send(client, &out, &outgoing, request->progress ? pending->id : 0);
 }
 
 static enum upstream_call_state answer_blocked(struct upstream_call *call, const char *why)

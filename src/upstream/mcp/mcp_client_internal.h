@@ -160,11 +160,12 @@ struct pending_request *mcp_request(struct mcp_client *client, const char *metho
                                     mcp_response_handler *on_response, uint32_t ms, struct str params);
 void mcp_send(struct mcp_client *client, uint64_t id, const char *method,
               struct str params); /* 0: no request */
-/* A message in parts: begun up to and with `"params":{`, filled in by the caller in client->out, and sent,
+/* A message in parts: begun up to and with `"params":{`, filled in by the caller, and sent,
  * which adds `_meta` and closes it. The caller fills in all of `outgoing` but the message. progress_token 0:
  * none. */
-void mcp_message_open(struct mcp_client *client, uint64_t id, const char *method);
-void mcp_message_send(struct mcp_client *client, struct mcp_outgoing *outgoing, uint64_t progress_token);
+struct json_out mcp_message_open(struct mcp_client *client, uint64_t id, const char *method);
+void mcp_message_send(struct mcp_client *client, struct json_out *out, struct mcp_outgoing *outgoing,
+                      uint64_t progress_token);
 /* `member`: "result" or "error". */
 void mcp_request_respond(struct mcp_client *client, struct str id, const char *member, struct str json);
 /* Anything but the result of a call; a repair is logged. */

@@ -108,60 +108,46 @@ struct pending_request *pending_subject(struct mcp_client *client, uint64_t abou
 
 /* ---- writing ----------------------------------------------------------------------- */
 
-void mcp_message_open(struct mcp_client *client, uint64_t id, const char *method)
+struct json_out mcp_message_open(struct mcp_client *client, uint64_t id, const char *method)
 {
-    struct buf *out = &client->out;
-    out->len = 0;
-    buf_text(out, "{\"jsonrpc\":\"2.0\",");
-    if (id) {
-        buf_text(out, "\"id\":");
-        buf_int(out, (int64_t)id);
-        buf_byte(out, ',');
-    }
-    buf_text(out, "\"method\":\"");
-    buf_text(out, method);
-    buf_text(out, "\",\"params\":{");
+    struct json_out out = json_out(&client->out);
+    client->out.len = 0;
+    json_open(&out, '{');
+    json_fields(&out, FIELD_TEXT("jsonrpc", "2.0"), FIELD_IF(id != 0, FIELD_NUM("id", id)),
+                FIELD_TEXT("method", method));
+    json_field_open(&out, "params", '{');
+    return out;
 }
 
-static void put_meta(struct mcp_client *client, uint64_t progress_token, const struct mcp_outgoing *outgoing)
+static void put_meta(struct json_out *out, const struct mcp_client *client, uint64_t progress_token,
+                     const struct mcp_outgoing *outgoing)
 {
-    struct buf *out = &client->out;
     const struct trace_context *trace = outgoing->trace;
-    const char *separator = client->modern ? "," : "";
     if (!client->modern && !progress_token && !trace && !outgoing->meta.len)
         return;
-    buf_text(out, out->at[out->len - 1] == '{' ? "\"_meta\":{" : ",\"_meta\":{");
+    json_field_open(out, "_meta", '{');
     if (client->modern)
-        buf_text(out, MODERN_META);
+        json_put_raw(out, STR_LIT(MODERN_META));
     if (client->modern && client->log_level >= 0)
-        buf_printf(out, ",\"io.modelcontextprotocol/logLevel\":\"%s\"",
-                   mcp_log_level_name(client->log_level));
-    if (progress_token) {
-        buf_text(out, separator);
-        buf_text(out, "\"progressToken\":");
-        buf_int(out, (int64_t)progress_token);
-        separator = ",";
-    }
-    for (unsigned i = 0; trace && i < TRACE_KEYS; i++) {
-        if (!trace->values[i].len)
-            continue;
-        buf_text(out, separator);
-        json_write_string(out, trace_key_names[i]);
-        buf_byte(out, ':');
-        json_write_string(out, trace->values[i]);
-        separator = ",";
-    }
-    if (outgoing->meta.len) {
-        buf_text(out, separator);
-        buf_str(out, outgoing->meta);
-    }
-    buf_byte(out, '}');
+        json_field_text(out, "io.modelcontextprotocol/logLevel", mcp_log_level_name(client->log_level));
+    if (progress_token)
+        json_field_int(out, "progressToken", (int64_t)progress_token);
+    for (unsigned i = 0; trace && i < TRACE_KEYS; i++)
+        if (trace->values[i].len) {
+            json_key_str(out, trace_key_names[i]);
+            json_put_str(out, trace->values[i]);
+        }
+    if (outgoing->meta.len)
+        json_put_raw(out, outgoing->meta);
+    json_close(out, '}');
 }
 
-void mcp_message_send(struct mcp_client *client, struct mcp_outgoing *outgoing, uint64_t progress_token)
+void mcp_message_send(struct mcp_client *client, struct json_out *out, struct mcp_outgoing *outgoing,
+                      uint64_t progress_token)
 {
-    put_meta(client, progress_token, outgoing);
-    buf_text(&client->out, "}}");
+    put_meta(out, client, progress_token, outgoing);
+    json_close(out, '}');
+    json_close(out, '}');
     outgoing->message = buf_view(&client->out);
     client->kind->send(client->transport, outgoing);
     if (client->out.cap > MCP_SCRATCH_KEEP)
@@ -171,9 +157,10 @@ void mcp_message_send(struct mcp_client *client, struct mcp_outgoing *outgoing, 
 void mcp_send(struct mcp_client *client, uint64_t id, const char *method, struct str params)
 {
     struct mcp_outgoing outgoing = {.id = id, .method = method};
-    mcp_message_open(client, id, method);
-    buf_str(&client->out, params);
-    mcp_message_send(client, &outgoing, 0);
+    struct json_out out = mcp_message_open(client, id, method);
+    if (params.len)
+        json_put_raw(&out, params);
+    mcp_message_send(client, &out, &outgoing, 0);
 }
 
 struct pending_request *mcp_request(struct mcp_client *client, const char *method,
@@ -198,12 +185,10 @@ const char *mcp_request_blocked(const struct mcp_client *client)
 /* A server that sends requests but does not read gets no responses. */
 void mcp_request_respond(struct mcp_client *client, struct str id, const char *member, struct str json)
 {
-    struct buf *out = &client->out;
-    out->len = 0;
-    buf_printf(out, "{\"jsonrpc\":\"2.0\",\"id\":" STR_FMT ",\"%s\":", STR_ARG(id), member);
-    buf_str(out, json);
-    buf_byte(out, '}');
-    const struct mcp_outgoing outgoing = {.message = buf_view(out)};
+    struct json_out out = json_out(&client->out);
+    client->out.len = 0;
+    json_put_object(&out, FIELD_TEXT("jsonrpc", "2.0"), FIELD_RAW("id", id), FIELD_RAW(member, json));
+    const struct mcp_outgoing outgoing = {.message = buf_view(&client->out)};
     if (!mcp_request_blocked(client))
         client->kind->send(client->transport, &outgoing);
 }
