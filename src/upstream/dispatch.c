@@ -163,7 +163,7 @@ static void end_call(struct upstream_call *call, enum health health)
     u->in_flight--;
     upstream_user_called(u);
     update_breaker(u, call, health);
-    if (u->queued || u->leaving)
+    if (u->queue.count || u->leaving)
         upstream_schedule(u);
 }
 
@@ -208,13 +208,47 @@ static enum upstream_call_state begin(struct upstream_call *call)
     return state;
 }
 
+/* ---- queues ---- */
+
+bool call_queue_has_room(const struct call_queue *queue, uid_t user, uint32_t max)
+{
+    const struct upstream_call *other;
+    uint32_t held = 0;
+    TAILQ_FOREACH (other, &queue->calls, queue_entry)
+        held += other->request->user == user;
+    return share_leaves_room(queue->count, held, 1, max);
+}
+
+void call_queue_add(struct call_queue *queue, struct upstream_call *call)
+{
+    TAILQ_INSERT_TAIL(&queue->calls, call, queue_entry);
+    queue->count++;
+}
+
+void call_queue_remove(struct call_queue *queue, struct upstream_call *call)
+{
+    TAILQ_REMOVE(&queue->calls, call, queue_entry);
+    queue->count--;
+}
+
+/* Users take turns in the order of their ids. */
+struct upstream_call *call_queue_next(struct call_queue *queue)
+{
+    struct upstream_call *call, *next = TAILQ_FIRST(&queue->calls);
+    uid_t least = UINT32_MAX;
+    TAILQ_FOREACH (call, &queue->calls, queue_entry) {
+        uid_t distance = call->request->user - queue->last_user - 1; /* modulo 2^32: the last one is last */
+        next = distance < least ? call : next;
+        least = distance < least ? distance : least;
+    }
+    queue->last_user = next->request->user;
+    return next;
+}
+
 static void unqueue(struct upstream_call *call)
 {
-    struct upstream *u = call->upstream;
-    if (u) {
-        TAILQ_REMOVE(&u->queue, call, queue_entry);
-        u->queued--;
-    }
+    if (call->upstream)
+        call_queue_remove(&call->upstream->queue, call);
     LIST_REMOVE(call, entry);
     timer_clear(&call->deadline);
     call->queued = false;
@@ -238,17 +272,16 @@ static bool has_room(const struct upstream *u)
     return !u->spec->in_flight || u->in_flight < u->spec->in_flight;
 }
 
-/* Each user has a share of the files and of an upstream's calls, under way or waiting. */
-static bool leaves_room(const struct upstream_call *call, const struct upstream *of, bool waiting,
-                        uint32_t used, uint32_t wanted, uint32_t max)
+/* Each user has a share of the files (`of` NULL) and of an upstream's calls that are under way. */
+static bool leaves_room(const struct upstream_call *call, const struct upstream *of, uint32_t used,
+                        uint32_t wanted, uint32_t max)
 {
     const struct upstream_call *other;
     uint32_t held = 0;
     if (share_is_plenty(used, max))
         return used + wanted <= max;
     LIST_FOREACH (other, &call->upstreams->calls, entry)
-        if (other->queued == waiting && (!of || other->upstream == of) &&
-            other->request->user == call->request->user)
+        if (!other->queued && (!of || other->upstream == of) && other->request->user == call->request->user)
             held += of ? 1 : other->files;
     return share_leaves_room(used, held, wanted, max);
 }
@@ -259,24 +292,24 @@ static bool is_busy(struct upstream_call *call, bool may_queue)
     const struct upstream *u = call->upstream;
     uint32_t files = files_of(call);
     call->answer->after_s = BUSY_AFTER_S;
-    if (files && set->files_max && !leaves_room(call, NULL, false, set->files, files, set->files_max))
+    if (files && set->files_max && !leaves_room(call, NULL, set->files, files, set->files_max))
         upstream_call_answer(
             call, UPSTREAM_UNAVAILABLE, "busy",
             "too many calls are under way for the gateway's limit of open files, which leaves "
             "%u to them; this call was not sent",
             set->files_max);
-    else if (u && !u->spec->in_flight && !leaves_room(call, u, false, u->in_flight, 1, UPSTREAM_IN_FLIGHT))
+    else if (u && !u->spec->in_flight && !leaves_room(call, u, u->in_flight, 1, UPSTREAM_IN_FLIGHT))
         upstream_call_refuse(
             call, UPSTREAM_UNAVAILABLE, "busy",
             "has %u calls under way, and the rest of the %u that it takes at once is for others; "
             "this call was not sent",
             u->in_flight, UPSTREAM_IN_FLIGHT);
     else if (u && may_queue && u->spec->in_flight &&
-             !leaves_room(call, u, true, u->queued, 1, UPSTREAM_QUEUED))
+             !call_queue_has_room(&u->queue, call->request->user, UPSTREAM_QUEUED))
         upstream_call_answer(call, UPSTREAM_UNAVAILABLE, "busy",
                              "%u calls wait for the server '" STR_FMT "', which %s, and the rest "
                              "of the %u that may wait is for others; this call was not sent",
-                             u->queued, STR_ARG(u->spec->name), service(call), UPSTREAM_QUEUED);
+                             u->queue.count, STR_ARG(u->spec->name), service(call), UPSTREAM_QUEUED);
     else
         call->answer->after_s = -1;
     return call->answer->after_s >= 0;
@@ -300,31 +333,20 @@ static enum upstream_call_state admit(struct upstream_call *call, bool may_queue
     call->probe = decision == BREAKER_PROBE;
     if (call->probe)
         log_breaker(u);
-    if (call->probe || !may_queue || (!u->queued && has_room(u)))
+    if (call->probe || !may_queue || (!u->queue.count && has_room(u)))
         return begin(call);
     LIST_INSERT_HEAD(&u->set->calls, call, entry);
-    TAILQ_INSERT_TAIL(&u->queue, call, queue_entry);
+    call_queue_add(&u->queue, call);
     call->queued = true;
-    u->queued++;
     timer_set(&call->deadline, u->set->loop, upstream_call_timeout_ms(call, u->spec->timeout_ms),
               on_queue_timeout, call);
     return UPSTREAM_PENDING;
 }
 
-/* Users take turns, in the order of their ids; the calls of one stay in their order. */
 void upstream_start_queued(struct upstream *u)
 {
-    while (u->queued && has_room(u)) {
-        struct upstream_call *call, *next = TAILQ_FIRST(&u->queue);
-        uid_t least = UINT32_MAX;
-        TAILQ_FOREACH (call, &u->queue, queue_entry) {
-            uid_t distance = call->request->user - u->last_user - 1; /* modulo 2^32: the last one is last */
-            if (distance < least) {
-                next = call;
-                least = distance;
-            }
-        }
-        u->last_user = next->request->user;
+    while (u->queue.count && has_room(u)) {
+        struct upstream_call *next = call_queue_next(&u->queue);
         unqueue(next);
         if (admit(next, false) == UPSTREAM_DONE)
             next->done(next->owner);

@@ -109,7 +109,7 @@ static void on_turn(void *owner)
 {
     struct upstream *u = owner;
     upstream_start_queued(u);
-    if (!u->leaving || u->in_flight || u->queued)
+    if (!u->leaving || u->in_flight || u->queue.count)
         return;
     if (u->stopped || !u->mcp) {
         remove_upstream(u);
@@ -155,7 +155,7 @@ static struct upstream *make(struct upstreams *set, const struct upstream_spec *
             user.name = str_of(name);
         u->spec = upstream_spec_copy(u->arena, spec, &user);
     }
-    TAILQ_INIT(&u->queue);
+    TAILQ_INIT(&u->queue.calls);
     if (spec->kind == UPSTREAM_REST)
         return u;
     u->mcp = mcp_client_new(set->loop, u->spec, u);
@@ -203,7 +203,7 @@ void upstreams_free(struct upstreams *set)
 static void on_idle(void *owner)
 {
     struct upstream *u = owner;
-    if (u->in_flight || u->queued) /* the end of a call sets the timer again */
+    if (u->in_flight || u->queue.count) /* the end of a call sets the timer again */
         return;
     log_event(LOG_INFO, "upstream_idle", LOG_STR("upstream", u->spec->name), LOG_NUM("calls", u->calls));
     leave(u);
@@ -426,7 +426,7 @@ static void put_upstream(struct json_out *out, const struct upstream *u)
     if (u->spec->spawner.len)
         json_field_bool(out, "spawned", true); /* its sandbox and user are the spawner's to know */
     json_fields(out, FIELD_NUM("calls", u->calls), FIELD_NUM("in_flight", u->in_flight),
-                FIELD_NUM("queued", u->queued + status.queued), FIELD_NUM("failures", u->failures),
+                FIELD_NUM("queued", u->queue.count + status.queued), FIELD_NUM("failures", u->failures),
                 FIELD_OPTIONAL("breaker", str_of(breaker_states[u->breaker.state])));
     if (u->breaker.state != BREAKER_CLOSED)
         json_field_int(out, "breaker_after_s", breaker_after_s(&u->breaker, upstream_now_ms()));
@@ -468,7 +468,7 @@ size_t upstreams_figures(const struct upstreams *set, struct arena *arena, struc
             .failures = u->failures,
             .starts = status.starts,
             .in_flight = u->in_flight,
-            .queued = u->queued + status.queued,
+            .queued = u->queue.count + status.queued,
         };
     }
     return count;

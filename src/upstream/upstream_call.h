@@ -12,6 +12,13 @@
 
 struct upstream; /* upstream_internal.h */
 
+/* Calls that wait: those of one user in their order, while users take turns. */
+struct call_queue {
+    TAILQ_HEAD(, upstream_call) calls;
+    uint32_t count;
+    uid_t last_user; /* whose call was taken last */
+};
+
 struct upstream_call {
     struct upstreams *upstreams;
     struct loop *loop;
@@ -31,9 +38,8 @@ struct upstream_call {
     /* Set by dispatch.c. The answer is filled in: updates the breaker and fires `done`. The call is gone
      * when it returns. */
     void (*finish)(struct upstream_call *call);
+    TAILQ_ENTRY(upstream_call) queue_entry; /* of its upstream, or of the commands (exec.c) */
     /* Of dispatch.c alone. */
-    TAILQ_ENTRY(upstream_call)
-    queue_entry;           /* queued, because its upstream has spec.in_flight calls already */
     struct timer deadline; /* of queueing; the end of a delay (upstream_delay) */
     int64_t began_ms;
     uint32_t files; /* that it holds open */
@@ -44,6 +50,12 @@ struct upstream_call {
  * `finish` once, from the loop's turn. mcp_client_call (mcp_client.h) is the third. */
 enum upstream_call_state exec_call(struct upstream_call *call);
 enum upstream_call_state http_tool_call(struct upstream_call *call);
+
+/* Whether another call of this user may wait; each user has a share of `max`. */
+bool call_queue_has_room(const struct call_queue *queue, uid_t user, uint32_t max);
+void call_queue_add(struct call_queue *queue, struct upstream_call *call);
+void call_queue_remove(struct call_queue *queue, struct upstream_call *call);
+struct upstream_call *call_queue_next(struct call_queue *queue); /* is its user's turn; it is not empty */
 
 /* The target's own time, else its upstream's (`spec`, may be NULL), else the default of its kind. */
 uint32_t target_timeout_ms(const struct target *target, const struct upstream_spec *spec);

@@ -22,13 +22,12 @@ struct upstream {
     /* cached, or of the upstream it replaces, until mcp has its own */
     struct tool_list *last[UPSTREAM_LISTS];
     struct breaker breaker;
-    TAILQ_HEAD(, upstream_call) queue;
-    struct upstream *base; /* of a user's instance: the upstream itself; NULL: this is no instance */
-    uid_t uid;             /* of the instance's user */
-    struct timer idle;     /* of an instance: it ends */
+    struct call_queue queue; /* of calls that have no room beside spec.in_flight others */
+    struct upstream *base;   /* of a user's instance: the upstream itself; NULL: this is no instance */
+    uid_t uid;               /* of the instance's user */
+    struct timer idle;       /* of an instance: it ends */
     struct timer turn;
-    uint32_t in_flight, queued;
-    uid_t last_user; /* whose call was taken from the queue last */
+    uint32_t in_flight;
     uint64_t calls, failures;
     int64_t crashed_ms; /* when a call last ended by a crash */
     char last_error[LAST_ERROR_MAX_BYTES];

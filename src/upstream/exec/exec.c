@@ -13,7 +13,6 @@
 #include "base/buf.h"
 #include "base/log.h"
 #include "base/rate_limit.h"
-#include "base/share.h"
 #include "base/stack_trace.h"
 #include "io/child.h"
 #include "io/conn.h"
@@ -47,7 +46,6 @@ struct command {
     struct upstream_call *call;
     const struct exec_spec *spec;
     struct commands *all;
-    TAILQ_ENTRY(command) entry; /* of the queue */
     bool queued;
     const char *const *argv, *const *env;
     const char *name, *cwd;
@@ -64,9 +62,8 @@ struct command {
 /* Of one loop. */
 struct commands {
     struct loop *loop;
-    uint32_t running, queued;
-    TAILQ_HEAD(, command) queue; /* users take turns */
-    uid_t last_user;
+    uint32_t running;
+    struct call_queue queue;
     uint64_t refused;
     struct timer turn; /* starts queued commands */
     struct rate_limit traces;
@@ -78,7 +75,7 @@ static void *make_commands(struct loop *loop)
 {
     struct commands *all = alloc_zeroed(sizeof(*all));
     all->loop = loop;
-    TAILQ_INIT(&all->queue);
+    TAILQ_INIT(&all->queue.calls);
     return all;
 }
 
@@ -99,18 +96,11 @@ static void close_stream(struct stream *stream)
     *stream = (struct stream){.fd = -1};
 }
 
-static void unqueue(struct command *c)
-{
-    TAILQ_REMOVE(&c->all->queue, c, entry);
-    c->all->queued--;
-    c->queued = false;
-}
-
 /* Frees everything but its output, and the place of the next command. */
 static void release(struct command *c)
 {
     if (c->queued)
-        unqueue(c);
+        call_queue_remove(&c->all->queue, c->call);
     else
         c->all->running--;
     if (c->child)
@@ -120,7 +110,7 @@ static void release(struct command *c)
     close_stream(&c->out);
     close_stream(&c->errors);
     timer_clear(&c->deadline);
-    if (c->all->queued)
+    if (c->all->queue.count)
         timer_set(&c->all->turn, c->all->loop, 0, on_turn, c->all);
 }
 
@@ -369,6 +359,7 @@ static bool read_stream(struct stream *stream, struct buf *into)
 
 static void finish_too_large(struct command *c)
 {
+    release(c);
     c->call->answer->reached = true;
     upstream_call_answer(c->call, UPSTREAM_REFUSED, "output_too_large",
                          "%s wrote more than %zu bytes and was ended", c->name, c->output_max);
@@ -380,10 +371,8 @@ static void on_output(void *owner, int fd, bool readable, bool writable)
     struct command *c = owner;
     (void)fd, (void)readable, (void)writable;
     read_stream(&c->out, &c->output);
-    if (c->output.len <= c->output_max)
-        return;
-    release(c);
-    finish_too_large(c);
+    if (c->output.len > c->output_max)
+        finish_too_large(c);
 }
 
 static bool read_errors(struct command *c)
@@ -408,11 +397,11 @@ static void on_exited(void *owner, int status)
         continue;
     while (read_errors(c))
         continue;
-    release(c);
     if (c->output.len > c->output_max) {
         finish_too_large(c);
         return;
     }
+    release(c);
     answer_exit(c, status);
     c->call->finish(c->call);
 }
@@ -467,36 +456,14 @@ static enum err start(struct command *c, struct why *why)
     return OK;
 }
 
-static uint32_t queued_by(const struct commands *all, uid_t user)
-{
-    const struct command *c;
-    uint32_t count = 0;
-    TAILQ_FOREACH (c, &all->queue, entry)
-        count += c->call->request->user == user;
-    return count;
-}
-
-/* In the order of the users' ids; the commands of one stay in their order. */
-static struct command *next_queued(struct commands *all)
-{
-    struct command *c, *next = TAILQ_FIRST(&all->queue);
-    uid_t least = (uid_t)-1;
-    TAILQ_FOREACH (c, &all->queue, entry) {
-        uid_t distance = c->call->request->user - all->last_user - 1; /* modulo 2^32: the last one is last */
-        next = distance < least ? c : next;
-        least = distance < least ? distance : least;
-    }
-    all->last_user = next->call->request->user;
-    return next;
-}
-
 static void on_turn(void *owner)
 {
     struct commands *all = owner;
     struct why why;
-    while (all->queued && all->running < EXEC_AT_ONCE) {
-        struct command *c = next_queued(all);
-        unqueue(c);
+    while (all->queue.count && all->running < EXEC_AT_ONCE) {
+        struct command *c = call_queue_next(&all->queue)->work;
+        call_queue_remove(&all->queue, c->call);
+        c->queued = false;
         all->running++;
         enum err err = start(c, &why);
         if (!err)
@@ -558,24 +525,23 @@ enum upstream_call_state exec_call(struct upstream_call *call)
     struct commands *all = c->all;
     call->work = c;
     call->stop = stop;
-    if (all->running < EXEC_AT_ONCE && !all->queued) {
+    if (all->running < EXEC_AT_ONCE && !all->queue.count) {
         enum err err = start(c, &why);
         if (err) {
             answer_not_started(c, err, &why);
             return UPSTREAM_DONE;
         }
         all->running++;
-    } else if (!share_leaves_room(all->queued, queued_by(all, call->request->user), 1, EXEC_QUEUED_MAX)) {
+    } else if (!call_queue_has_room(&all->queue, call->request->user, EXEC_QUEUED_MAX)) {
         call->answer->after_s = 1;
         all->refused++;
         return upstream_call_answer(call, UPSTREAM_UNAVAILABLE, "busy",
                                     "%u commands are running and %u are queued; the rest of the %u that may "
                                     "wait is for other users",
-                                    EXEC_AT_ONCE, all->queued, EXEC_QUEUED_MAX);
+                                    EXEC_AT_ONCE, all->queue.count, EXEC_QUEUED_MAX);
     } else {
         c->queued = true;
-        TAILQ_INSERT_TAIL(&all->queue, c, entry);
-        all->queued++;
+        call_queue_add(&all->queue, call);
     }
     timer_set(&c->deadline, all->loop, c->timeout_ms, on_deadline, c);
     return UPSTREAM_PENDING;
@@ -584,9 +550,9 @@ enum upstream_call_state exec_call(struct upstream_call *call)
 void exec_write_status(struct json_out *out, struct loop *loop)
 {
     const struct commands *all = loop_singleton(loop, &singleton_key, make_commands, free_commands);
-    if (!all->running && !all->queued && !all->refused)
+    if (!all->running && !all->queue.count && !all->refused)
         return;
     json_field_object(out, "commands", FIELD_NUM("running", all->running), FIELD_NUM("at_once", EXEC_AT_ONCE),
-                      FIELD_NUM("queued", all->queued), FIELD_NUM("most", EXEC_QUEUED_MAX),
+                      FIELD_NUM("queued", all->queue.count), FIELD_NUM("most", EXEC_QUEUED_MAX),
                       FIELD_NUM("refused", all->refused));
 }
