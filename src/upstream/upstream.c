@@ -402,49 +402,40 @@ static void put_upstream(struct json_out *out, const struct upstream *u)
     struct mcp_client_status status = {.name = "ready", .next_ms = -1};
     if (u->mcp)
         mcp_client_view(u->mcp, &status);
-    json_open(out, '{');
-    json_fields(out, FIELD_OPTIONAL("name", u->spec->name),
-                FIELD_OPTIONAL("kind", str_of(kinds[u->spec->kind])),
-                FIELD_OPTIONAL("state", str_of(status.name)));
-    if (u->mcp)
-        json_field_int(out, "tools", tools ? tool_list_array(tools)->len : 0);
-    if (u->spec->sandbox.on) {
-        /* "on", or what a best_effort sandbox lacks: an operator must see that nothing holds the process. */
+    const char *sandbox = NULL, *missing = NULL;
+    if (u->spec->sandbox.on) { /* an operator must see that nothing holds the process */
         struct confine_support support = confine_support();
         bool whole = support.landlock_abi && support.seccomp;
-        json_field_optional_str(out, "sandbox", whole ? STR_LIT("on") : STR_LIT("incomplete"));
+        sandbox = whole ? "on" : "incomplete";
         if (!whole && u->spec->sandbox.best_effort)
-            json_field_optional_str(out, "sandbox_missing",
-                                    !support.landlock_abi
-                                        ? STR_LIT("landlock: it may read and write any file of its user")
-                                        : STR_LIT("seccomp: it may open any socket"));
+            missing = support.landlock_abi ? "seccomp: it may open any socket"
+                                           : "landlock: it may read and write any file of its user";
     }
-    if (u->spec->per_user && !u->base)
-        json_field_bool(out, "per_user", true);
-    if (u->base)
-        json_field_int(out, "uid", (int64_t)u->uid);
-    if (u->spec->spawner.len)
-        json_field_bool(out, "spawned", true); /* its sandbox and user are the spawner's to know */
-    json_fields(out, FIELD_NUM("calls", u->calls), FIELD_NUM("in_flight", u->in_flight),
-                FIELD_NUM("queued", u->queue.count + status.queued), FIELD_NUM("failures", u->failures),
-                FIELD_OPTIONAL("breaker", str_of(breaker_states[u->breaker.state])));
-    if (u->breaker.state != BREAKER_CLOSED)
-        json_field_int(out, "breaker_after_s", breaker_after_s(&u->breaker, upstream_now_ms()));
-    json_fields(out, FIELD_OPTIONAL("last_stderr", status.last_stderr),
-                FIELD_OPTIONAL("last_error", status.error.len ? status.error : str_of(u->last_error)));
-    if (!status.error.len && u->error_ms)
-        json_field_int(out, "last_error_s_ago", (upstream_now_ms() - u->error_ms) / 1000);
-    if (u->mcp) {
-        if (status.pid)
-            json_field_int(out, "pid", status.pid);
-        json_fields(out, FIELD_NUM("starts", status.starts), FIELD_NUM("failed_in_a_row", status.failures));
-        if (status.next_ms >= 0)
-            json_field_int(out, "next_try_ms", status.next_ms);
-        if (status.ignored)
-            json_field_int(out, "ignored_messages", (int64_t)status.ignored);
-        json_fields(out, FIELD_OPTIONAL("protocol", status.version), FIELD_OPTIONAL("server", status.server));
-    }
-    json_close(out, '}');
+    bool is_mcp = u->mcp != NULL;
+    json_put_object(
+        out, FIELD_OPTIONAL("name", u->spec->name), FIELD_OPTIONAL("kind", str_of(kinds[u->spec->kind])),
+        FIELD_OPTIONAL("state", str_of(status.name)),
+        FIELD_IF(is_mcp, FIELD_NUM("tools", tools ? tool_list_array(tools)->len : 0)),
+        FIELD_OPTIONAL("sandbox", str_of(sandbox)), FIELD_OPTIONAL("sandbox_missing", str_of(missing)),
+        FIELD_IF(u->spec->per_user && !u->base, FIELD_BOOL("per_user", true)),
+        FIELD_IF(u->base != NULL, FIELD_NUM("uid", u->uid)),
+        /* its sandbox and user are the spawner's to know */
+        FIELD_IF(u->spec->spawner.len != 0, FIELD_BOOL("spawned", true)), FIELD_NUM("calls", u->calls),
+        FIELD_NUM("in_flight", u->in_flight), FIELD_NUM("queued", u->queue.count + status.queued),
+        FIELD_NUM("failures", u->failures),
+        FIELD_OPTIONAL("breaker", str_of(breaker_states[u->breaker.state])),
+        FIELD_IF(u->breaker.state != BREAKER_CLOSED,
+                 FIELD_NUM("breaker_after_s", breaker_after_s(&u->breaker, upstream_now_ms()))),
+        FIELD_OPTIONAL("last_stderr", status.last_stderr),
+        FIELD_OPTIONAL("last_error", status.error.len ? status.error : str_of(u->last_error)),
+        FIELD_IF(!status.error.len && u->error_ms,
+                 FIELD_NUM("last_error_s_ago", (upstream_now_ms() - u->error_ms) / 1000)),
+        FIELD_IF(status.pid != 0, FIELD_NUM("pid", status.pid)),
+        FIELD_IF(is_mcp, FIELD_NUM("starts", status.starts)),
+        FIELD_IF(is_mcp, FIELD_NUM("failed_in_a_row", status.failures)),
+        FIELD_IF(status.next_ms >= 0, FIELD_NUM("next_try_ms", status.next_ms)),
+        FIELD_IF(status.ignored, FIELD_NUM("ignored_messages", status.ignored)),
+        FIELD_OPTIONAL("protocol", status.version), FIELD_OPTIONAL("server", status.server));
     tool_list_unref(tools);
 }
 
