@@ -73,14 +73,14 @@ struct mcp_transport {
     struct loop *loop;
     const struct upstream_spec *spec;
     struct mcp_client *client;
-    struct arena *settings; /* of the expanded strings; NULL: not open */
+    struct arena *settings; /* of the expanded strings */
     struct secrets secrets;
     const char *url, *ca_file;
     struct name_values headers;
     struct buf session, initialize; /* the session's id; the message that began it */
     uint64_t initialize_id;
     char version[32];
-    bool modern, renewing;
+    bool modern, renewing, closed;
     LIST_HEAD(, exchange) exchanges;
     TAILQ_HEAD(, exchange)
     replies; /* the first is being posted: a server that asks a lot gets one connection */
@@ -127,34 +127,30 @@ static bool reload_headers(struct mcp_transport *t)
     return differs;
 }
 
-static void clear_settings(struct mcp_transport *t)
+/* Sends `request` to the server's address, with the headers of the spec, the protocol and the session before
+ * and after its own. */
+static struct fetch *start_request(struct mcp_transport *t, struct fetch_request request,
+                                   const struct fetch_hooks *hooks, void *owner, struct why *why)
 {
-    arena_free(t->settings);
-    t->settings = NULL;
-    t->secrets = (struct secrets){0};
-    t->url = t->ca_file = NULL;
-    t->headers = (struct name_values){0};
-}
-
-/* With the headers of the spec, the protocol and the session, and `more`. */
-static struct fetch_request make_request(struct mcp_transport *t, struct arena *arena, const char *method,
-                                         struct name_values more)
-{
-    struct name_value *list = ARENA_ARRAY(arena, struct name_value, t->headers.count + more.count + 2);
+    struct arena *arena = arena_new();
+    const struct name_values own = request.headers;
+    struct name_value *list = ARENA_ARRAY(arena, struct name_value, t->headers.count + own.count + 2);
     size_t count = 0;
     for (size_t i = 0; i < t->headers.count; i++)
         list[count++] = t->headers.list[i];
-    for (size_t i = 0; i < more.count; i++)
-        list[count++] = more.list[i];
+    for (size_t i = 0; i < own.count; i++)
+        list[count++] = own.list[i];
     if (t->version[0])
         list[count++] = (struct name_value){STR_LIT("MCP-Protocol-Version"), str_of(t->version)};
     if (t->session.len && !t->modern)
         list[count++] = (struct name_value){STR_LIT("MCP-Session-Id"), buf_view(&t->session)};
-    return (struct fetch_request){.method = method,
-                                  .url = t->url,
-                                  .headers = {list, count},
-                                  .ca_file = t->ca_file,
-                                  .body_max = SIZE_MAX};
+    request.headers = (struct name_values){list, count};
+    request.url = t->url;
+    request.ca_file = t->ca_file;
+    request.body_max = SIZE_MAX;
+    struct fetch *fetch = fetch_start(t->loop, &request, hooks, owner, why);
+    arena_free(arena);
+    return fetch;
 }
 
 /* ---- reports to the client ---------------------------------------------------------------- */
@@ -385,6 +381,15 @@ static void ask_in_next_session(struct exchange *x)
     post(t, t->initialize_id, "initialize", buf_view(&t->initialize));
 }
 
+static bool says_one_of(struct str text, const char *const *words, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (str_contains_nocase(text, str_of(words[i])))
+            return true;
+    return false;
+}
+#define SAYS_ONE_OF(text, words) says_one_of(text, words, sizeof(words) / sizeof(*(words)))
+
 /* Of a server that was restarted, or whose session expired, in the words of several SDKs. `rejected`: by an
  * HTTP status, so that no tool said it. */
 static bool says_session_lost(struct str text, bool rejected)
@@ -395,13 +400,8 @@ static bool says_session_lost(struct str text, bool rejected)
     static const char *const begin[] = {"server not initialized", "expect initialize",
                                         "before initialization was complete"};
     text = str_cut(text, SESSION_TEXT_MAX_BYTES);
-    for (size_t i = 0; rejected && i < sizeof(begin) / sizeof(*begin); i++)
-        if (str_contains_nocase(text, str_of(begin[i])))
-            return true;
-    for (size_t i = 0; i < sizeof(lost) / sizeof(*lost); i++)
-        if (str_contains_nocase(text, STR_LIT("session")) && str_contains_nocase(text, str_of(lost[i])))
-            return true;
-    return false;
+    return (rejected && SAYS_ONE_OF(text, begin)) ||
+           (str_contains_nocase(text, STR_LIT("session")) && SAYS_ONE_OF(text, lost));
 }
 
 /* `body`: of an answer to `x`. */
@@ -416,9 +416,8 @@ static bool has_lost_session(const struct exchange *x, struct str body)
         return false;
     if (t->session.len && (x->status == 404 || x->status == 410))
         return true;
-    for (size_t i = 0; denied && i < sizeof(logins) / sizeof(*logins); i++)
-        if (str_contains_nocase(str_cut(body, SESSION_TEXT_MAX_BYTES), str_of(logins[i])))
-            return false;
+    if (denied && SAYS_ONE_OF(str_cut(body, SESSION_TEXT_MAX_BYTES), logins))
+        return false;
     struct arena *arena = arena_new();
     struct json message;
     bool small = body.len && body.len <= SESSION_BODY_MAX_BYTES;
@@ -577,14 +576,14 @@ static void on_start_failure(void *owner)
     fail(x, UPSTREAM_UNAVAILABLE, "unreachable", -1, "%s", x->failure);
 }
 
-static void begin(struct exchange *x, const struct fetch_request *request)
+static void begin(struct exchange *x, struct fetch_request request)
 {
     static const struct fetch_hooks hooks = {.head = on_head, .data = on_data, .done = on_done};
     struct why why = {0};
     x->streams = x->begun = false;
     x->status = 0;
     x->body.len = 0;
-    x->fetch = fetch_start(x->transport->loop, request, &hooks, x, &why);
+    x->fetch = start_request(x->transport, request, &hooks, x, &why);
     if (x->fetch)
         return;
     snprintf(x->failure, sizeof(x->failure), "%.500s", why.text);
@@ -593,27 +592,21 @@ static void begin(struct exchange *x, const struct fetch_request *request)
 
 static void post_now(struct exchange *x)
 {
-    struct arena *arena = arena_new();
-    struct fetch_request request = make_request(x->transport, arena, "POST", x->headers);
-    request.body = x->message;
-    request.has_body = true;
-    request.total_ms = x->id ? 0 : MCP_HTTP_NOTIFICATION_MS;
-    begin(x, &request);
-    arena_free(arena);
+    begin(x, (struct fetch_request){.method = "POST",
+                                    .headers = x->headers,
+                                    .body = x->message,
+                                    .has_body = true,
+                                    .total_ms = x->id ? 0 : MCP_HTTP_NOTIFICATION_MS});
 }
 
 static void on_resume(void *owner)
 {
     struct exchange *x = owner;
-    struct arena *arena = arena_new();
     struct str last_id = sse_last_id(&x->sse);
     const struct name_value more[] = {{STR_LIT("Accept"), STR_LIT("text/event-stream")},
                                       {STR_LIT("Last-Event-ID"), last_id}};
-    struct fetch_request request =
-        make_request(x->transport, arena, "GET", (struct name_values){more, last_id.len ? 2 : 1});
-    request.repeatable = true;
-    begin(x, &request);
-    arena_free(arena);
+    begin(x, (struct fetch_request){
+                 .method = "GET", .headers = {more, last_id.len ? 2 : 1}, .repeatable = true});
 }
 
 /* After what the server asked for, or MCP_HTTP_RETRY_MS, doubled with each attempt without an event. */
@@ -636,7 +629,7 @@ static void resume(struct exchange *x, const char *why)
 static void listen_to_server(struct mcp_transport *t)
 {
     static const struct mcp_outgoing nothing = {.method = ""};
-    if (t->modern || t->listener || !t->settings)
+    if (t->modern || t->listener || t->closed)
         return;
     t->listener = exchange_new(t, &nothing);
     t->listener->listens = true;
@@ -797,7 +790,7 @@ static void on_delete_done(void *owner, const struct fetch_end *end)
     struct mcp_transport *t = owner;
     (void)end;
     t->closing = NULL;
-    clear_settings(t);
+    t->closed = true;
     mcp_client_closed(t->client, "it was closed", STR_NONE);
 }
 
@@ -805,22 +798,17 @@ static void on_delete_done(void *owner, const struct fetch_end *end)
 static void http_close(struct mcp_transport *t)
 {
     static const struct fetch_hooks hooks = {.done = on_delete_done};
-    if (t->closing || !t->settings)
+    const struct fetch_request request = {
+        .method = "DELETE", .total_ms = MCP_HTTP_CLOSE_MS, .repeatable = true};
+    if (t->closing || t->closed)
         return;
     timer_clear(&t->later);
-    if (t->session.len && !t->modern) {
-        struct arena *arena = arena_new();
-        struct fetch_request request = make_request(t, arena, "DELETE", (struct name_values){0});
-        request.total_ms = MCP_HTTP_CLOSE_MS;
-        request.repeatable = true;
-        t->closing = fetch_start(t->loop, &request, &hooks, t, NULL);
-        arena_free(arena);
-    }
+    if (t->session.len && !t->modern)
+        t->closing = start_request(t, request, &hooks, t, NULL);
     drop_all(t);
-    if (!t->closing) {
-        clear_settings(t);
+    t->closed = !t->closing;
+    if (t->closed)
         report_later(t, "it was closed", "");
-    }
 }
 
 static void http_free(struct mcp_transport *t)
@@ -831,13 +819,13 @@ static void http_free(struct mcp_transport *t)
     timer_clear(&t->later);
     buf_clear(&t->session);
     buf_clear(&t->initialize);
-    clear_settings(t);
+    arena_free(t->settings);
     free(t);
 }
 
 static void http_send(struct mcp_transport *t, const struct mcp_outgoing *outgoing)
 {
-    if (!t->settings)
+    if (t->closed)
         return;
     if (outgoing->method && strcmp(outgoing->method, "initialize") == 0) {
         t->initialize.len = 0;
