@@ -460,10 +460,7 @@ static void read_error(const struct http_call *call, struct str body)
     char code[16];
     snprintf(code, sizeof(code), "http_%d", status);
     run->answer->quoted = http_response_error_message(run->arena, call->type, body);
-    if (http_response_is_transient(status))
-        upstream_call_answer(run, UPSTREAM_TRANSIENT, code, STR_FMT " answered with status %d%s",
-                             STR_ARG(from), status, status == HTTP_TOO_MANY ? ": too many requests" : "");
-    else if (status == 401 || status == 403)
+    if (status == 401 || status == 403)
         upstream_call_answer(run, status == 401 ? UPSTREAM_UNAVAILABLE : UPSTREAM_REFUSED, code,
                              STR_FMT " denies access (status %d): the operator may have to set other "
                                      "credentials (headers of %s); until then the same call fails",
@@ -475,8 +472,9 @@ static void read_error(const struct http_call *call, struct str body)
                     " (status %d), which is not followed: the operator has to fix the tool's address",
             STR_ARG(from), STR_ARG(call->redirect.len ? call->redirect : STR_LIT("elsewhere")), status);
     else
-        upstream_call_answer(run, UPSTREAM_REFUSED, code, STR_FMT " answered with status %d", STR_ARG(from),
-                             status);
+        upstream_call_answer(run, http_response_is_transient(status) ? UPSTREAM_TRANSIENT : UPSTREAM_REFUSED,
+                             code, STR_FMT " answered with status %d%s", STR_ARG(from), status,
+                             status == HTTP_TOO_MANY ? ": too many requests" : "");
 }
 
 /* JSON, also if it is not declared: services call it text/plain, or nothing at all. Else text. */

@@ -320,10 +320,8 @@ static void fail_status(struct exchange *x)
     snprintf(x->quoted, sizeof(x->quoted), STR_FMT, STR_ARG(str_cut(text, MCP_HTTP_QUOTED_BYTES)));
     arena_free(arena);
     snprintf(code, sizeof(code), "http_%d", status);
-    if (http_response_is_transient(status))
-        fail(x, UPSTREAM_TRANSIENT, code, x->after_s, STR_FMT " answered with status %d", STR_ARG(from),
-             status);
-    else if (status == 401 || status == 403)
+    bool transient = http_response_is_transient(status);
+    if (status == 401 || status == 403)
         fail(x, UPSTREAM_UNAVAILABLE, code, -1,
              STR_FMT " denies access (status %d): the operator has to give the upstream "
                      "credentials, as headers = { Authorization = \"Bearer ${NAME}\" }",
@@ -333,13 +331,12 @@ static void fail_status(struct exchange *x)
              STR_FMT " redirects to %s (status %d), which is not followed: set the upstream's url "
                      "to that address",
              STR_ARG(from), x->redirect[0] ? x->redirect : "elsewhere", status);
-    else if (status == 404 || status == 405)
-        fail(x, UPSTREAM_REFUSED, code, -1,
-             STR_FMT " answered with status %d: there is no MCP server at this path, check the "
-                     "upstream's url",
-             STR_ARG(from), status);
     else
-        fail(x, UPSTREAM_REFUSED, code, -1, STR_FMT " answered with status %d", STR_ARG(from), status);
+        fail(x, transient ? UPSTREAM_TRANSIENT : UPSTREAM_REFUSED, code, transient ? x->after_s : -1,
+             STR_FMT " answered with status %d%s", STR_ARG(from), status,
+             status == 404 || status == 405
+                 ? ": there is no MCP server at this path, check the upstream's url"
+                 : "");
 }
 
 /* ---- the session -------------------------------------------------------------------------------
