@@ -251,8 +251,7 @@ static enum err landlock_ruleset(struct arena *arena, const struct confine_spec 
 
 struct hidden_paths { /* of one loop */
     struct arena *arena;
-    struct str *list;
-    size_t count;
+    struct confine_paths paths;
 };
 
 static const char singleton_key;
@@ -298,11 +297,11 @@ void confine_hide(struct loop *loop, const char *const *paths, size_t count)
     struct hidden_paths *hidden = loop_singleton(loop, &singleton_key, make_hidden, free_hidden);
     arena_free(hidden->arena);
     hidden->arena = arena_new();
-    hidden->list = ARENA_ARRAY(hidden->arena, struct str, count);
-    hidden->count = 0;
+    struct str *list = ARENA_ARRAY(hidden->arena, struct str, count);
+    hidden->paths = (struct confine_paths){list, 0};
     for (size_t i = 0; i < count; i++)
         if (paths[i] && *paths[i])
-            hidden->list[hidden->count++] = resolve(hidden->arena, paths[i]);
+            list[hidden->paths.count++] = resolve(hidden->arena, paths[i]);
 }
 
 struct confine_support confine_support(void)
@@ -315,8 +314,7 @@ enum err confine_prepare(struct loop *loop, struct arena *arena, const struct co
                          struct why *why)
 {
     struct confine_support support = confine_support();
-    struct hidden_paths *hidden = loop_singleton(loop, &singleton_key, make_hidden, free_hidden);
-    const struct confine_paths hidden_list = {hidden->list, hidden->count};
+    const struct hidden_paths *hidden = loop_singleton(loop, &singleton_key, make_hidden, free_hidden);
     struct buf missing = buf_in(arena);
     if (!support.landlock_abi)
         buf_text(&missing,
@@ -342,9 +340,9 @@ enum err confine_prepare(struct loop *loop, struct arena *arena, const struct co
             list[programs.count++] = arena_dup(arena, str_of(found));
         if (script)
             list[programs.count++] = str_of(script);
-        err = landlock_ruleset(arena, spec, &hidden_list, &programs, &out->child.landlock, why);
+        err = landlock_ruleset(arena, spec, &hidden->paths, &programs, &out->child.landlock, why);
         for (size_t i = spec->read.count; i-- > 0;)
-            if (hidden_below(arena, spec->read.list[i].at, &hidden_list).count)
+            if (hidden_below(arena, spec->read.list[i].at, &hidden->paths).count)
                 out->narrowed = spec->read.list[i];
     }
     if (!err && support.seccomp)
