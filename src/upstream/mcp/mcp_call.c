@@ -269,9 +269,9 @@ static bool ask_now(struct pending_request *pending, struct str id, const struct
 /* The user's: those of earlier rounds, which travel in requestState, and those of this one. */
 static struct json responses_of(struct arena *arena, const struct upstream_request *request)
 {
-    struct json before = json_null();
-    if (request->request_state.len)
-        json_parse(arena, request->request_state, NULL, &before, NULL);
+    struct json before;
+    if (!request->request_state.len || json_parse(arena, request->request_state, NULL, &before, NULL) != OK)
+        before = json_null();
     return json_merge(arena, &before, request->input_responses);
 }
 
