@@ -9,7 +9,7 @@
 #include "schema/schema.h"
 
 #define SAMPLE_MAX_NODES 2000u
-#define SAMPLE_DEPTH_MAX  12u
+#define SAMPLE_DEPTH_MAX 12u
 
 enum sample_extent {
     SAMPLE_REQUIRED, /* required properties */
