@@ -108,22 +108,16 @@ local function strings(value, cwd)
   return value
 end
 
--- Codex' seconds as the daemon reads them: a whole number below 1000, else milliseconds, of which it knows none below 1000.
-local function in_seconds(value)
-  if type(value) ~= "number" then return nil end
-  if value > 0 and value < 1 then return 1 end
-  return value < 1000 and value % 1 == 0 and value or math.floor(value * 1000)
-end
-
 -- opencode has the words of the command in one list, Zed had an object, Codex names variables.
 local function to_plain(entry)
   local command = entry.command
   if type(command) == "table" and command.path then
     entry.command, entry.args, entry.env = command.path, command.args, command.env
   elseif type(command) == "table" then
-    entry.args = cli.array {}
-    for i = 2, #command do entry.args[i - 1] = command[i] end
-    entry.command = command[1]
+    local args = cli.array {}
+    for i = 2, #command do args[i - 1] = command[i] end
+    for _, word in ipairs(type(entry.args) == "table" and entry.args or {}) do args[#args + 1] = word end
+    entry.command, entry.args = command[1], args
   end
   entry.env, entry.environment = entry.env or entry.environment, nil
   entry.headers, entry.http_headers = entry.headers or entry.http_headers, nil
@@ -139,10 +133,7 @@ local function to_plain(entry)
     entry.env = entry.env or {}
     entry.env[name] = "${" .. name .. ":-}"
   end
-  entry.startupTimeout = entry.startupTimeout or in_seconds(entry.startup_timeout_sec)
-  entry.timeout = entry.timeout or in_seconds(entry.tool_timeout_sec)
-  for _, key in ipairs { "env_http_headers", "bearer_token_env_var", "env_vars", "startup_timeout_sec", "tool_timeout_sec",
-                         "source", "environment", "required" } do
+  for _, key in ipairs { "env_http_headers", "bearer_token_env_var", "env_vars", "source", "environment", "required" } do
     entry[key] = nil
   end
   if entry.type == "local" or entry.type == "remote" then entry.type = nil end

@@ -77,8 +77,8 @@ static const struct {
                  {"httpheaders", "headers"},
                  {"starttimeout", "startupTimeout"},
                  {"startuptimeout", "startupTimeout"},
-                 {"startuptimeoutsec", "startupTimeout"},
-                 {"tooltimeoutsec", "timeout"},
+                 {"startuptimeoutsec", "startup_timeout_sec"},
+                 {"tooltimeoutsec", "tool_timeout_sec"},
                  {"transporttype", "type"}};
 #define KEY_MAX_BYTES 24u
 
@@ -103,13 +103,6 @@ static bool is_list_of_strings(const struct json *list)
     return json_is(list, JSON_ARRAY);
 }
 
-static const struct json *unless_null(void *owner, const struct json *parent, uint32_t i, struct str *key)
-{
-    (void)owner, (void)key;
-    const struct json *child = json_child(parent, i);
-    return child->type == JSON_NULL ? NULL : child;
-}
-
 /* A value of one reading, as the readers expect it: one name for a list of one, "true", "LOCAL" and the like.
  */
 static struct json usual_value(struct arena *arena, struct str key, const struct json *value)
@@ -129,7 +122,7 @@ static struct json usual_value(struct arena *arena, struct str key, const struct
                                                     : text);
     if (value->type == JSON_STRING && value->len && str_contains_nocase(key, STR_LIT("tools")))
         return json_array(value, 1);
-    return *json_map(arena, value, unless_null, NULL);
+    return json_without_nulls(arena, value);
 }
 
 /* The members with the keys and forms of the table above; what is null is not there. Lists of tools to leave
@@ -141,13 +134,11 @@ static struct json usual_members(struct arena *arena, const struct json *entry)
     struct json *tools = NULL; /* of `excluded` */
     struct map *taken = map_new(arena);
     size_t count = 0, tool_count = 0;
-    int64_t n;
     for (uint32_t i = 0; i < entry->len; i++) {
         struct str own = entry->members[i].key, key = usual_key(own);
         struct json value = usual_value(arena, key, &entry->members[i].value);
         bool is_cached_list = /* of definitions, perhaps of none */
             str_is(own, "tools") && (!is_list_of_strings(&value) || !value.len);
-        bool in_seconds = own.len > 3 && str_starts_nocase(str_from(own, own.len - 3), "sec");
         if (value.type == JSON_NULL)
             continue;
         if (STR_IS_ONE_OF(key, excluding) && is_list_of_strings(&value)) {
@@ -160,8 +151,6 @@ static struct json usual_members(struct arena *arena, const struct json *entry)
             excluded = &members[count];
         } else if (is_cached_list || map_get(taken, key)) {
             key = own;
-        } else if (in_seconds && json_int(&value, &n) && n >= SECONDS_BELOW) { /* not ms, as in time_ms */
-            value = json_integer(arena, n <= START_MAX_MS / 1000 ? n * 1000 : START_MAX_MS + 1);
         }
         members[count++] = json_member(key, value);
         map_add(taken, key, members);
@@ -208,9 +197,23 @@ static void read_keys(struct servers_reader *r, struct str path, const struct js
                       struct mcp_entry *entry)
 {
     /* Settings of other clients that toolgate has no use for. */
-    static const char *const harmless[] = {
-        "alwaysAllow", "autoApprove", "autoapprove",    "description", "dev",   "gallery", "icon",   "id",
-        "metadata",    "name",        "startupTimeout", "timeout",     "title", "trust",   "version"};
+    static const char *const harmless[] = {"alwaysAllow",
+                                           "autoApprove",
+                                           "autoapprove",
+                                           "description",
+                                           "dev",
+                                           "gallery",
+                                           "icon",
+                                           "id",
+                                           "metadata",
+                                           "name",
+                                           "startupTimeout",
+                                           "startup_timeout_sec",
+                                           "timeout",
+                                           "title",
+                                           "tool_timeout_sec",
+                                           "trust",
+                                           "version"};
     struct key_value whole = {.reader = &r->reader, .path = path, .base = entry};
     for (uint32_t i = 0; i < table->len; i++) {
         const struct json_member *member = &table->members[i];
@@ -347,11 +350,13 @@ static void leave_out(struct servers_reader *r, size_t errors)
     all->len = errors;
 }
 
-/* Clients write seconds or milliseconds. 0: none that can be used. */
-static uint32_t time_ms(struct servers_reader *r, struct str path, const struct json *entry, const char *key)
+/* Clients write seconds or milliseconds, Codex seconds, which need not be whole. 0: none that can be used. */
+static uint32_t time_ms(struct servers_reader *r, struct str path, const struct json *entry, const char *key,
+                        const char *seconds_key)
 {
-    const struct json *value = json_get_text(entry, key);
+    const struct json *value = json_get_text(entry, key), *seconds = json_get_text(entry, seconds_key);
     int64_t n = 0;
+    double s = 0;
     if (value && (!json_int(value, &n) || n < 0 || n > START_MAX_MS) && value->type != JSON_NULL) {
         warn(r,
              arena_printf(r->config->arena,
@@ -360,7 +365,13 @@ static uint32_t time_ms(struct servers_reader *r, struct str path, const struct 
                           r->reader.file, STR_ARG(path), key, SECONDS_BELOW, START_MAX_MS));
         return 0;
     }
-    return (uint32_t)(n < SECONDS_BELOW ? n * 1000 : n);
+    if (seconds && (!json_double(seconds, &s) || s < 0 || s * 1000 > START_MAX_MS) &&
+        seconds->type != JSON_NULL) {
+        warn(r, arena_printf(r->config->arena, "%s: " STR_FMT ".%s is ignored: expected seconds up to %u",
+                             r->reader.file, STR_ARG(path), seconds_key, START_MAX_MS / 1000));
+        return 0;
+    }
+    return (uint32_t)(n >= SECONDS_BELOW ? n : n > 0 ? n * 1000 : (int64_t)(s * 1000));
 }
 
 static void read_entry(struct servers_reader *r, struct str path, const struct json_member *member)
@@ -391,8 +402,8 @@ static void read_entry(struct servers_reader *r, struct str path, const struct j
     }
     /* A `timeout` is that of a call; a start may take as long. */
     struct upstream_spec *spec = &entry.upstream.spec;
-    uint32_t start_ms = time_ms(r, path, &usual, "startupTimeout"),
-             call_ms = time_ms(r, path, &usual, "timeout");
+    uint32_t start_ms = time_ms(r, path, &usual, "startupTimeout", "startup_timeout_sec"),
+             call_ms = time_ms(r, path, &usual, "timeout", "tool_timeout_sec");
     spec->timeout_ms = call_ms ? call_ms : spec->timeout_ms;
     spec->start_ms = start_ms ? start_ms : call_ms > spec->start_ms ? call_ms : spec->start_ms;
     check_type(r, path, &entry);

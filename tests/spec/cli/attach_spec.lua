@@ -225,8 +225,8 @@ describe("toolgate attach", function()
     assert.truthy(now:find("[profiles.p]\ny = 1\n", 1, true), now)
     assert.falsy(now:find("tw.o", 1, true), now)
     local servers = servers_of "codex"
-    assert.same({ command = "a", args = { "-x" }, env = { K = "v\tw" }, startupTimeout = 1, timeout = 1800500, cwd = home },
-                servers.one)
+    assert.same({ command = "a", args = { "-x" }, env = { K = "v\tw" }, startup_timeout_sec = 0.5, tool_timeout_sec = 1800.5,
+                  cwd = home }, servers.one)
     assert.same({ url = "https://e/mcp", headers = { Authorization = "Bearer ${T}" } }, servers.tw_o)
     process.write(path, "new = 1\n" .. now)
     attach("--undo", path)

@@ -180,6 +180,15 @@ describe("the operator", function()
     process.eventually("it has cleaned up", function() return process.read(directory .. "/cache") == "whole\n" end)
   end)
 
+  it("has the seconds of Codex to start, whole or not", function()
+    for seconds, limit_ms in pairs { [0.3] = 300, [2] = 2000 } do
+      process.write(directory .. "/mcp.json", client_of.json.encode { mcpServers = { slow = { command = "sleep", args = { "60" },
+                                                                                              startup_timeout_sec = seconds } } })
+      local gate = daemon.start { arguments = { "-m", directory .. "/mcp.json" } }
+      gate:logs(("it was not ready within %d ms"):format(limit_ms))
+    end
+  end)
+
   it("sees a server that is too slow started again later each time", function()
     local gate = daemon.start { config = [[return { upstreams = { slow = { command = "sleep", args = { "1000" },
                                                                            start_timeout = "1500ms" } } }]] }

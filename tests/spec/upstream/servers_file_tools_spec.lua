@@ -48,6 +48,16 @@ describe("an entry of an mcpServers file", function()
     end)
   end
 
+  it("does not serve what one of several spellings excludes", function()
+    assert.is_nil(serves { disabledTools = { "slow" }, disabled_tools = { "about" } }.about)
+    assert.is_nil(serves { excludedTools = "about", blockedTools = { "slow" }, excludeTools = json.null }.about)
+  end)
+
+  it("serves the one tool that a text names in place of a list", function()
+    assert.same({ echo = true }, serves { tools = "echo" })
+    assert.truthy(serves { tools = "*" }.about)
+  end)
+
   for _, key in ipairs { "enabled_tools", "allowedTools", "tools" } do
     it("serves what it includes in another spelling: " .. key, function()
       assert.same({ echo = true }, serves { [key] = { "echo" } })
@@ -63,6 +73,7 @@ describe("an entry of an mcpServers file", function()
   it("may be of another client's form: one list for the command, nulls, a type in capitals, a switch as a text", function()
     assert.truthy(serves { command = { "python3", "-SE", daemon.root .. "/tests/support/fake_upstream.py" }, args = json.null,
                            type = "Local", disabled = "false", environment = { A = json.null, B = 1 }, cwd = json.null }.echo)
+    assert.truthy(serves { command = { "python3", "-SE" }, args = { daemon.root .. "/tests/support/fake_upstream.py" } }.echo)
     assert.truthy(serves { command = { path = "python3", args = { "-SE", daemon.root .. "/tests/support/fake_upstream.py" } },
                            args = json.null, isActive = 1 }.echo)
   end)
@@ -89,6 +100,8 @@ describe("an entry of an mcpServers file", function()
   it("says so if its timeout cannot be used", function()
     local _, _, gate = serves { timeout = "1m" }
     gate:logs "mcpServers.fake.timeout is ignored: expected seconds"
+    _, _, gate = serves { tool_timeout_sec = -1 }
+    gate:logs "mcpServers.fake.tool_timeout_sec is ignored: expected seconds up to 3600"
   end)
 
   it("serves what it includes, without what either other key excludes", function()
