@@ -33,7 +33,7 @@ void recording_count_fault(struct recording *r, enum recording_fault fault, uint
     if (count->count < RECORDING_PLACES) {
         struct recording_place *place = &count->places[count->count];
         *place = (struct recording_place){.file = r->file, .number = number};
-        snprintf(place->why, sizeof(place->why), "%s", why ? why : "");
+        snprintf(place->why, sizeof(place->why), "%.*s", (int)sizeof(place->why) - 1, why ? why : "");
     }
     count->count++;
 }
