@@ -63,7 +63,7 @@ enum err echo_serve(const char *path, struct why *why)
     struct echo echo = {.loop = loop_new()};
     if (!echo.loop)
         return err_set(why, ERR_IO, "the kernel gives no event queue (epoll)");
-    enum err err = listener_new(loop_base(echo.loop), path, 0600, &hooks, &echo, &echo.listener, why);
+    enum err err = listener_new(echo.loop, path, 0600, &hooks, &echo, &echo.listener, why);
     while (!err) {
         loop_turn(echo.loop, true);
         listener_accept(echo.listener);
