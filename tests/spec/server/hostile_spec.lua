@@ -66,8 +66,10 @@ describe("ten thousands of members that toolgate changes", function()
     local gate = daemon.start { tools = require("fixtures").agent_tools }
     local client = gate:connect()
     local id = client:checks("get_weather", { city = "Bern" }).callId
-    local said = asks(client, "toolgate/report", ('{"callId":"%s","result":{"content":[{"type":"text","text":"sunny","annotations":null,%s}]},'
-      .. '"coverage":{"coverage":"SATISFIED","facts":{%s}}}'):format(id, members(30000, "null"), members(30000, "1")))
+    local block = '{"type":"text","text":"sunny","annotations":null,' .. members(30000, "null") .. "}"
+    local judged = '{"coverage":"SATISFIED","facts":{' .. members(30000, "1") .. "}}"
+    local said = asks(client, "toolgate/report",
+                      ('{"callId":"%s","result":{"content":[%s]},"coverage":%s}'):format(id, block, judged))
     assert.equal("pass", said.verdict)
     said = asks(client, "toolgate/register", ('{"tools":[{"name":"mine","inputSchema":{"type":"object","properties":{%s}}}]}')
       :format(members(9000, "true")))
