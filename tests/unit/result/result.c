@@ -231,3 +231,16 @@ TEST(uninformative_depends_on_the_effects)
         assert_false(brings_nothing(done[i], EFFECTS_UNDECLARED));
     }
 }
+
+TEST(blank_results_are_recognised)
+{
+    result_read(arena, parsed("{\"content\":[]}"), &result);
+    assert_true(result_is_blank(&result));
+    result_read(arena, parsed("{\"content\":[{\"type\":\"text\",\"text\":\" \\n\"}]}"), &result);
+    assert_true(result_is_blank(&result));
+    result_read(arena, parsed("{\"content\":[{\"type\":\"image\",\"data\":\"\",\"mimeType\":\"a/b\"}]}"),
+                &result);
+    assert_false(result_is_blank(&result));
+    result_read(arena, parsed("[]"), &result);
+    assert_false(result_is_blank(&result));
+}
