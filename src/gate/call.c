@@ -346,12 +346,11 @@ static enum step admit(struct call *c)
     return admit_answered(c);
 }
 
-/* Nothing was asked to run it. Before admit is answered nothing of it has run off. */
+/* Nothing was asked to run it. */
 static void give_rate_back(struct call *c)
 {
-    int64_t held_ns = c->rated_ns ? clock_mono_ns() - c->rated_ns : 0;
     if (c->rated && !c->ran && !c->upstream && !str_is(c->answer->code, "rate_limit"))
-        ledger_give_rate_back(c->gate->ledger, c->rated, (uint64_t)held_ns / 1000);
+        ledger_give_rate_back(c->gate->ledger, c->rated, (uint64_t)(clock_mono_ns() - c->rated_ns) / 1000);
     c->rated = NULL;
 }
 
@@ -732,9 +731,8 @@ void call_cancel(struct call *c)
         upstream_cancel(c->gate->upstreams, c);
     if (c->gate->metrics)
         c->gate->metrics->cancelled++;
-    if (!c->settle_started)
-        give_rate_back(c);
     if (c->admitted && !c->settle_started) { /* returns the reservation */
+        give_rate_back(c);
         verdict_set(&c->verdict, CLASS_CANCELLED, STR_LIT("cancelled"), STR_NONE, STR_NONE);
         c->settled = arena_alloc(c->arena, sizeof(*c->settled)); /* ledger_ask fills it in */
         ledger_ask(c->gate->ledger, LEDGER_SETTLE, settle_request(c, LEDGER_CLASS_RELEASED), c->arena,
