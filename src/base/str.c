@@ -48,22 +48,16 @@ struct str str_trim(struct str s)
     return s;
 }
 
-/* Where the needle is, from `from` on; haystack.len: nowhere. */
-static size_t find_nocase(struct str haystack, struct str needle, size_t from)
+bool str_contains_nocase(struct str haystack, struct str needle)
 {
-    for (size_t i = from; i + needle.len <= haystack.len; i++) {
+    for (size_t i = 0; i + needle.len <= haystack.len; i++) {
         size_t k = 0;
         while (k < needle.len && ascii_lower(haystack.at[i + k]) == ascii_lower(needle.at[k]))
             k++;
         if (k == needle.len)
-            return i;
+            return true;
     }
-    return haystack.len;
-}
-
-bool str_contains_nocase(struct str haystack, struct str needle)
-{
-    return !needle.len || find_nocase(haystack, needle, 0) < haystack.len;
+    return false;
 }
 
 static bool is_of_word(struct str text, size_t at)
@@ -71,11 +65,26 @@ static bool is_of_word(struct str text, size_t at)
     return at < text.len && (ascii_is_alnum(text.at[at]) || text.at[at] == '_');
 }
 
+/* By Knuth, Morris and Pratt, as peers choose both texts: each byte is looked at once, or twice. restart[k]:
+ * how many of the word's first bytes are also the last of its first k. */
 bool str_contains_word(struct str haystack, struct str word)
 {
-    for (size_t i = 0; word.len && (i = find_nocase(haystack, word, i)) < haystack.len; i++)
-        if (!is_of_word(haystack, i - 1) && !is_of_word(haystack, i + word.len))
+    uint8_t restart[STR_WORD_MAX_BYTES + 1] = {0};
+    if (!word.len || word.len > STR_WORD_MAX_BYTES)
+        return false;
+    for (size_t i = 1, k = 0; i < word.len; i++) {
+        while (k && ascii_lower(word.at[i]) != ascii_lower(word.at[k]))
+            k = restart[k];
+        k += ascii_lower(word.at[i]) == ascii_lower(word.at[k]);
+        restart[i + 1] = (uint8_t)k;
+    }
+    for (size_t i = 0, k = 0; i < haystack.len; i++) {
+        while (k && (k == word.len || ascii_lower(haystack.at[i]) != ascii_lower(word.at[k])))
+            k = restart[k];
+        k += ascii_lower(haystack.at[i]) == ascii_lower(word.at[k]);
+        if (k == word.len && !is_of_word(haystack, i - k) && !is_of_word(haystack, i + 1))
             return true;
+    }
     return false;
 }
 

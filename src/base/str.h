@@ -189,7 +189,9 @@ size_t str_utf8_length(const char *p, const char *end);
 /* Ignores the case of ASCII letters; other bytes compare as they are. */
 bool str_contains_nocase(struct str haystack, struct str needle);
 
-/* The same, as a word of its own: between two bytes that are no letter, digit or underscore. */
+/* The same, as a word of its own: between two bytes that are no letter, digit or underscore. A longer one
+ * than this is not found. */
+#define STR_WORD_MAX_BYTES 256u
 bool str_contains_word(struct str haystack, struct str word);
 
 /* Of a path: "items" of "items[3].name". */

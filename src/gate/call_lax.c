@@ -10,7 +10,8 @@
 #include "policy/peer.h"
 #include "json/write.h"
 
-#define NAMED_MAX 3u /* problems in the note */
+#define NAMED_MAX              3u     /* problems in the note */
+#define FAILURE_SEARCHED_BYTES 65536u /* of the words of a failure, for names of arguments */
 
 /* Of a path: where its last name begins, "items[0].price" or "labels[\"a b\"]". */
 static size_t last_name_at(struct str path)
@@ -187,7 +188,7 @@ uint64_t call_lax_refused(struct call *c)
     if (!c->lax && !c->admitted)
         find_problems(c);
     size_t count = c->lax && c->lax->problem_count < 64 ? c->lax->problem_count : 0;
-    struct str said = call_failure_text(c);
+    struct str said = str_cut(call_failure_text(c), FAILURE_SEARCHED_BYTES);
     for (size_t i = 0; i < count; i++)
         refused |= (uint64_t)str_contains_word(said, last_name(c->lax->problems[i].path)) << i;
     /* By its own code the server refuses the arguments, and does not say which. */

@@ -1,0 +1,42 @@
+/* Words in texts, and that two long texts of peers cost no more than their lengths together. */
+
+#include "unit.h"
+#include "base/arena.h"
+#include "base/str.h"
+
+#include <time.h>
+
+static bool has_word(const char *text, const char *word)
+{
+    return str_contains_word(str_of(text), str_of(word));
+}
+
+TEST(a_word_stands_by_itself_in_any_case)
+{
+    assert_true(has_word("price", "price"));
+    assert_true(has_word("The PRICE is wrong", "price"));
+    assert_true(has_word("'price'", "price"));
+    assert_true(has_word("prices, price", "price"));
+    assert_true(has_word("a--a-a-b", "a-a-b"));
+    assert_true(has_word("xabab abab", "abab"));
+    assert_true(has_word("a_a a", "a"));
+    assert_false(has_word("prices", "price"));
+    assert_false(has_word("unit_price", "price"));
+    assert_false(has_word("pric", "price"));
+    assert_false(has_word("", "price"));
+    assert_false(has_word("price", ""));
+}
+
+TEST(a_long_text_is_searched_once)
+{
+    struct arena *arena = arena_new();
+    struct str text = {memset(arena_alloc(arena, 4000000), '-', 4000000), 4000000};
+    for (size_t len = 2; len < 400000; len *= 2) {
+        char *word = arena_copy(arena, str_cut(text, len));
+        word[len - 1] = '+';
+        clock_t before = clock();
+        assert_false(str_contains_word(text, (struct str){word, len}));
+        assert_true(clock() - before < CLOCKS_PER_SEC / 4);
+    }
+    arena_free(arena);
+}
