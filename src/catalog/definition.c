@@ -322,10 +322,13 @@ static void walk(struct walk *w, const struct json *schema)
     static const char *const others[] = {"if", "then", "else"};
     const struct json *properties = json_get_text(schema, "properties");
     size_t length = w->path.len;
-    if (!json_is(schema, JSON_OBJECT) || w->depth == SECRET_FIELDS_DEPTH_MAX ||
-        w->count == SECRET_FIELDS_MAX || w->steps == SECRET_FIELDS_STEPS_MAX)
+    struct str rest = json_str(json_get_text(schema, "$ref"));
+    if (!schema || w->depth == SECRET_FIELDS_DEPTH_MAX || w->count == SECRET_FIELDS_MAX ||
+        w->steps >= SECRET_FIELDS_STEPS_MAX)
         return;
-    w->steps++;
+    w->steps += 1 + (w->path.len + rest.len) / SECRET_FIELDS_STEP_BYTES; /* of `true`, too */
+    if (!json_is(schema, JSON_OBJECT))
+        return;
     w->depth++;
     struct str path = buf_view(&w->path);
     bool is_new = path.len && (json_is_true(json_get_text(schema, "writeOnly")) ||
@@ -355,7 +358,6 @@ static void walk(struct walk *w, const struct json *schema)
     for (size_t i = 0; i < sizeof(others) / sizeof(*others); i++)
         walk(w, json_get_text(schema, others[i]));
     /* "#/$defs/key"; names with an escape are not looked up. */
-    struct str rest = json_str(json_get_text(schema, "$ref"));
     const struct json *at = str_starts(rest, "#/") ? w->root : NULL;
     for (rest = str_from(rest, 2); rest.len && at;)
         at = json_get(at, str_split(&rest, '/'));

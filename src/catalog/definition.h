@@ -30,9 +30,10 @@ const struct json *hidden_text_strip(struct arena *arena, const struct json *def
                                      struct hidden_text *found);
 
 /* The arguments that a schema declares secret: `writeOnly: true`, `format: "password"`. */
-#define SECRET_FIELDS_MAX       64u
-#define SECRET_FIELDS_DEPTH_MAX 16u    /* of nested schemas and references */
-#define SECRET_FIELDS_STEPS_MAX 20000u /* schemas that are looked at: references multiply */
+#define SECRET_FIELDS_MAX        64u
+#define SECRET_FIELDS_DEPTH_MAX  16u    /* of nested schemas and references */
+#define SECRET_FIELDS_STEPS_MAX  20000u /* schemas that are looked at: references multiply */
+#define SECRET_FIELDS_STEP_BYTES 256u   /* of a path and a reference, for each step more that they count */
 
 /* Their paths, as in a policy's `redact`: "account.pin", "keys[].value". `schema` NULL: none. */
 size_t secret_fields_find(struct arena *arena, const struct json *schema, const struct str **paths);

@@ -6,6 +6,8 @@
 #include "catalog/definition.h"
 #include "json/parse.h"
 
+#include <time.h>
+
 /* "a,b.c" for a schema, in the order of the walk. */
 static void finds(const char *schema, const char *expected)
 {
@@ -43,4 +45,29 @@ TEST(references_end)
           "\"d\":{\"$ref\":\"#\"},\"e\":{\"$ref\":\"#\"}}}",
           "");
     finds("{\"$ref\":\"#/$defs/none\",\"writeOnly\":true}", "");
+}
+
+/* A schema of 256 KiB that refers to itself ten times: of each it is walked again. */
+static void ends_soon(const char *member, size_t times)
+{
+    struct arena *arena = arena_new();
+    struct buf schema = buf_in(arena);
+    buf_text(&schema, "{\"$ref\":\"#/$defs/a\",\"$defs\":{\"a\":{\"properties\":{\"password\":true");
+    for (unsigned i = 0; i < 10; i++)
+        buf_printf(&schema, ",\"r%u\":{\"$ref\":\"#/$defs/a\"}", i);
+    for (unsigned i = 0; i < times; i++)
+        buf_printf(&schema, member, i);
+    buf_text(&schema, "}}}}");
+    buf_byte(&schema, '\0');
+    clock_t before = clock();
+    finds(schema.at, "");
+    assert_true(clock() - before < CLOCKS_PER_SEC / 4);
+    arena_free(arena);
+}
+
+TEST(a_large_schema_is_not_walked_for_each_reference)
+{
+    ends_soon(",\"%05x\":true", 20000);
+    ends_soon(",\"%0200000x\":{}", 1);
+    ends_soon(",\"k\":{\"$ref\":\"#/%0200000x\"}", 1);
 }
