@@ -491,10 +491,12 @@ static void add_text(struct match *m, luaL_Buffer *b, const char *s, const char 
                 luaL_addchar(b, '\0');
         } else if (news[i] < '0' || news[i] > '9') {
             luaL_addchar(b, news[i]);
-        } else if (news[i] == '0') {
-            luaL_addlstring(b, s, (size_t)(e - s));
         } else {
-            push_capture(m, news[i] - '1', s, e);
+            sandbox_check_deadline(m->L); /* an empty one adds nothing, so that memory does not end it */
+            if (news[i] == '0')
+                lua_pushlstring(m->L, s, (size_t)(e - s));
+            else
+                push_capture(m, news[i] - '1', s, e);
             luaL_addvalue(b);
         }
     }

@@ -62,6 +62,8 @@ TEST(comparators_and_callbacks_end)
     dies("('x'):gsub('x', function() error('in a callback') end)", "p.lua:3: in a callback");
     dies("return (('x'):gsub('x', function() return {} end))", "invalid replacement value");
     dies("while true do ('abc'):gsub('.', { a = 'b' }) end", LATE);
+    dies("return (('a'):rep(1e4):gsub('(x?)', ('%1'):rep(15e5)))", LATE); /* adds nothing for long */
+    dies("return (('a'):rep(1e4):gsub('x?', ('%0'):rep(15e5)))", LATE);
     dies("local s = ('ab'):rep(4000000) local t = {} for i = 1, 4 do t[i] = s .. i end "
          "for i = 5, 4000 do t[i] = t[i % 4 + 1] end table.sort(t)",
          LATE);
