@@ -187,13 +187,13 @@ static void prepare_tools(struct view *v)
     } else if (outcome.value != &before) {
         keep_returned(v, outcome.value);
         bool has_more = json_is(outcome.value, JSON_ARRAY) && outcome.value->len > v->count;
+        struct map *kept = map_new_for(v->arena, has_more ? v->count : 0);
+        for (size_t i = 0; has_more && i < v->count; i++)
+            map_add(kept, v->list[i].name, v);
         /* The author of prepare_tools learns that a definition with a changed or invented name is ignored. */
         for (uint32_t i = 0; has_more && i < outcome.value->len; i++) {
             struct str name = json_str(json_get_text(&outcome.value->items[i], "name"));
-            size_t k = 0;
-            while (k < v->count && !str_eq(v->list[k].name, name))
-                k++;
-            if (k < v->count)
+            if (map_get(kept, name))
                 continue;
             struct str why =
                 arena_printf(v->arena,
