@@ -241,17 +241,19 @@ bool import_count_names(struct generation_build *b)
     const struct json *tools = present_tools(b, &spec);
     if (!tools)
         return false;
-    for (uint32_t i = 0; spec->prefix != UPSTREAM_PREFIX_ALWAYS && i < tools->len; i++) {
-        struct str tool = name_of(&tools->items[i]), bare = given_name(b, tool);
+    if (spec->prefix != UPSTREAM_PREFIX_ALWAYS && b->next_inner < tools->len) {
+        struct str tool = name_of(&tools->items[b->next_inner++]), bare = given_name(b, tool);
         if (!tool.len || !name_globs_fit(&spec->tools, tool) || claiming_policy(b, spec->name, tool) ||
             other_owner(b, spec, bare) || held_entry(b, spec, tool))
-            continue;
+            return true;
         struct name_use *use = use_of(b, bare);
         use->shared |= use->upstream && use->upstream != spec;
         use->exact |= str_eq(bare, tool);
         use->upstream = spec;
+        return true;
     }
     b->next++;
+    b->next_inner = 0;
     return true;
 }
 
