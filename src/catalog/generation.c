@@ -76,18 +76,17 @@ static bool is_unqualified(const struct policy *policy)
 
 struct guarded_tool *guarded_tools_find(const struct generation *g, struct str policy)
 {
-    for (size_t i = 0; i < g->guarded_count; i++)
-        if (str_eq(g->guarded[i].policy, policy))
-            return &g->guarded[i];
-    return NULL;
+    return map_get(g->guarded_by_policy, policy);
 }
 
 /* If nothing is known of the policy yet. */
 static void add_guarded(struct generation *g, struct str policy, struct str upstream)
 {
-    if (guarded_tools_find(g, policy))
+    struct guarded_tool *next = &g->guarded[g->guarded_count];
+    if (!map_add(g->guarded_by_policy, policy, next))
         return;
-    g->guarded[g->guarded_count++] = (struct guarded_tool){.policy = policy, .upstream = upstream};
+    *next = (struct guarded_tool){.policy = policy, .upstream = upstream};
+    g->guarded_count++;
 }
 
 /* ---- who can change the policies --------------------------------------------------------------
@@ -463,7 +462,8 @@ struct generation_build *generation_build_begin(struct config *config, uint64_t 
                              .number = number,
                              .references = 1,
                              .config = *config,
-                             .by_name = map_new(arena)};
+                             .by_name = map_new(arena),
+                             .guarded_by_policy = map_new(arena)};
     *config = (struct config){0};
     if (options)
         b->options = *options;
@@ -564,40 +564,44 @@ size_t shadow_expired(const struct generation *generation, int64_t now_ms, struc
     return count;
 }
 
-/* `policy` NULL: the configuration's defaults. */
-static struct shadow_place place_of(const struct generation *g, const struct policy *policy,
-                                    struct arena *arena)
+static void add_tool(struct arena *arena, struct shadow_place *place, const struct tool *tool)
 {
-    struct str *tools = ARENA_ARRAY(arena, struct str, g->tool_count + 1);
-    size_t count = 0;
-    for (size_t i = 0; i < g->tool_count; i++) {
-        const struct tool *tool = g->tools[i];
-        bool declares = tool->policy && tool->policy->mode_given; /* in all its policies */
-        for (size_t n = 0; declares && n < tool->overlay_count; n++)
-            declares = tool->overlays[n].policy->mode_given;
-        if (policy ? tool->policy == policy || tool_has_overlay(tool, policy) : declares)
-            tools[count++] = tool->name;
-    }
-    return (struct shadow_place){.file = policy ? policy->file : str_of(g->config.file),
-                                 .line = policy ? policy->mode_line : g->config.defaults.mode_line,
-                                 .is_default = !policy,
-                                 .tools = tools,
-                                 .tool_count = count};
+    struct str *list = arena_grow(arena, (void *)place->tools, place->tool_count, sizeof(*list));
+    list[place->tool_count++] = tool->name;
+    place->tools = list;
 }
 
+/* One pass over the tools, as there may be thousands of them and of policies. */
 size_t shadow_places(const struct generation *g, struct arena *arena, struct shadow_place **out)
 {
     size_t policies = policy_set_count(g->policies), count = 0;
-    struct shadow_place *list = ARENA_ARRAY(arena, struct shadow_place, policies + 1);
+    struct shadow_place *list = ARENA_ARRAY(arena, struct shadow_place, policies + 1), rest = {0};
+    for (size_t i = 0; i < g->tool_count; i++) {
+        const struct tool *tool = g->tools[i];
+        bool declares = tool->policy && tool->policy->mode_given; /* in all its policies */
+        if (tool->policy)
+            add_tool(arena, &list[tool->policy->position], tool);
+        for (size_t n = 0; n < tool->overlay_count; n++) {
+            add_tool(arena, &list[tool->overlays[n].policy->position], tool);
+            declares &= tool->overlays[n].policy->mode_given;
+        }
+        if (declares)
+            add_tool(arena, &rest, tool);
+    }
     for (size_t i = 0; i < policies; i++) {
         const struct policy *policy = policy_set_at(g->policies, i);
-        if (!policy->mode_given || policy->mode != POLICY_SHADOW)
+        if (!policy->mode_given || policy->mode != POLICY_SHADOW || !list[i].tool_count)
             continue;
-        list[count] = place_of(g, policy, arena);
-        count += list[count].tool_count > 0;
+        list[i].file = policy->file;
+        list[i].line = policy->mode_line;
+        list[count++] = list[i];
     }
-    if (g->config.defaults.mode == POLICY_SHADOW)
-        list[count++] = place_of(g, NULL, arena);
+    if (g->config.defaults.mode == POLICY_SHADOW) {
+        rest.file = str_of(g->config.file);
+        rest.line = g->config.defaults.mode_line;
+        rest.is_default = true;
+        list[count++] = rest;
+    }
     *out = list;
     return count;
 }

@@ -70,6 +70,7 @@ struct generation {
     size_t unmatched_count;
     struct guarded_tool *guarded; /* at most one per policy */
     size_t guarded_count;
+    struct map *guarded_by_policy;
     struct pins_review *pins;    /* NULL: no pins are kept */
     struct hidden_cache *hidden; /* of catalog.c; NULL: none yet */
     unsigned references;

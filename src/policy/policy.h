@@ -122,7 +122,7 @@ struct policy {
     size_t guard_count;       /* 0: the policy of the one tool `name` */
     const struct str *except; /* of a gateway: tools that it does not guard */
     size_t except_count;
-    size_t position; /* among the files, of one with guards */
+    size_t position; /* in its set */
     struct str title, upstream, description, use_when, avoid_when;
     const struct exec_spec *exec;                            /* a command runs the tool; NULL: none */
     const struct http_spec *http;                            /* an HTTP endpoint; NULL: none */
