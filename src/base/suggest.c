@@ -64,21 +64,25 @@ static size_t least(size_t a, size_t b)
     return a < b ? a : b;
 }
 
-/* Letters that must be replaced, left out, added or swapped with their neighbour. */
-static size_t edit_distance(struct str a, struct str b)
+/* Letters that must be replaced, left out, added or swapped with their neighbour; more than `most` if they
+ * are more. The lengths differ by at most `most`. Only the cells that far from the diagonal can have so few,
+ * and the two beside them count as far too many. */
+static size_t edit_distance(struct str a, struct str b, size_t most)
 {
-    size_t rows[3][NAME_MAX_BYTES + 1];
+    size_t rows[3][NAME_MAX_BYTES + 2];
     for (size_t j = 0; j <= b.len; j++)
         rows[0][j] = j;
     for (size_t i = 1; i <= a.len; i++) {
         size_t *now = rows[i % 3], *last = rows[(i + 2) % 3], *older = rows[(i + 1) % 3];
-        now[0] = i;
-        for (size_t j = 1; j <= b.len; j++) {
+        size_t from = i > most ? i - most : 1, to = least(i + most, b.len);
+        now[from - 1] = from == 1 ? i : NAME_MAX_BYTES;
+        for (size_t j = from; j <= to; j++) {
             bool same = a.at[i - 1] == b.at[j - 1];
             now[j] = least(least(last[j], now[j - 1]) + 1, last[j - 1] + !same);
             if (i > 1 && j > 1 && a.at[i - 1] == b.at[j - 2] && a.at[i - 2] == b.at[j - 1])
                 now[j] = least(now[j], older[j - 2] + 1);
         }
+        now[to + 1] = NAME_MAX_BYTES;
     }
     return rows[a.len % 3][b.len];
 }
@@ -107,7 +111,7 @@ static unsigned likeness(struct str a, struct str b)
     bool first_letter = prefix > 0 || longer >= FIRST_LETTER_UPTO;
     if (allowed && first_letter && longer - shorter <= allowed &&
         (size_t)__builtin_popcountll(letters_of(a) ^ letters_of(b)) <= 2 * allowed &&
-        edit_distance(a, b) <= allowed)
+        edit_distance(a, b, allowed) <= allowed)
         return 800;
     if (prefix == shorter && (shorter >= ABBREVIATION_MIN || (shorter > 1 && 2 * shorter >= longer)))
         return 750;
@@ -397,7 +401,7 @@ struct str suggest_misspelled(struct str word, const struct str *candidates, siz
         if (longer > most || (size_t)__builtin_popcountll(letters ^ letters_of(candidate)) > 2 * most ||
             !has_same_digits(whole, candidate))
             continue;
-        size_t slips = edit_distance(whole, candidate);
+        size_t slips = edit_distance(whole, candidate, most);
         if (slips > most)
             continue;
         closest = candidates[i];
