@@ -120,23 +120,11 @@ static int aware_type(lua_State *L)
     return 1;
 }
 
-/* Pushes the table of argument 1 or raises an error. */
-static void push_table(lua_State *L)
-{
-    if (proxy_is(L, 1)) {
-        lua_getfenv(L, 1);
-        return;
-    }
-    luaL_checktype(L, 1, LUA_TTABLE);
-    lua_pushvalue(L, 1);
-}
-
 static int aware_next(lua_State *L)
 {
     lua_settop(L, 2);
-    push_table(L);
-    lua_insert(L, 1);
-    lua_remove(L, 2);
+    proxy_unwrap(L, 1);
+    luaL_checktype(L, 1, LUA_TTABLE);
     if (lua_next(L, 1))
         return 2;
     lua_pushnil(L);
@@ -165,12 +153,13 @@ static int next_item(lua_State *L)
  * key. */
 static int aware_loop(lua_State *L)
 {
-    bool proxy = proxy_is(L, 1);
-    push_table(L);
-    if (proxy)
+    if (proxy_is(L, 1)) {
+        lua_getfenv(L, 1);
         lua_pushcclosure(L, lua_tocfunction(L, lua_upvalueindex(2)), 1);
-    else
+    } else {
+        luaL_checktype(L, 1, LUA_TTABLE);
         lua_pushvalue(L, lua_upvalueindex(1));
+    }
     lua_pushvalue(L, 1);
     lua_pushvalue(L, lua_upvalueindex(3));
     return 3;
@@ -178,8 +167,8 @@ static int aware_loop(lua_State *L)
 
 static int aware_unpack(lua_State *L)
 {
-    push_table(L);
-    lua_replace(L, 1);
+    proxy_unwrap(L, 1);
+    luaL_checktype(L, 1, LUA_TTABLE);
     double first = luaL_optnumber(L, 2, 1), last = luaL_optnumber(L, 3, (double)lua_objlen(L, 1));
     double count = last - first + 1;
     if (count <= 0)
