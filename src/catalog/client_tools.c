@@ -23,6 +23,7 @@ struct entry {
     struct tool *tool;   /* NULL: the generation's configuration refuses it */
     uint64_t generation; /* the number of the generation that it was compiled with */
     size_t sets;         /* that have it */
+    uint64_t left;       /* when the last set let go of it, in changes: client_tools_now */
 };
 
 /* What one session registered, or the connection for all of them. */
@@ -38,6 +39,7 @@ struct client_tools {
     struct lru sessions;
     struct entry *compiled[COMPILED_LISTS]; /* of all sets, by their hashes */
     bool unused;                            /* some of them are in no set any more */
+    uint64_t changes;
     size_t bytes;
 };
 
@@ -46,6 +48,7 @@ static struct client_tools *set_new(struct client_tools *all)
     struct client_tools *set = alloc_zeroed(sizeof(*set));
     set->all = all ? all : set;
     set->revision = hash_random();
+    set->changes = 1;
     set->all->bytes += sizeof(*set);
     return set;
 }
@@ -73,7 +76,10 @@ struct client_tools *client_tools_of(struct client_tools *tools, struct hash128 
 
 static void leave(struct client_tools *all, struct entry *entry)
 {
-    all->unused |= --entry->sets == 0;
+    if (--entry->sets)
+        return;
+    entry->left = ++all->changes;
+    all->unused = true;
 }
 
 static void drop_sessions(struct client_tools *tools, size_t kept)
@@ -97,17 +103,25 @@ static void free_at(struct client_tools *all, struct entry **at)
     arena_free(entry->arena);
 }
 
-void client_tools_free_unused(struct client_tools *tools)
+void client_tools_free_unused(struct client_tools *tools, uint64_t since)
 {
-    drop_sessions(tools, CLIENT_TOOLS_SESSIONS);
+    if (since == UINT64_MAX)
+        drop_sessions(tools, CLIENT_TOOLS_SESSIONS);
+    bool left = false;
     for (size_t i = 0; tools->unused && i < COMPILED_LISTS; i++)
         for (struct entry **at = &tools->compiled[i]; *at;) {
-            if ((*at)->sets)
+            left |= !(*at)->sets && (*at)->left > since;
+            if ((*at)->sets || (*at)->left > since)
                 at = &(*at)->next;
             else
                 free_at(tools, at);
         }
-    tools->unused = false;
+    tools->unused = left;
+}
+
+uint64_t client_tools_now(const struct client_tools *tools)
+{
+    return tools->changes;
 }
 
 void client_tools_free(struct client_tools *tools)

@@ -32,9 +32,12 @@ enum err client_tools_register(struct client_tools *tools, struct generation *ge
 const struct tool *client_tools_find(struct client_tools *tools, struct generation *generation,
                                      struct str name);
 
-/* Frees replaced tools, and the sets of all but the last sessions; to be called while no call of the
- * connection is in flight. */
-void client_tools_free_unused(struct client_tools *tools);
+/* Counts the tools that were replaced, from 1. A request that may use tools remembers the number. */
+uint64_t client_tools_now(const struct client_tools *tools);
+
+/* Frees the tools that had been replaced by the number `since`, the smallest of all requests in flight;
+ * UINT64_MAX: none is, and the sets of all but the last sessions are freed, too. */
+void client_tools_free_unused(struct client_tools *tools, uint64_t since);
 
 size_t client_tools_bytes(const struct client_tools *tools); /* of all sets of the connection; NULL: 0 */
 /* The count may include a name twice; name_at is then empty for the second. */

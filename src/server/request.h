@@ -35,6 +35,7 @@ struct request {
     struct buf meta_for_server; /* the members of _meta that are neither toolgate's nor MCP's, as JSON */
     struct str fault;           /* duplicate keys, lone surrogates: readable, but ambiguous; empty: none */
     size_t pending_bytes;
+    uint64_t tools_seen; /* client_tools_now; 0: it uses none that the client registered */
 
     /* Of a pending request. */
     void (*cancel)(struct request *request); /* set before a handler returns REQUEST_PENDING */

@@ -20,8 +20,15 @@
 struct client_tools *client_tools_seen(struct request *r, struct str session, bool open)
 {
     const struct client *client = r->client;
-    if (client->client_tools && LIST_EMPTY(&client->pending)) /* also what a reload has replaced */
-        client_tools_free_unused(client->client_tools);
+    const struct request *other;
+    uint64_t since = UINT64_MAX;
+    LIST_FOREACH (other, &client->pending, link)
+        if (other != r && other->tools_seen && other->tools_seen < since)
+            since = other->tools_seen;
+    if (client->client_tools) { /* also what a reload has replaced */
+        client_tools_free_unused(client->client_tools, since);
+        r->tools_seen = client_tools_now(client->client_tools);
+    }
     if (!session.len || !client->client_tools)
         return client->client_tools;
     struct str key = call_session_key(r->arena, server_config(client->server), &client->peer, session,

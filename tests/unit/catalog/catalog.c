@@ -8,6 +8,7 @@
 #include "base/arena.h"
 #include "base/log.h"
 #include "catalog/catalog.h"
+#include "catalog/client_tools.h"
 #include "catalog/provider_formats.h"
 #include "json/parse.h"
 #include "json/write.h"
@@ -325,6 +326,40 @@ STORY(a_large_schema_is_written_in_pieces)
     list(fixture, request);
     assert_true(str_eq(buf_view(&fixture->shown), buf_view(&pieces)));
     assert_in_range(pieces.len, 100000, 400000);
+}
+
+/* ---- a client's own tools ---- */
+
+static const struct tool *registers(struct fixture *fixture, struct client_tools *tools, const char *text)
+{
+    struct json definition;
+    const struct tool *tool;
+    struct why why;
+    assert_int_equal(json_parse(fixture->arena, str_of(text), NULL, &definition, NULL), OK);
+    assert_int_equal(client_tools_register(tools, fixture->generation, &definition, &tool, &why), OK);
+    return tool;
+}
+
+STORY(a_replaced_tool_goes_when_no_request_can_use_it_though_others_are_in_flight)
+{
+    build(fixture);
+    struct client_tools *tools = client_tools_new(&fixture->peer);
+    uint64_t early = client_tools_now(tools);
+    const struct tool *first = registers(fixture, tools, "{\"name\":\"mine\",\"description\":\"One.\"}");
+    registers(fixture, tools, "{\"name\":\"mine\",\"description\":\"Two.\"}");
+    size_t both = client_tools_bytes(tools);
+    uint64_t late = client_tools_now(tools);
+    client_tools_free_unused(tools, early);
+    assert_int_equal(client_tools_bytes(tools), both);
+    assert_true(str_is(first->description, "One."));
+    registers(fixture, tools, "{\"name\":\"mine\",\"description\":\"Three.\"}");
+    client_tools_free_unused(tools, late);
+    assert_true(client_tools_bytes(tools) <= both);
+    client_tools_free_unused(tools, UINT64_MAX);
+    assert_true(client_tools_bytes(tools) < both);
+    const struct tool *now = client_tools_find(tools, fixture->generation, STR_LIT("mine"));
+    assert_true(str_is(now->description, "Three."));
+    client_tools_free(tools);
 }
 
 TEST(formats_have_names)
