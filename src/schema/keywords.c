@@ -391,7 +391,7 @@ unsigned type_by_name(struct str name, enum type_spelling *spelling)
     enum type_spelling unused, *as = spelling ? spelling : &unused;
     for (size_t i = 0; i < TYPE_NAMES + sizeof(others) / sizeof(*others); i++) {
         const struct type_name *type = i < TYPE_NAMES ? &type_names[i] : &others[i - TYPE_NAMES];
-        if (name.len != strlen(type->name) || !str_starts_nocase(name, type->name))
+        if (!name.len || name.len != strlen(type->name) || !str_starts_nocase(name, type->name))
             continue;
         *as = i < TYPE_NAMES && str_is(name, type->name) ? TYPE_SPELLED : TYPE_SPELLED_OTHERWISE;
         return type->types;

@@ -340,7 +340,7 @@ static bool has_alternative(struct str text, struct str one)
     for (size_t at = 0; at + one.len <= text.len; at++) {
         struct str rest = str_from(text, at + one.len);
         bool begins = at == 0 || (at >= n && memcmp(text.at + at - n, OR, n) == 0);
-        if (begins && memcmp(text.at + at, one.at, one.len) == 0 && (!rest.len || str_starts(rest, OR)))
+        if (begins && (!rest.len || str_starts(rest, OR)) && str_eq((struct str){text.at + at, one.len}, one))
             return true;
     }
     return false;
