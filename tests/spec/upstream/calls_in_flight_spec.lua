@@ -67,13 +67,19 @@ describe("calls in flight", function()
   end)
 
   it("and wait for their server leave it room to start", function()
+    local directory = process.directory()
+    process.write(directory .. "/go", "")
     local gate = daemon.start { config = ([[
 return { limits = { in_flight = 5000 }, upstreams = { plain = {
-  command = "sh", args = { "-c", "sleep 1; exec luajit %s/tests/support/plain_server.lua" }, env = { NOTES = "/dev/null" },
-  in_flight = 5000, timeout = "10s", start_timeout = "5s" } } }]]):format(daemon.root) }
+  command = "sh", args = { "-c", "until [ -e %s/go ]; do sleep 0.05; done; exec luajit %s/tests/support/plain_server.lua" },
+  env = { NOTES = "/dev/null" }, in_flight = 5000, timeout = "60s", start_timeout = "60s" } } }]])
+      :format(directory, daemon.root) }
     local client = gate:connect()
+    process.eventually("its tools are listed", function() return #client:asks("tools/list").tools > 0 end)
+    os.remove(directory .. "/go")
     client:calls("dies", {})
     for i = 1, 4100 do ask(client, i, "echo") end -- 4,096 may wait
+    process.write(directory .. "/go", "")
     local answered = 0
     for _ = 1, 4100 do answered = answered + (client:hears().result.isError and 0 or 1) end
     assert.truthy(answered > 4000, answered) -- none, as long as they took the place of `initialize`
