@@ -2,7 +2,6 @@
  * hundreds of milliseconds, or for minutes. */
 #include "schema_support.h"
 
-#include "base/clock.h"
 #include "schema/coerce.h"
 #include "schema/contradiction.h"
 #include "schema/sample.h"
@@ -216,7 +215,7 @@ static const char *long_word(void)
     return word;
 }
 
-TEST(published_schemas_are_read_in_bounded_time_and_memory)
+TEST(published_schemas_are_read_in_bounded_memory)
 {
     const char *word = long_word(), *optional = ARENA_JOIN(arena, STR_LIT("optional not "), str_of(word)).at;
     const char *schemas[] = {
@@ -246,7 +245,6 @@ TEST(published_schemas_are_read_in_bounded_time_and_memory)
         struct json sample;
         struct shape_parameter parameters[4];
         struct why why;
-        int64_t start = clock_mono_us();
         problems_init(&found, own);
         problems_init(&problems, own);
         source = schema_soften(own, source, &found);
@@ -256,7 +254,6 @@ TEST(published_schemas_are_read_in_bounded_time_and_memory)
         schema_sample(own, schema, SAMPLE_ALL, &sample);
         shape_parameters(schema, parameters, 4);
         schema_explain(schema, parse("`x`"), &problems, NULL);
-        assert_true(clock_mono_us() - start < 2000000);
         assert_true(arena_bytes(own) < 64u << 20);
         arena_free(own);
     }
