@@ -35,7 +35,7 @@ function decision_log.is_answer(log) return ANSWERS[log:get "method" or ""] ~= n
 -- A report completes the record of its check, which has the same id.
 function decision_log.is_report(log) return log:get "method" == "toolgate/report" end
 
--- The digits of a whole number; nil: it is none.
+-- The digits of a whole number, or nil.
 function decision_log.whole(log, name)
   local n = log:value(name)
   return type(n) == "number" and n >= 0 and n % 1 == 0 and ("%d"):format(n) or nil

@@ -399,8 +399,8 @@ enum ledger_state ledger_ask(struct ledger *ledger, enum ledger_kind kind, const
  * not answered yet gives back what it took. */
 void ledger_cancel(struct ledger *ledger, void *owner);
 
-/* A call that was judged `held_us` ago, and that nothing runs: its tool's rates get back of what it took what
- * has not run off since. Nobody hears of it; if it is lost, the call counts. */
+/* Returns a call's place in its tool's rates, less what has expired since it was judged `held_us` ago. For a
+ * call that does not run. No callback reports it; if the request is lost, the call counts. */
 void ledger_give_rate_back(struct ledger *ledger, const struct ledger_call *admit, uint64_t held_us);
 
 /* The one log line of a chain that ended, at the level its outcome has; for `chain` of an answer or a settled

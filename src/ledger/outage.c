@@ -209,8 +209,8 @@ static void serve_uncounted(struct ledger *l, const struct session_request *r)
     }
 }
 
-/* An admit of a lost commit may have been committed: its reservation must not stay. It is kept behind all
- * others, as its number is: by that is told which of them have landed (session_mark). */
+/* An admit of a lost commit may have been committed: release its reservation. The releases are kept last, as
+ * their numbers are the highest, and session_mark compares numbers to find which requests have landed. */
 static void serve_all_uncounted(struct ledger_entry *e, bool lost)
 {
     struct request_queue releases = TAILQ_HEAD_INITIALIZER(releases);
