@@ -132,7 +132,7 @@ const struct word_fields *word_fields_of(const char *word);
 
 extern const luaL_Reg words_in_c[], word_builtins[]; /* for policies; for the words that are written in Lua */
 
-/* Reads the strings of the list at `list` up to the first other item; returns how many. The list owns them. */
+/* Reads the strings of the list at `list`, which owns them, up to the first other item; returns how many. */
 size_t word_read_names(lua_State *L, int list, struct str *names, size_t most);
 
 /* Seconds since 1970 of an ISO 8601 time; seconds of "PT1H30M" or "1.5h". False: it is not one. */
