@@ -42,6 +42,11 @@ describe("toolgate doctor", function()
     return daemon.start(given or { policies = { ["echo.lua"] = fixtures.echo }, config = "return {}" })
   end
   local function of(gate, options) return doctor({ "--socket", gate.socket }, options) end
+  -- A thread opens it; until it fails, the status says "up".
+  local function log_has_its_file(gate)
+    local path = gate:status().decisions.sinks[1].path
+    process.eventually("the log has its file", function() return unistd.access(path) == 0 end)
+  end
 
   -- With and without the daemon's own options.
   it("finds the mcpServers files of the daemon's command line, and warns of nothing else", function()
@@ -65,7 +70,7 @@ describe("toolgate doctor", function()
       local _, listing = process.run { "find", gate.directory, "-printf", "%p %T@ %m %s\n" }
       return listing
     end
-    process.eventually("the log has its file", function() return gate:status().decisions.sinks[1].state == "up" end)
+    log_has_its_file(gate)
     local before = state()
     local said = of(gate)
     assert.equal(0, said.errors, json.encode(said))
@@ -210,7 +215,7 @@ return tool "nowhere" { upstream = "fake/nowhere", examples = {} }
     os.execute("mkdir -m 777 " .. directory .. "/shared")
     local gate = start { config = ("return { decisions = { file = '%s/shared/d.ndjson' } }"):format(directory) }
     gate:logs "decisions_folder_open"
-    process.eventually("the log has its file", function() return gate:status().decisions.sinks[1].state == "up" end)
+    log_has_its_file(gate)
     finds(of(gate), "decisions_folder_open", "warning")
   end)
 
@@ -219,7 +224,7 @@ return tool "nowhere" { upstream = "fake/nowhere", examples = {} }
     local gate = start { policies = { ["echo.lua"] = fixtures.echo },
                          config = ("return { decisions = { file = '%s/log/d.ndjson' } }"):format(directory),
                          before = { "sh", "-c", 'mkdir "' .. directory .. '/log"; exec "$@"', "-" } }
-    process.eventually("the log has its file", function() return gate:status().decisions.sinks[1].state == "up" end)
+    log_has_its_file(gate)
     os.execute("rm -r " .. directory .. "/log")
     process.write(directory .. "/log", "") -- a file in the folder's place
     gate:signal(signal.SIGUSR1)
