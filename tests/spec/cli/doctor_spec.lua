@@ -42,11 +42,8 @@ describe("toolgate doctor", function()
     return daemon.start(given or { policies = { ["echo.lua"] = fixtures.echo }, config = "return {}" })
   end
   local function of(gate, options) return doctor({ "--socket", gate.socket }, options) end
-  -- A thread opens it; until it fails, the status says "up".
-  local function log_has_its_file(gate)
-    local path = gate:status().decisions.sinks[1].path
-    process.eventually("the log has its file", function() return unistd.access(path) == 0 end)
-  end
+  -- A thread makes it; until it fails, the status says "up".
+  local function has_its_log(gate) return unistd.access(gate:status().decisions.sinks[1].path) == 0 end
 
   -- With and without the daemon's own options.
   it("finds the mcpServers files of the daemon's command line, and warns of nothing else", function()
@@ -67,10 +64,9 @@ describe("toolgate doctor", function()
   it("finds no error in a daemon that works, and changes nothing", function()
     local gate = start()
     local function state()
-      local _, listing = process.run { "find", gate.directory, "-printf", "%p %T@ %m %s\n" }
-      return listing
+      return select(2, process.run { "find", gate.directory, "-printf", "%p %T@ %m %s\n" })
     end
-    log_has_its_file(gate)
+    process.eventually("the log has its file", function() return has_its_log(gate) end)
     local before = state()
     local said = of(gate)
     assert.equal(0, said.errors, json.encode(said))
@@ -215,7 +211,6 @@ return tool "nowhere" { upstream = "fake/nowhere", examples = {} }
     os.execute("mkdir -m 777 " .. directory .. "/shared")
     local gate = start { config = ("return { decisions = { file = '%s/shared/d.ndjson' } }"):format(directory) }
     gate:logs "decisions_folder_open"
-    log_has_its_file(gate)
     finds(of(gate), "decisions_folder_open", "warning")
   end)
 
@@ -224,7 +219,7 @@ return tool "nowhere" { upstream = "fake/nowhere", examples = {} }
     local gate = start { policies = { ["echo.lua"] = fixtures.echo },
                          config = ("return { decisions = { file = '%s/log/d.ndjson' } }"):format(directory),
                          before = { "sh", "-c", 'mkdir "' .. directory .. '/log"; exec "$@"', "-" } }
-    log_has_its_file(gate)
+    process.eventually("the log has its file", function() return has_its_log(gate) end)
     os.execute("rm -r " .. directory .. "/log")
     process.write(directory .. "/log", "") -- a file in the folder's place
     gate:signal(signal.SIGUSR1)
