@@ -18,7 +18,7 @@ end
 local function in_a_loop(loop)
   if not loop then return "" end
   return ui.format("  %s, %d times%s", ui.clip((loop.tool or "") ~= "" and loop.tool or "a tool", TOOL_COLUMNS), loop.times,
-                                     loop.code and ui.format(", %s [%s]", what_came_of(loop), loop.code) or "")
+                                     loop.code and ui.format(", %s [%s]", what_came_of(loop), cli.line(loop.code)) or "")
 end
 
 local function print_list(list)

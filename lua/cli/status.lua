@@ -228,7 +228,7 @@ local function print_attention(a)
     for _, line in ipairs(lines_of(a)) do
       if not begun then ui.say("%s", title "needs attention") end
       begun = true
-      ui.say("  %s", line)
+      ui.say("  %s", cli.line(line))
     end
   end
 end

@@ -81,7 +81,7 @@ end
 local function print_changes(warnings)
   for _, one in ipairs(ui.is_array(warnings) and warnings or {}) do
     one = ui.table(one)
-    io.stderr:write(ui.clip(ui.text(one.tool), NAME_COLUMNS), ": ", ui.text(one.text), "\n")
+    io.stderr:write(ui.clip(ui.text(one.tool), NAME_COLUMNS), ": ", cli.line(ui.text(one.text)), "\n")
   end
 end
 

@@ -53,6 +53,14 @@ return tool "open" {
     assert.equal(1, select(2, printed:gsub("\n", "\n")), printed)
   end)
 
+  it("in a file's schema are escaped where a provider's API would not take them", function()
+    local file = process.directory() .. "/tools.json"
+    local schema = { type = "object", properties = { at = { type = "string", format = WORDS, [WORDS] = 1 } } }
+    process.write(file, cjson.encode { { name = "find", description = "Finds.", inputSchema = schema } })
+    local printed = prints("tools", "--format", "gemini", "--tools", file)
+    assert.truthy(printed:find("the format 'a\\x1b", 1, true), printed)
+  end)
+
   it("are escaped on a terminal, and by escapes of JSON in --json", function()
     local client = start()
     client:calls("open", { what = WORDS }, session(WORDS))
