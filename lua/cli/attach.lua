@@ -66,8 +66,6 @@ local function server_text(path, list)
           .. '{\n  "mcpServers": {\n%s\n  }\n}\n'):format(cli.line(path), table.concat(out, ",\n"))
 end
 
-local function hook_line() return require "hook_answer".word(program) .. " hook" end
-
 -- What the file becomes: { original, attached, about, servers (texts), notes, moved }.
 local function plan_of(real, text, kept, o)
   local client, cwd = clients.of_file(real, home)
@@ -92,7 +90,7 @@ local function plan_of(real, text, kept, o)
   if wants_hooks then
     local kind = clients.hook_client(real)
     if not kind then refuse(real .. ": expected the settings of Claude Code or gemini-cli, or Codex' hooks.json") end
-    local line = hook_line() .. " --client " .. kind
+    local line = ("%s hook --client %s"):format(ui.word(program), kind)
     local changed, why = attach_text.hooks(new.attached, require "hook_answer".hooks(kind, line))
     if not changed then refuse(("%s: %s"):format(real, why)) end
     new.attached, new.about.hook = changed, line

@@ -319,7 +319,7 @@ local function check_running(d, u)
   local folder = not WORKING[state] and npx_folder(words)
   if words ~= "" and not why:find(words, 1, true) then why = why .. (why ~= "" and "; " or "") .. "it wrote last: " .. words end
   if folder then
-    add(d, "error", "upstreams", "npx_cache_corrupt", "rm -r " .. folder, "%s is %s: %s", name, state, why)
+    add(d, "error", "upstreams", "npx_cache_corrupt", "rm -r " .. ui.word(folder), "%s is %s: %s", name, state, why)
   elseif state == "starting" and text(u.last_error) ~= "" then -- a reload would not make it answer
     add(d, "error", "upstreams", "upstream_starting", "run its command by hand: it must answer initialize, then tools/list",
         "%s is starting again: %s", name, why)
@@ -398,7 +398,7 @@ local function check_policies(d)
   for one in each(status(d, "schema_lax")) do
     local tool, path = text(one.tool), text(one.path)
     add(d, "warning", "policies", "schema_lax", ("a policy of '%s' with %s makes it permanent, %s forbids it; or toolgate "
-        .. "session --forget-lax %s:%s"):format(tool, text(one.permanent), text(one.forbidden), tool, path),
+        .. "session --forget-lax %s"):format(tool, text(one.permanent), text(one.forbidden), ui.word(tool .. ":" .. path)),
         "the server of '%s' takes what its schema forbids at '%s' (%s): calls with it pass", tool, path,
         text(one.code))
   end

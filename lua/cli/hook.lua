@@ -9,7 +9,7 @@
 -- What a model sent is passed on as JSON, byte for byte. An error of this file is exit code 2, which blocks the call.
 local hook = cli.hook()
 local answer = require "hook_answer"
-local quote, word = cli.quote, answer.word
+local quote = cli.quote
 
 local BLOCKS      = 2    -- the exit code that makes an assistant stop, with stderr as the reason
 local GOAL_BYTES  = 8192 -- of a prompt: what a goal may have
@@ -315,6 +315,7 @@ end
 
 -- The command has the options that were given, so that the assistant's hooks do what was asked for here.
 local function install(given)
+  local word = require "ui".word
   local line = { word(cli.read_link "/proc/self/exe" or "toolgate"), "hook" }
   if given["no-start"] then line[3] = "--no-start" end
   for _, name in ipairs { "socket", "on-unavailable", "on-unknown", "client" } do

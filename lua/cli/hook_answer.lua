@@ -66,12 +66,6 @@ local INSTALLED_IN_GEMINI = {
 }
 local TIMEOUT_S = 10
 
--- A word of a command line of sh.
-function answer.word(words)
-  if words:find "^[%w/._+,:@%%=-]+$" then return words end
-  return "'" .. words:gsub("'", [['\'']]) .. "'"
-end
-
 -- What belongs into the assistant's settings, as a list of { event, the JSON of its list }. `line`: a command line for sh.
 function answer.hooks(client, line)
   local is_gemini, hooks = client == "gemini", {}

@@ -160,13 +160,9 @@ local function name_in_folder(file, folder)
   if a and b and a.file == b.file then return name or file end
 end
 
--- One word for a shell.
-local function shell_word(name) return name:find "[^%w_./:@-]" and "'" .. name .. "'" or name end
-
 local function print_next(o, tool, folder, is_daemons)
-  local call = tool.schema and cli.sample(tool.schema)
-  if not call or call:find("'", 1, true) then call = "{}" end
-  local check = "  toolgate check " .. shell_word(tool.name) .. " '" .. call .. "'"
+  local call = cli.shown_json(tool.schema and cli.sample(tool.schema) or "{}")
+  local check = "  toolgate check " .. ui.word(tool.name) .. " " .. ui.word(call)
   if is_daemons then
     io.write("The daemon loads it by itself, and loads it anew when it changes. Next: write in its first line what it is ",
              "for and who may call it, then\n  toolgate test --socket ", o.socket, "\n", check, " --socket ", o.socket,

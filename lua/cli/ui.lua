@@ -92,6 +92,12 @@ function ui.counts(counts, none)
   return #out > 0 and table.concat(out, ", ") or none
 end
 
+-- A word of a command line of sh.
+function ui.word(words)
+  if words:find "^[%w/._+,:@%%=-]+$" then return words end
+  return "'" .. words:gsub("'", [['\'']]) .. "'"
+end
+
 -- A text as a string of Lua.
 function ui.lua_string(words)
   return '"' .. words:gsub('[%c"\\]', function(c)

@@ -85,4 +85,10 @@ return tool "look" { upstream = "ill/look", effects = "read", schema = { type = 
     process.eventually("it failed", function() return upstream(gate).last_stderr end)
     assert.truthy(printed(gate, "doctor"):find("rm -r /root/.npm/_npx/3f0a\n", 1, true), printed(gate, "doctor"))
   end)
+
+  it("names a folder that a server made up as one word of the shell", function()
+    local gate = serves [=[echo 'Cannot find module /home$(true)/_npx/3f0a' >&2; exit 1]=]
+    process.eventually("it failed", function() return upstream(gate).last_stderr end)
+    assert.truthy(printed(gate, "doctor"):find("rm -r '/home$(true)/_npx/3f0a'\n", 1, true), printed(gate, "doctor"))
+  end)
 end)
