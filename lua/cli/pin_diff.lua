@@ -6,31 +6,19 @@ local function put(sign, path, words)
   ui.say("  %s%s %s%s", sign == "-" and cli.red or cli.green, sign, cli.line(path) .. ": " .. cli.line(words), cli.plain)
 end
 
-local function put_lines(sign, path, list)
-  if #list == 0 then put(sign, path, "") end
-  for _, line in ipairs(list) do put(sign, path, line) end
-end
-
 -- A long description that changes in one line is that line: equal ones before and after are left out.
 local function put_texts(path, was, now)
-  local old, new, equal = ui.lines(was), ui.lines(now), 0
-  while #old > 1 and #new > 1 and old[1] == new[1] do
-    table.remove(old, 1)
-    table.remove(new, 1)
-    equal = equal + 1
-  end
-  while #old > 1 and #new > 1 and old[#old] == new[#new] do
-    old[#old], new[#new] = nil, nil
-    equal = equal + 1
-  end
-  put_lines("-", path, old)
-  put_lines("+", path, new)
-  if equal > 0 then ui.say("    (%s)", ui.count(equal, "equal line")) end
+  local old, new = ui.lines(was), ui.lines(now)
+  local most, first, tail = math.min(#old, #new), 1, 0 -- one line of each stays
+  while first < most and old[first] == new[first] do first = first + 1 end
+  while first + tail < most and old[#old - tail] == new[#new - tail] do tail = tail + 1 end
+  for i = first, #old - tail do put("-", path, old[i]) end
+  for i = first, #new - tail do put("+", path, new[i]) end
+  if first + tail > 1 then ui.say("    (%s)", ui.count(first - 1 + tail, "equal line")) end
 end
 
 local function put_value(sign, path, value)
-  if type(value) == "string" then return put_lines(sign, path, ui.lines(value)) end
-  put(sign, path, cli.json(value))
+  for _, line in ipairs(type(value) == "string" and ui.lines(value) or { cli.json(value) }) do put(sign, path, line) end
 end
 
 local function is_object(value) return type(value) == "table" and cli.keys(value) ~= nil end -- no list, no number
