@@ -309,28 +309,31 @@ local function fit_ref(c, s, path)
   return fitted
 end
 
--- Adds the members of `more` that `out` lacks; properties and lists of required ones become one.
-local function merge(out, more)
+-- Adds the members of `more` that `out` lacks; properties and lists of required ones become one. `joined`: those that are one
+-- already, and what such a list has: of a thousand schemas none is copied again for each that follows.
+local function merge(out, more, joined)
   for _, key in ipairs(keys(more)) do
     local old, new = out[key], more[key]
+    local from = joined[key] and { new } or { old, new }
     if old == nil then put(out, key, new)
     elseif is_object(old) and is_object(new) then
-      local both = object()
-      for _, from in ipairs { old, new } do
-        for _, name in ipairs(keys(from)) do
-          if both[name] == nil then put(both, name, from[name]) end
+      local both = joined[key] or object()
+      for _, members in ipairs(from) do
+        for _, name in ipairs(keys(members)) do
+          if both[name] == nil then put(both, name, members[name]) end
         end
       end
-      out[key] = both
+      joined[key], out[key] = both, both
     elseif key == "required" and is_array(old) and is_array(new) then
-      local both, seen = array(), {}
-      for _, from in ipairs { old, new } do
-        for _, name in ipairs(from) do
+      local both = joined[key] or array()
+      local seen = joined[both] or {}
+      for _, list in ipairs(from) do
+        for _, name in ipairs(list) do
           if not seen[name] then both[#both + 1] = name end
           seen[name] = true
         end
       end
-      out[key] = both
+      joined[key], joined[both], out[key] = both, seen, both
     end
   end
 end
@@ -368,10 +371,10 @@ local function rewrite(c, s, path, opened)
       c.note(("%s: '%s' and the truth value beside it are written as one number"):format(path, key))
     else put(out, key, value) end
   end
-  local all = rules.keywords and is_array(s.allOf) and s.allOf or {}
+  local all, joined = rules.keywords and is_array(s.allOf) and s.allOf or {}, {}
   for _, part in ipairs(all) do
     if #all > 1 or out.properties then part = named_part(c, part, opened) end
-    if is_object(part) then merge(out, part) end
+    if is_object(part) then merge(out, part, joined) end
   end
   return out
 end

@@ -160,6 +160,17 @@ describe("a provider's format", function()
     assert.truthy(schemas.tree["$defs"].node.properties.child.properties.n)
   end)
 
+  it("merges hundreds of schemas of allOf, each name once and in its order", function()
+    local parts, names = {}, { "all" }
+    for i = 1, 300 do
+      names[i + 1] = "p" .. i
+      parts[i] = ('{"properties":{"p%d":{"type":"string"},"all":{"type":"string"}},"required":["all","p%d"]}'):format(i, i)
+    end
+    local many = written(write { many = '{"type":"object","allOf":[' .. table.concat(parts, ",") .. "]}" }, "gemini").many
+    assert.same(names, many.required)
+    for _, name in ipairs(names) do assert.same({ type = "string" }, many.properties[name]) end
+  end)
+
   describe("with a hostile schema", function()
     local function repeated(count, format)
       local list = {}
