@@ -26,7 +26,7 @@ local function trim(words, from, till)
   return words:sub(from, till)
 end
 
--- The sentence around a byte of the text.
+-- The sentence around a byte of the text, and where it ends.
 local function sentence_at(words, at)
   local from, till = at, at
   while from > 1 and words:byte(from - 1) ~= NEWLINE
@@ -37,7 +37,7 @@ local function sentence_at(words, at)
         and not (STOP[words:byte(till)] and (till == #words or SPACE[words:byte(till + 1)])) do
     till = till + 1
   end
-  return trim(words, from, math.min(till, #words))
+  return trim(words, from, math.min(till, #words)), till
 end
 
 -- Where the words stand, not within others; case does not count: both are in lower case.
@@ -98,12 +98,13 @@ local function foreign_names(all, server)
   return list
 end
 
--- An order in the same sentence.
+-- An order in the same sentence, which is read once however often it has the name.
 local function orders_another(words, lower, name)
   local at, till = find_words(lower, name, 1)
   while at do
-    if find_any(sentence_at(words, at):lower(), ORDER_WORDS) then return at end
-    at, till = find_words(lower, name, till + 1)
+    local sentence, ends = sentence_at(words, at)
+    if find_any(sentence:lower(), ORDER_WORDS) then return at end
+    at, till = find_words(lower, name, math.max(till, ends) + 1)
   end
 end
 
