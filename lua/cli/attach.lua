@@ -72,6 +72,7 @@ local function plan_of(real, text, kept, o)
   local base, used = base_of(text, kept, cwd), {}
   local wants_hooks = o.hooks or kept and kept.about.hook
   local wants_servers = not o.hooks or kept and next(kept.about.sections) ~= nil
+  if kept and base == "" then wants_servers = false end -- attach made the file, for hooks
   local new = { original = base, attached = base, notes = {}, moved = 0, servers = {},
                 about = { file = real, sections = {}, created = kept and kept.about.created } }
   local function name_for(id)

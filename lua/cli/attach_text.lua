@@ -5,6 +5,7 @@
 local clients = require "clients"
 local jsonc = require "jsonc"
 local toml = require "toml"
+local ui = require "ui"
 local attach_text = {}
 
 local UPSTREAM_NAME_MAX = 32
@@ -217,8 +218,8 @@ function attach_text.without_hooks(text, command)
     local event = value.list[e].value
     for i = event.kind == "array" and #event.list or 0, 1, -1 do
       local group = jsonc.decode(text, event.list[i].value)
-      for _, one in ipairs(type(group) == "table" and type(group.hooks) == "table" and group.hooks or {}) do
-        if one.command == command then
+      for _, one in ipairs(ui.table(ui.table(group).hooks)) do
+        if ui.table(one).command == command then
           text = #event.list == 1 and jsonc.remove(text, value, e) or jsonc.remove(text, event, i)
           value = hooks_of(text)
           event = value.list[e] and value.list[e].value or { list = {}, kind = "array" }

@@ -1,6 +1,7 @@
 -- The MCP clients whose files `toolgate attach` changes: where these are, where servers are in them, and what an entry
 -- says. A section: { id, style, cwd, value (JSON) } or, in TOML, the tables below mcp_servers.
 local jsonc = require "jsonc"
+local ui = require "ui"
 local clients = {}
 
 -- `project`: the file belongs to the folder that is so many names above it. Paths are below HOME, or the working directory.
@@ -116,24 +117,21 @@ local function to_plain(entry)
   elseif type(command) == "table" then
     local args = cli.array {}
     for i = 2, #command do args[i - 1] = command[i] end
-    for _, word in ipairs(type(entry.args) == "table" and entry.args or {}) do args[#args + 1] = word end
+    for _, word in ipairs(ui.table(entry.args)) do args[#args + 1] = word end
     entry.command, entry.args = command[1], args
   end
-  entry.env, entry.environment = entry.env or entry.environment, nil
-  entry.headers, entry.http_headers = entry.headers or entry.http_headers, nil
-  for header, name in pairs(entry.env_http_headers or {}) do
-    entry.headers = entry.headers or {}
-    entry.headers[header] = "${" .. name .. "}"
+  entry.env = entry.env or entry.environment
+  entry.headers = entry.headers or entry.http_headers
+  local function add(member, key, form, name)
+    if type(name) ~= "string" then return end
+    entry[member] = ui.table(entry[member])
+    entry[member][key] = form:format(name)
   end
-  if entry.bearer_token_env_var then
-    entry.headers = entry.headers or {}
-    entry.headers.Authorization = "Bearer ${" .. entry.bearer_token_env_var .. "}"
-  end
-  for _, name in ipairs(entry.env_vars or {}) do
-    entry.env = entry.env or {}
-    entry.env[name] = "${" .. name .. ":-}"
-  end
-  for _, key in ipairs { "env_http_headers", "bearer_token_env_var", "env_vars", "source", "environment", "required" } do
+  for header, name in pairs(ui.table(entry.env_http_headers)) do add("headers", header, "${%s}", name) end
+  add("headers", "Authorization", "Bearer ${%s}", entry.bearer_token_env_var)
+  for _, name in ipairs(ui.table(entry.env_vars)) do add("env", name, "${%s:-}", name) end
+  for _, key in ipairs { "env_http_headers", "http_headers", "bearer_token_env_var", "env_vars", "source", "environment",
+                         "required" } do
     entry[key] = nil
   end
   if entry.type == "local" or entry.type == "remote" then entry.type = nil end
@@ -142,16 +140,16 @@ end
 
 -- The command line of this program in a file: `toolgate connect …`.
 function clients.is_toolgate(entry)
+  if type(entry) ~= "table" then return false end
   local command, args = entry.command, entry.args or {}
   if type(command) == "table" then command, args = command.path or command[1], command.args or command end
   if type(command) ~= "string" or command:match "[^/]*$" ~= "toolgate" then return false end
-  for i, word in ipairs(type(args) == "table" and args or {}) do
+  local connects = false
+  for i, word in ipairs(ui.table(args)) do
     if word == "--servers" then return true, args[i + 1] end
+    connects = connects or word == "connect"
   end
-  for _, word in ipairs(type(args) == "table" and args or {}) do
-    if word == "connect" then return true end
-  end
-  return false
+  return connects
 end
 
 -- The entry as the daemon reads it; nil and why it stays where it is (nil: nothing to say).

@@ -404,6 +404,27 @@ sys.exit(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
     assert.is_nil(io.open(home .. "/.codex/hooks.json"))
   end)
 
+  it("has no servers to move of a file that it made for hooks", function()
+    os.execute("mkdir " .. home .. "/.gemini")
+    attach "--hooks"
+    assert.matches("is attached already", attach())
+    attach "--undo"
+    assert.is_nil(io.open(home .. "/.gemini/settings.json"))
+  end)
+
+  it("leaves entries that are none, and takes its own out beside them", function()
+    local odd = '"a": null, "b": true, "c": 7, "d": {"command":"x","env_vars":"E","http_headers":"h","bearer_token_env_var":[]}'
+    local path = put(".cursor/mcp.json", '{"mcpServers":{' .. odd .. "}}")
+    attach(path)
+    assert.equal("x", servers_of("cursor").d.command)
+    process.write(path, (process.read(path):gsub("^{", '{"hooks":{"x":[null,{"hooks":[true,{"command":"own"}]}]},')))
+    assert.matches("only what attach had put there was changed back", attach("--undo", path))
+    local back = json(process.read(path)).mcpServers
+    assert.equal("x", back.d.command)
+    assert.equal(cjson.null, back.a)
+    assert.is_nil(back.toolgate)
+  end)
+
   it("gives servers of one name in two files names of their own", function()
     put(".cursor/mcp.json", '{"mcpServers":{"git.hub":{"command":"a"}}}')
     put(".codeium/windsurf/mcp_config.json", '{"mcpServers":{"git.hub":{"command":"b"}}}')
