@@ -26,7 +26,7 @@ local function open_call(s, key, id, name)
   if type(name) ~= "string" or name == "" then return end
   s.over = s.over or s.count == CALLS_MAX
   if s.over then return end
-  s.calls[key], s.count = { id = id, name = name, pieces = {} }, s.count + 1
+  s.calls[key], s.count = { id = id, name = name, pieces = {}, at = s.count }, s.count + 1
 end
 
 local function add_piece(s, key, piece)
@@ -100,7 +100,7 @@ local function read_choice(c, s, choice)
   for key in pairs(s.calls) do
     if key:sub(1, #prefix) == prefix then keys[#keys + 1] = key end
   end
-  table.sort(keys)
+  table.sort(keys, function(a, b) return s.calls[a].at < s.calls[b].at end)
   for _, key in ipairs(keys) do end_call(c, s, key) end
 end
 

@@ -193,6 +193,18 @@ describe("toolgate replay reads", function()
     end)
   end
 
+  it("the calls of a streamed reply in the model's order, also those after the tenth", function()
+    local calls, page = {}, folder.path .. "/page.html"
+    for i = 1, 12 do
+      calls[i] = ('{"index":%d,"id":"c%d","function":{"name":"list_orders","arguments":"{\\"limit\\":%d}"}}'):format(i - 1, i,
+        i == 12 and 80 or i)
+    end
+    local file = folder:file("stream", ('{"id":"r","object":"chat.completion.chunk","choices":[{"index":0,"delta":{"tool_calls":'
+      .. '[%s]},"finish_reason":"tool_calls"}]}\n'):format(table.concat(calls, ",")))
+    local _, _, err = process.run { daemon.binary, "replay", file, "--tools", tools "mcp", "--html", page }
+    assert.truthy(process.read(page):find 'flex:11" title="11 [^"]*"></i><i class=r ', err .. process.read(page))
+  end)
+
   it("no call whose pieces end too early, and counts it", function()
     for name, last in pairs { ["OpenAI's chat"] = 4, ["OpenAI's Responses"] = 3, Anthropic = 7, Bedrock = 3 } do
       local cut = table.concat(STREAMED[name], "\n", 1, last) .. "\n"
