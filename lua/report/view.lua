@@ -21,7 +21,7 @@ end
 
 -- "950", "45,000", "1.2 million"
 function view.number(n)
-  if n >= 1e6 then return cli.fixed(n / 1e6, 1) .. " million" end
+  if n >= 999500 then return cli.fixed(n / 1e6, 1) .. " million" end
   if n >= 1e4 then n = math.floor(n / 1000 + 0.5) * 1000 end
   return (("%d"):format(n):gsub("^(%d+)(%d%d%d)$", "%1,%2"))
 end

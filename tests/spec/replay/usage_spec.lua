@@ -99,4 +99,14 @@ describe("the tokens of", function()
     end
     assert.truthy(out:find("7 times for nothing: 141,000 tokens", 1, true), out)
   end)
+
+  it("a text report are rounded, and a million is one from its last thousand on", function()
+    for input, shown in pairs { [950] = "950", [9999] = "9,999", [45400] = "45,000", [999499] = "999,000",
+                                [999500] = "1.0 million", [1260000] = "1.3 million" } do
+      local file = folder:file("r.jsonl", { ('{"output":[{"type":"function_call","call_id":"d","name":"t","arguments":"{}"}],'
+        .. '"usage":{"input_tokens":%d,"output_tokens":1}}'):format(input) })
+      local _, out = process.run { daemon.binary, "replay", file }
+      assert.truthy(out:find(("The models read %s tokens"):format(shown), 1, true), out)
+    end
+  end)
 end)
