@@ -75,7 +75,7 @@ local function once(top)
   snapshot(top)
   cli.sleep_until(top.due_us)
   snapshot(top)
-  io.write(table.concat(frame(top, { columns = cli.plain ~= "" and cli.terminal_size() or ONCE_COLUMNS })))
+  io.write(table.concat(frame(top, { columns = cli.is_terminal and cli.terminal_size() or ONCE_COLUMNS })))
 end
 
 -- ---- live ----

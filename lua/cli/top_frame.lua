@@ -140,7 +140,7 @@ local function put_attention(f, status)
     end
   end
   for _, q in ipairs(status.quarantined or {}) do attend(q.file, " is quarantined: ", q.why) end
-  for _, fault in ipairs(status.policy_faults or {}) do attend(fault.tool, ": the policy failed: ", fault.last) end
+  for _, bad in ipairs(status.policy_faults or {}) do attend(bad.tool or bad.gateway, ": the policy failed: ", bad.last) end
   for _, problem in ipairs(status.problems or {}) do attend(problem.code, ": ", problem.last) end
   if count > ATTENTION_LINES then f:line(("  and %d more: toolgate status"):format(count - ATTENTION_LINES)) end
 end

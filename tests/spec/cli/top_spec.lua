@@ -136,6 +136,19 @@ describe("toolgate top", function()
     assert.truthy(terminal:screen(true):find "\27%[1m")
     terminal = start { environment = { "NO_COLOR=1" } }
     assert.falsy(terminal:screen(true):find "\27")
+    terminal:press "q"
+    terminal:resize(80, 24)
+    terminal:types(("%s top --once --socket %s; echo do''ne"):format(daemon.binary, gate.socket))
+    assert.falsy(terminal:shows("done"):find "FREQUENT")
+  end)
+
+  it("names the gateway file whose function fails", function()
+    gate:stop()
+    gate = daemon.start { policies = { ["echo.lua"] = fixtures.echo,
+      ["all.lua"] = '-- For specs.\nreturn gateway { prepare_tools = function() error("no list") end }' } }
+    gate:connect():asks "tools/list"
+    local _, out = process.run { daemon.binary, "top", "--once", "--socket", gate.socket }
+    assert.truthy(out:find "! [^\n]*all%.lua: the policy failed: [^\n]*no list", out)
   end)
 
   it("says that the daemon is gone, and connects to the next one", function()
