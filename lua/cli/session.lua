@@ -65,7 +65,7 @@ local function print_calls(b, history)
 end
 
 local function print_known(a)
-  if a.ids and a.ids.seen > 0 then
+  if a.ids and (a.ids.seen or 0) > 0 then
     ui.say("%s%d seen%s", title "ids", a.ids.seen, a.ids.complete and "" or ", older ones are not kept")
   end
   rows("facts", a.facts and cli.keys(a.facts), function(name)
