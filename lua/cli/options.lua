@@ -82,7 +82,7 @@ end
 -- The option's value: behind it, or the next word, which is no other option.
 local function take(c, o, inline, words)
   if inline then return value_of(o, inline) end
-  local given = table.remove(words, 1)
+  local given = table.remove(words)
   if not given then fail("--%s needs a %s", o.name, o.argument) end
   local other = given:match "^%-%-(.+)"
   for _, option in ipairs(c.all) do
@@ -126,10 +126,11 @@ local function read_letters(c, word, words, out)
 end
 
 -- False: it was --help. Options and operands come in any order; "--" ends the options.
-local function parse(c, words)
-  local out, only_operands = {}, false
+local function parse(c, given)
+  local words, out, only_operands = {}, {}, false -- the next word is the last of the list: there may be 100,000
+  for i, word in ipairs(given) do words[#given + 1 - i] = word end
   while words[1] do
-    local word = table.remove(words, 1)
+    local word = table.remove(words)
     if only_operands or not word:find "^%-." then
       out[#out + 1] = word
     elseif word == "--" then
