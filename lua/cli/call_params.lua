@@ -1,25 +1,26 @@
 -- What call and check share: a call's arguments and the members of its _meta, from the command line or stdin.
+local ui = require "ui"
 local params = {}
+
+-- JSON on one line, and its value.
+local function read(given, otherwise)
+  local value, parts, json, fault = cli.parse(given)
+  if value == nil then fault = parts end
+  if fault then fail(otherwise, fault) end
+  return json, value
+end
 
 -- `given`: JSON; "-": JSON on stdin; nil: {}. As JSON of one line.
 function params.arguments(given)
-  local value, parts, json, fault = cli.parse(given == "-" and cli.stdin() or given or "{}")
-  if value == nil then fault = parts end
-  if fault then
-    fail("the arguments are not JSON: %s; quote them for the shell: '{\"key\": \"value\"}'", fault)
-  end
-  return json
+  return (read(given == "-" and cli.stdin() or given or "{}",
+               "the arguments are not JSON: %s; quote them for the shell: '{\"key\": \"value\"}'"))
 end
 
 -- --context as JSON of one line; nil: not given.
 function params.context(given)
   if not given then return end
-  local value, parts, json, fault = cli.parse(given)
-  if value == nil then fault = parts end
-  if fault then fail("--context: expected JSON: %s", fault) end
-  if type(value) ~= "table" or not cli.keys(value) then
-    fail "--context: expected an object, as in '{\"role\": \"guest\"}'"
-  end
+  local json, value = read(given, "--context: expected JSON: %s")
+  if not ui.is_object(value) then fail "--context: expected an object, as in '{\"role\": \"guest\"}'" end
   return json
 end
 

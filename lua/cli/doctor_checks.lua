@@ -17,8 +17,7 @@ local UNIT_FOLDERS     = "/etc/systemd/system:/run/systemd/system:/usr/local/lib
 local text = ui.text
 
 local function number(object, name)
-  local n = object[name]
-  n = (type(n) == "number" or type(n) == "table") and ui.number(n) or 0
+  local n = ui.number(object[name])
   return n == math.floor(n) and n or 0
 end
 

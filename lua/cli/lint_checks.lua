@@ -4,6 +4,7 @@
 -- and Structured Outputs' "supported schemas" for strict mode), Google (Gemini API, FunctionDeclaration and Schema).
 local check_orders = require "lint_orders"
 local check_policy = require "lint_policy"
+local ui = require "ui"
 
 local OPENAI_TOOLS_MAX       = 128   -- "Expected an array with maximum length 128"
 local OPENAI_DESCRIPTION_MAX = 1024  -- characters; "Expected a string with maximum length 1024"
@@ -17,8 +18,7 @@ local BRANCHES = { "anyOf", "oneOf", "allOf" }
 
 -- ---- schemas ----
 
-local function is_object(value) return type(value) == "table" and cli.keys(value) ~= nil end
-local function is_array(value) return type(value) == "table" and cli.keys(value) == nil end
+local is_object, is_array = ui.is_object, ui.is_array
 local function member(value, name) if is_object(value) then return value[name] end end
 
 local function characters(words) return (select(2, words:gsub("[^\128-\191]", ""))) end

@@ -1,6 +1,7 @@
 -- The checks of toolgate lint that read a policy: rules and functions that no example reaches, examples that check nothing,
 -- what it leaves unsaid, and paths that its schema does not have; a schema with references or branches is not checked.
 local lint = cli.lint()
+local is_object = require "ui".is_object
 
 local WORDS_BYTES, TODO_BYTES = 100, 120
 local BRANCHING = { "$ref", "$dynamicRef", "anyOf", "oneOf", "allOf", "if", "patternProperties", "dependentSchemas" }
@@ -62,8 +63,6 @@ local function check_todo(p, say)
 end
 
 -- ---- paths ----
-
-local function is_object(value) return type(value) == "table" and cli.keys(value) ~= nil end
 
 local function is_plain(schema)
   if not is_object(schema) then return false end

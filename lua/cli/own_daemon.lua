@@ -27,14 +27,12 @@ function own.servers_folder() return own.config_folder() .. "/servers.d" end
 
 -- With the folders above it; private from here on. Or nil and why.
 function own.make_folders(path)
-  for at in path:gmatch "()/" do
-    if at > 1 then
-      local made, why = cli.make_folder(path:sub(1, at - 1), PRIVATE)
-      if not made then return nil, path:sub(1, at - 1) .. ": " .. why end
-    end
+  for part in (path .. "/"):gmatch "()/" do
+    local at = path:sub(1, math.max(1, part - 1)) -- "/" first
+    local made, why = cli.make_folder(at, PRIVATE)
+    if not made then return nil, at .. ": " .. why end
   end
-  local made, why = cli.make_folder(path, PRIVATE)
-  return made, not made and path .. ": " .. why or nil
+  return true
 end
 
 -- Polls until it holds; false: not within this time.

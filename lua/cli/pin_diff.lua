@@ -21,13 +21,11 @@ local function put_value(sign, path, value)
   for _, line in ipairs(type(value) == "string" and ui.lines(value) or { cli.json(value) }) do put(sign, path, line) end
 end
 
-local function is_object(value) return type(value) == "table" and cli.keys(value) ~= nil end -- no list, no number
-
 -- One of the two may be nil.
 local function walk(path, was, now)
   local either = was == nil and now or was
   if was ~= nil and now ~= nil and cli.json(was) == cli.json(now) then return end
-  if is_object(either) and next(either) ~= nil and (was == nil or now == nil or is_object(now)) then
+  if ui.is_object(either) and next(either) ~= nil and (was == nil or now == nil or ui.is_object(now)) then
     local function below(name) return path ~= "" and path .. "." .. name or name end
     for _, name in ipairs(was and cli.keys(was) or {}) do walk(below(name), was[name], now and now[name]) end
     for _, name in ipairs(now and cli.keys(now) or {}) do

@@ -218,7 +218,9 @@ for name in ([[version state pid started_ms uptime_s socket paths generation rel
 local function print_rest(a)
   for _, name in ipairs(cli.keys(a)) do
     local value = a[name]
-    if not PRINTED[name] and not (type(value) == "table" and next(value) == nil) then ui.member(name, value) end
+    if not PRINTED[name] and not (type(value) == "table" and next(value) == nil) then
+      ui.say("%s %s", title(name), cli.json(value))
+    end
   end
 end
 

@@ -28,6 +28,7 @@ function ui.text(value) return type(value) == "string" and value or "" end
 function ui.table(value) return type(value) == "table" and value or {} end
 local ARRAY = getmetatable(cli.array {})
 function ui.is_array(value) return type(value) == "table" and getmetatable(value) == ARRAY end
+function ui.is_object(value) return type(value) == "table" and cli.keys(value) ~= nil end -- no list, no number
 function ui.number(value)
   if type(value) == "table" then value = value[1] end -- one that a double does not hold
   return tonumber(value) or 0
@@ -114,47 +115,6 @@ function ui.lua_long(words, newline)
     if not (words .. "]"):find(closing, 1, true) then return "[" .. equals .. "[" .. newline .. words .. closing end
   end
   return ui.lua_string(words)
-end
-
-local function put_value(value, indent)
-  local nested = type(value) == "table" and next(value) ~= nil
-  if type(value) == "string" and value:find("\n", 1, true) then
-    io.write "\n"
-    ui.indent(value:match "^%s*(.-)%s*$", indent + 2)
-  elseif not nested then
-    io.write(" ", type(value) == "string" and value or cli.json(value), "\n")
-  else
-    local counts = not ui.is_array(value)
-    for _, item in pairs(value) do counts = counts and type(item) == "number" end
-    io.write(counts and " " .. ui.counts(value, "none") .. "\n" or "\n")
-    if not counts then ui.tree(value, indent + 2) end
-  end
-end
-
--- "key: value", an object below it
-function ui.member(name, value, indent)
-  io.write(ui.bold(name .. ":"))
-  put_value(value, indent or 0)
-end
-
-local function put_members(object, indent, first)
-  for i, name in ipairs(cli.keys(object)) do
-    io.write(i == 1 and first or (" "):rep(indent))
-    ui.member(name, object[name], indent)
-  end
-end
-
--- An object as indented "key: value" lines; counts on one line, without zeros.
-function ui.tree(value, indent)
-  if not ui.is_array(value) then return put_members(value, indent, (" "):rep(indent)) end
-  for _, item in ipairs(value) do
-    io.write((" "):rep(indent), "-")
-    if type(item) == "table" and not ui.is_array(item) and next(item) ~= nil then
-      put_members(item, indent + 2, " ")
-    else
-      put_value(item, indent)
-    end
-  end
 end
 
 return ui
