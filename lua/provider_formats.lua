@@ -55,11 +55,19 @@ local function is_array(v) return type(v) == "table" and getmetatable(v) == ARRA
 -- The names of an object that is made here are its item 1, which is a member of none; a weak table would cost twice the time.
 local function keys(o) return o[1] or keys_of(o) or {} end
 
-local function object() return { {} } end
-
 local function put(o, key, value)
   if o[key] == nil then table.insert(o[1], key) end
   o[key] = value
+end
+
+-- object("name", value, …); a value that is nil is left out.
+local function object(...)
+  local o = { {} }
+  for i = 1, select("#", ...), 2 do
+    local key, value = select(i, ...)
+    if value ~= nil then put(o, key, value) end
+  end
+  return o
 end
 
 -- Behind the others, also if it was there.
@@ -529,12 +537,7 @@ end
 -- An optional property becomes required and nullable; coercion reads null as absent.
 local function nullable(s)
   if has_type(s, "null") then return s end
-  if s.type == nil or s.const ~= nil then
-    local either, nothing = object(), object()
-    put(nothing, "type", "null")
-    put(either, "anyOf", array { s, nothing })
-    return either
-  end
+  if s.type == nil or s.const ~= nil then return object("anyOf", array { s, object("type", "null") }) end
   put(s, "type", with_null(is_array(s.type) and s.type or { s.type }, "null"))
   if is_array(s.enum) then put(s, "enum", with_null(s.enum, null)) end
   return s
@@ -637,36 +640,20 @@ function M.response(provider, name, schema)
   return ('{"%s":%s,"warnings":%s}'):format(form.field, form.write(name, closed or text(schema), closed ~= nil), text(warnings))
 end
 
-local function named(definition)
-  local out = object()
-  put(out, "name", definition.name)
-  if definition.description ~= nil then put(out, "description", definition.description) end
-  return out
-end
-
 local function function_of(definition, schema, strict)
-  local inner, out = named(definition), object()
-  put(inner, "parameters", schema)
-  if strict ~= nil then put(inner, "strict", strict) end
-  put(out, "type", "function")
-  put(out, "function", inner)
-  return out
+  local inner = object("name", definition.name, "description", definition.description, "parameters", schema, "strict", strict)
+  return object("type", "function", "function", inner)
 end
 
 local function plain_of(member)
   return function(definition, schema)
-    local out = named(definition)
-    put(out, member, schema)
-    return out
+    return object("name", definition.name, "description", definition.description, member, schema)
   end
 end
 
 local function tool_spec_of(definition, schema)
-  local input, out = object(), object()
-  put(input, "json", schema)
-  put(out, "toolSpec", plain_of "inputSchema"(definition, input))
-  if definition.description == "" then out.toolSpec.description = nil end
-  return out
+  local description = definition.description ~= "" and definition.description or nil
+  return object("toolSpec", object("name", definition.name, "description", description, "inputSchema", object("json", schema)))
 end
 
 local ENVELOPES = { openai = function_of, mistral = function_of, anthropic = plain_of "input_schema",

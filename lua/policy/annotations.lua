@@ -60,9 +60,7 @@ end
 
 local union -- and object_of_class: types hold types
 
-local function schema_of(fields)
-  return builtins.order(builtins.mark(fields, "object"), ORDER)
-end
+local function schema_of(fields) return builtins.order(builtins.mark(fields, "object"), ORDER) end
 
 -- In lists and tables nil is JSON's null.
 local function inner_schema(made)
@@ -74,6 +72,8 @@ local function inner_schema(made)
   end
   return schema_of { anyOf = builtins.mark({ schema, { type = "null" } }, "array") }
 end
+
+local function list_of(made) return { schema = schema_of { type = "array", items = inner_schema(made) } } end
 
 -- The type that all values have; nil: they differ.
 local function common_type(values)
@@ -189,12 +189,8 @@ local function a_table(p)
   expect_sign(p, ",", "as in table<string, integer>")
   local value = union(p)
   expect_sign(p, ">", "as in table<string, integer>", true)
-  if key == "integer" then return { schema = schema_of { type = "array", items = inner_schema(value) } } end
+  if key == "integer" then return list_of(value) end
   return { schema = schema_of { type = "object", additionalProperties = inner_schema(value) } }
-end
-
-local function list_of(made)
-  return { schema = schema_of { type = "array", items = inner_schema(made) } }
 end
 
 -- ---- defaults -----------------------------------------------------------------------------------------------------
@@ -285,10 +281,18 @@ local function described_default(text, schema)
   end
 end
 
--- Parses an entry: its type, then the description, which following lines continue.
+-- Where a text is read from its beginning on.
+local function beginning(p, of)
+  return { text = of.text, at = 1, line = of.line, chunk = p.chunk, file = p.file, open = p.open }
+end
+
+-- One line of words, without the space around them.
+local function prose(texts) return table.concat(texts, " "):gsub("%s+", " "):match("^%s*(.-)%s*$") end
+
+-- Parses an entry: its type, then the description, which following lines continue. At each use anew, as each has a
+-- description of its own.
 local function read_entry(p, entry)
-  local at = { text = entry.text, at = 1, line = entry.line, chunk = p.chunk, file = p.file, open = p.open }
-  local options, texts = {}, {}
+  local at, options, texts = beginning(p, entry), {}, {}
   skip(at)
   if at.at <= #at.text then options[1] = union(at) end
   if at.text:find("^%s*&", at.at) then
@@ -298,26 +302,16 @@ local function read_entry(p, entry)
   if at.at <= #at.text and not at.text:find("^[%s#@]", at.at) then
     fault(at, "expected a description after the type of '" .. entry.name .. "', got '" .. at.text:sub(at.at) .. "'")
   end
-  for _, option in ipairs(entry.options) do
-    options[#options + 1] = union { text = option.text, at = 1, line = option.line, chunk = p.chunk, file = p.file,
-                                    open = p.open }
-  end
+  for _, option in ipairs(entry.options) do options[#options + 1] = union(beginning(p, option)) end
   if #options == 0 then
     fault(at, "expected a type after '" .. entry.name .. "', as in ---@param city string Name of the city")
   end
   texts[1] = at.text:sub(at.at):gsub("^%s*[#@]?%s*", "")
   for _, more in ipairs(entry.more) do texts[#texts + 1] = more end
-  entry.made = join(options)
-  entry.description = table.concat(texts, " "):gsub("%s+", " "):match("^%s*(.-)%s*$")
-  entry.default = stated
-  if stated == nil and entry.made.schema then entry.default = described_default(entry.description, entry.made.schema) end
-  return entry
-end
-
--- An entry is parsed at each use, as each use has a description of its own.
-local function copy_of(p, given)
-  return read_entry(p, { name = given.name, text = given.text, line = given.line, optional = given.optional,
-                         options = given.options, more = given.more, chunk = p.chunk })
+  local made, description = join(options), prose(texts)
+  if stated == nil and made.schema then stated = described_default(description, made.schema) end
+  return { name = entry.name, line = entry.line, optional = entry.optional, chunk = p.chunk, made = made,
+           description = description, default = stated }
 end
 
 local function guarded(p, name, read)
@@ -338,14 +332,14 @@ local function add_fields(p, class, entries)
     for at, entry in ipairs(entries) do
       if entry.name == field.name then table.remove(entries, at) break end
     end
-    entries[#entries + 1] = copy_of(p, field)
+    entries[#entries + 1] = read_entry(p, field)
   end
 end
 
 local function object_of_class(p, class)
   local entries = {}
   add_fields(p, class, entries)
-  local made = properties_of(entries, class.rest and copy_of(p, class.rest).made)
+  local made = properties_of(entries, class.rest and read_entry(p, class.rest).made)
   if class.description ~= "" then made.schema.description = class.description end
   return made
 end
@@ -359,7 +353,7 @@ local function named(p, name)
   if NO_JSON[name] then fault(p, "no argument can be a " .. (name == "fun" and "function" or name) .. ": JSON has none") end
   local class, alias = p.file.classes[name], p.file.aliases[name]
   if class then return guarded(p, name, function() return object_of_class(p, class) end) end
-  if alias then return guarded(p, name, function() return copy_of(p, alias).made end) end
+  if alias then return guarded(p, name, function() return read_entry(p, alias).made end) end
   if SYNONYMS[name] then fault(p, "there is no type '" .. name .. "': write " .. SYNONYMS[name]) end
   fault(p, "unknown type '" .. name .. "'" .. builtins.hint(name, p.file.names) .. ": it takes " .. table.concat(TYPES, ", ")
         .. ', "a"|"b", T[], T?, table<string, T>, and classes and aliases of this file')
@@ -502,16 +496,16 @@ local function read_lines(chunk, lines, from, to)
     end
   end
   for _, one in pairs(file.classes) do
-    one.description = table.concat(one.more, " "):gsub("%s+", " "):match("^%s*(.-)%s*$")
+    one.description = prose(one.more)
   end
-  return file, params, table.concat(text, " "):gsub("%s+", " "):match("^%s*(.-)%s*$")
+  return file, params, prose(text)
 end
 
 -- ---- what run takes ---------------------------------------------------------------------------------------------
 
 local function whole_of(p, entry)
   if entry.text:find("^%s*table%s*$") or entry.text:find("^%s*table%s+[^<]") then return nil end -- any table
-  local made = copy_of(p, entry).made
+  local made = read_entry(p, entry).made
   if not made.schema or made.schema.type ~= "object" then
     fault(entry, "'" .. entry.name .. "' is run's own parameter, the table of all arguments: expected a class or "
           .. "{ name: type }; an argument of that name needs another name for the parameter")
@@ -532,7 +526,7 @@ function M.read_annotations(chunk, lines, from, to, own, call)
       local before = lines_by_name[entry.name]
       if before then fault(entry, "'" .. entry.name .. "' is annotated on line " .. before .. " already") end
       lines_by_name[entry.name] = entry.line
-      singles[#singles + 1] = copy_of(p, entry)
+      singles[#singles + 1] = read_entry(p, entry)
     end
   end
   if whole and whole.schema and #singles > 0 then

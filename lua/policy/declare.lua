@@ -73,20 +73,24 @@ local function rule(condition)
                        at_most_one = {} }, "rule")
 end
 
-local function append(list, more)
-  for _, one in ipairs(more) do list[#list + 1] = one end
+for word, field in pairs { needs = "required", drops = "dropped" } do
+  methods[word] = function(self, ...)
+    check_self(self, word)
+    local list = self[field]
+    for _, name in ipairs(names(word, 1, ...)) do list[#list + 1] = name end
+    return self
+  end
 end
 
-function methods.needs(self, ...)
-  check_self(self, "needs")
-  append(self.required, names("needs", 1, ...))
-  return self
-end
-
-function methods.drops(self, ...)
-  check_self(self, "drops")
-  append(self.dropped, names("drops", 1, ...))
-  return self
+-- Words by themselves, too.
+for word, field in pairs { needs_one_of = "one_of", exclusive = "at_most_one" } do
+  methods[word] = function(self, ...)
+    check_self(self, word)
+    local list = self[field]
+    list[#list + 1] = names(word, 2, ...)
+    return self
+  end
+  M[word] = function(...) return methods[word](rule(nil), ...) end
 end
 
 function methods.defaults(self, values)
@@ -96,18 +100,6 @@ function methods.defaults(self, values)
     if type(name) ~= "string" then raise("defaults: expected { name = value }, got a list") end
     self.values[name] = value
   end
-  return self
-end
-
-function methods.needs_one_of(self, ...)
-  check_self(self, "needs_one_of")
-  self.one_of[#self.one_of + 1] = names("needs_one_of", 2, ...)
-  return self
-end
-
-function methods.exclusive(self, ...)
-  check_self(self, "exclusive")
-  self.at_most_one[#self.at_most_one + 1] = names("exclusive", 2, ...)
   return self
 end
 
@@ -146,14 +138,6 @@ for name, method in pairs(methods) do
   end
 end
 M.always = builtins.constant(beginnings, "always")
-
-function M.needs_one_of(...)
-  return methods.needs_one_of(rule(nil), ...)
-end
-
-function M.exclusive(...)
-  return methods.exclusive(rule(nil), ...)
-end
 
 -- ---- ids ---------------------------------------------------------------------------------------------------
 
