@@ -66,14 +66,14 @@ local function server_text(path, list)
           .. '{\n  "mcpServers": {\n%s\n  }\n}\n'):format(cli.line(path), table.concat(out, ",\n"))
 end
 
--- What the file becomes: { original, attached, about, servers (texts), notes, moved }.
+-- What the file becomes: { original, attached, about, servers (texts), notes }.
 local function plan_of(real, text, kept, o)
   local client, cwd = clients.of_file(real, home)
   local base, used = base_of(text, kept, cwd), {}
   local wants_hooks = o.hooks or kept and kept.about.hook
   local wants_servers = not o.hooks or kept and next(kept.about.sections) ~= nil
   if kept and base == "" then wants_servers = false end -- attach made the file, for hooks
-  local new = { original = base, attached = base, notes = {}, moved = 0, servers = {},
+  local new = { original = base, attached = base, notes = {}, servers = {},
                 about = { file = real, sections = {}, created = kept and kept.about.created } }
   local function name_for(id)
     for name, section in pairs(kept and kept.about.sections or {}) do
@@ -85,7 +85,7 @@ local function plan_of(real, text, kept, o)
     local plan, why = attach_text.servers(base, { path = real, client = client, cwd = cwd, program = program, name = name_for,
                                                   taken = record.taken_names(kept) })
     if not plan then refuse(("%s: %s"):format(real, why)) end
-    new.attached, new.notes, new.moved, new.about.sections = plan.text, plan.notes, plan.moved, plan.sections
+    new.attached, new.notes, new.about.sections = plan.text, plan.notes, plan.sections
     for name, list in pairs(plan.servers) do new.servers[name] = server_text(real, list) end
   end
   if wants_hooks then

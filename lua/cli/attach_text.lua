@@ -1,7 +1,7 @@
 -- What `toolgate attach` makes of a client's file, and back: from text to text.
 --
 -- A plan: { text, servers = { [NAME] = { { name, JSON of the entry }, … } }, sections = { [NAME] = id of its section },
--- notes, moved }.
+-- notes }.
 local clients = require "clients"
 local jsonc = require "jsonc"
 local toml = require "toml"
@@ -44,7 +44,6 @@ local function move(plan, name, key, converted, taken)
   local list = plan.servers[name] or {}
   plan.servers[name] = list
   table.insert(list, 1, { upstream_name(key, taken), cli.json(converted) }) -- they come from the end
-  plan.moved = plan.moved + 1
 end
 
 local function stays(plan, key, why)
@@ -121,14 +120,14 @@ end
 
 -- given: path, client, cwd, program, name (a function: the section's NAME), taken (names of upstreams). Nil and what is wrong.
 function attach_text.servers(text, given)
-  local plan = { text = text, servers = {}, sections = {}, notes = {}, moved = 0 }
+  local plan = { text = text, servers = {}, sections = {}, notes = {} }
   if is_toml(given.path) then return attach_toml(plan, given.cwd, given) end
   return attach_json(plan, given.cwd, given)
 end
 
 -- ---- and back, where the client has changed the file ----
 
-local function detach_section(text, original, cwd, id, name)
+local function detach_json(text, original, name, id, cwd)
   local section = section_of(text, cwd, id)
   local before = section_of(original, cwd, id)
   for i, item in ipairs(section and section.value.list or {}) do
@@ -148,9 +147,7 @@ local function detach_section(text, original, cwd, id, name)
 end
 
 local function detach_toml(text, original, name)
-  local statements, why = toml.read(text)
-  if not statements then return nil, why end
-  local found = toml.tables(text, statements, "mcp_servers")
+  local found = toml.tables(text, assert(toml.read(text)), "mcp_servers")
   local old, order = toml.tables(original, assert(toml.read(original)), "mcp_servers")
   for _, one in pairs(found) do
     local ours, its = clients.is_toolgate(one.entry)
@@ -168,19 +165,11 @@ end
 
 -- The text without what attach put there, and with what it took away. `about`: the record. Nil and what is wrong.
 function attach_text.detach(text, original, about, path, cwd)
-  if not is_toml(path) then
-    local root, why = jsonc.read(text)
-    if not root then return nil, why end
-  end
-  for name, id in pairs(about.sections) do
-    local why
-    if is_toml(path) then
-      text, why = detach_toml(text, original, name)
-      if not text then return nil, why end
-    else
-      text = detach_section(text, original, cwd, id, name)
-    end
-  end
+  local read, detach = jsonc.read, detach_json
+  if is_toml(path) then read, detach = toml.read, detach_toml end
+  local good, why = read(text)
+  if not good then return nil, why end
+  for name, id in pairs(about.sections) do text = detach(text, original, name, id, cwd) end
   return about.hook and attach_text.without_hooks(text, about.hook) or text
 end
 

@@ -175,8 +175,7 @@ end
 -- Follows the one file through its rotations until visit(log), or wait() at the end of what is written, returns false. What
 -- cannot be read is reported when it comes, since there is no end at which it could be.
 function Input:follow(visit, wait)
-  local log, why
-  local reported = 0
+  local reported, log, why = 0
   log, why = cli.log(self.paths, function()
     local faults, count = log:faults(), 0
     for _, fault in ipairs(faults) do count = count + fault.count end
@@ -184,10 +183,7 @@ function Input:follow(visit, wait)
     reported = count
     return wait()
   end)
-  if not log then
-    cli.warn(why)
-    return false
-  end
+  if not log then return cli.warn(why) or false end
   local going = true
   while going and log:next() do going = visit(log) end
   log:close()

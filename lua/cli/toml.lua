@@ -124,7 +124,7 @@ end
 -- nil and what is wrong.
 function toml.read(text) return jsonc.attempt(read_all, text) end
 
--- The tables below `name`: { [key] = { entry (its values), spans (of the text, in order), inline } }, and the keys in order.
+-- The tables below `name`: { [key] = { entry (its values), spans (of the text, in order) } }, and the keys in order.
 function toml.tables(text, statements, name)
   local found, order, open = {}, {}, nil
   for _, s in ipairs(statements) do
@@ -138,7 +138,7 @@ function toml.tables(text, statements, name)
       table.insert(one.spans, open)
     else
       if #s.path == 2 then
-        one.entry, one.inline = type(s.value) == "table" and s.value or {}, true
+        one.entry = type(s.value) == "table" and s.value or {}
       else
         put(one.entry, { select(3, unpack(s.path)) }, s.value)
       end

@@ -13,11 +13,10 @@ end
 
 function ui.say(form, ...) io.write(ui.format(form, ...), "\n") end
 
-function ui.dim(words) return cli.dim .. words .. cli.plain end
-function ui.bold(words) return cli.bold .. words .. cli.plain end
-function ui.red(words) return cli.red .. words .. cli.plain end
-function ui.green(words) return cli.green .. words .. cli.plain end
-function ui.yellow(words) return cli.yellow .. words .. cli.plain end
+-- ui.red(words), …
+for _, colour in ipairs { "dim", "bold", "red", "green", "yellow" } do
+  ui[colour] = function(words) return cli[colour] .. words .. cli.plain end
+end
 
 -- Green for pass, yellow for what can be repaired, red for the rest.
 local VERDICTS = { pass = cli.green, repair = cli.yellow, wait = cli.yellow, ask = cli.yellow }

@@ -2,7 +2,7 @@
 --   name    for people
 --   is      (value, state): whether the value, an object, is of it
 --   read    (value, state): reads it; false, or why: it is not understood
---   lists   members that hold an array of such values, each read by itself
+--   read_array  (array, state): an array of such values, if they are read together
 -- `state` is of one file: `name` the file's, `line`, and session(id, agent), a conversation (lua/replay/conversation.lua).
 local log = require "replay/log"
 local conversation = require "replay/conversation"
