@@ -60,8 +60,7 @@ return {
   end) end,
   function(a)
     local lost = a.pins and a.pins.lost or {}
-    return one(#lost > 0, "the state folder has lost the accepted definitions of %s: toolgate pins",
-               ui.count(#lost, "upstream"))
+    return one(#lost > 0, "the state folder has lost the accepted definitions of %s: toolgate pins", ui.count(#lost, "upstream"))
   end,
   function(a)
     local pending, held = a.pins and a.pins.pending or 0, a.pins and a.pins.held or 0

@@ -38,8 +38,7 @@ function params.request(o, arguments, context, trace)
 end
 
 params.goal    = text { name = "goal", argument = "TEXT", words = "the user's request, in words" }
-params.said    = text { name = "context", argument = "JSON",
-                        words = "what the agent's program says of the call: call.context" }
+params.said    = text { name = "context", argument = "JSON", words = "what the agent's program says of the call: call.context" }
 params.turn    = number { name = "turn", argument = "N", words = "the user turn of the call" }
 
 return params

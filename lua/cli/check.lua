@@ -67,8 +67,7 @@ uses that session's budgets, loops and facts, and counts the call.]],
   options = {
     flag { name = "trace", words = "print each stage: its decision and its time" }, params.goal, params.said, params.turn,
     text { name = "session", argument = "ID", words = "ask the running daemon; the call counts in this session" },
-    text { name = "socket", letter = "s", argument = "PATH",
-           words = "the daemon's socket; calls count only with --session" },
+    text { name = "socket", letter = "s", argument = "PATH", words = "the daemon's socket; calls count only with --session" },
     files, flag { name = "json", letter = "j", words = "print the verdict as JSON" },
   },
 

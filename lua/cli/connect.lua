@@ -21,8 +21,7 @@ if that exists; never where /etc/toolgate/toolgate.lua does. Ends when stdin end
   options = {
     text   { name = "session", argument = "ID",
              words = "the session of each request that has none; auto: a new one for this process" },
-    text   { name = "servers", argument = "NAME",
-             words = "only the servers of NAME.json, a file that `toolgate attach` made" },
+    text   { name = "servers", argument = "NAME", words = "only the servers of NAME.json, a file that `toolgate attach` made" },
     number { name = "wait", argument = "SECONDS", words = "how long a request waits while no daemon answers (default 30)" },
     flag   { name = "no-start", words = "start no daemon" },
   },

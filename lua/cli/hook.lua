@@ -174,8 +174,7 @@ end
 local function check(e)
   -- The assistant puts the question to its user itself.
   local asks = e.client ~= "codex" and e.client ~= "gemini" and ',"asks":true' or ""
-  return call("toolgate/check", '{"name":' .. quote(e.tool) .. ',"arguments":' .. e.input .. asks .. "," .. meta(e)
-                                     .. "}")
+  return call("toolgate/check", '{"name":' .. quote(e.tool) .. ',"arguments":' .. e.input .. asks .. "," .. meta(e) .. "}")
 end
 
 local function report(e, call_id, result)

@@ -6,8 +6,7 @@ local lint = cli.lint()
 -- All codes: the level, and what it finds. An error: toolgate refuses to load it. A warning: probably not intended, or not
 -- portable. A note is shown only on request.
 local CODES = {
-  { "load", "error",
-    "what toolgate refuses to load: unknown fields, mistyped names, rules that contradict each other" },
+  { "load", "error", "what toolgate refuses to load: unknown fields, mistyped names, rules that contradict each other" },
   { "example", "error", "an example that fails" },
   { "odd", "warning", "a definition that is left out, or has a name or schema that MCP does not allow" },
   { "contradiction", "error", "a schema of a policy that contradicts itself" },

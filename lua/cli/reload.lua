@@ -7,8 +7,7 @@ local function print_result(a)
   if not a.ok then
     ui.say("%s: generation %d (%s) is still served", ui.count(#(a.errors or {}), "error"), a.generation, a.hash)
   elseif a.unchanged then
-    ui.say("unchanged: generation %d (%s), tools: %d, policies: %d, in %d ms", a.generation, a.hash, a.tools, a.policies,
-           a.ms)
+    ui.say("unchanged: generation %d (%s), tools: %d, policies: %d, in %d ms", a.generation, a.hash, a.tools, a.policies, a.ms)
   else
     ui.say("generation %d (%s), tools: %d, policies: %d, examples passed: %d, in %d ms", a.generation, a.hash, a.tools,
            a.policies, a.examples, a.ms)

@@ -14,8 +14,7 @@ it root and its own user); only root may write to it. When the daemon ends, so d
   options = {
     text { name = "config", letter = "c", argument = "FILE",
            words = "the upstreams it may start (default /etc/toolgate/spawner.lua)" },
-    text { name = "socket", letter = "s", argument = "PATH",
-           words = "where daemons ask (default /run/toolgate/spawner.sock)" },
+    text { name = "socket", letter = "s", argument = "PATH", words = "where daemons ask (default /run/toolgate/spawner.sock)" },
     flag { name = "check", words = "check the file, then end" },
   },
   run = cli.spawner,

@@ -111,8 +111,7 @@ without a daemon, loads what serve would.]],
     local a, parts
     local socket = find_daemon(o)
     if socket then
-      a, parts = cli.rpc(socket, "toolgate/tools", { format = format, strict = o.strict or false },
-                         names and "shown" or "parts")
+      a, parts = cli.rpc(socket, "toolgate/tools", { format = format, strict = o.strict or false }, names and "shown" or "parts")
       if not ui.is_array(a.tools) then
         fail "expected a list of tools from the daemon: does it have the same version as this program?"
       end

@@ -263,8 +263,7 @@ local function stated_default(at, schema, name)
   return value
 end
 
-local DEFAULTS = { "%(%s*[Dd]efaults?%s+to%s+()", "%(%s*[Dd]efault:?%s+()", "%f[%a][Dd]efaults to%s+()",
-                   "%f[%a]Default:%s+()" }
+local DEFAULTS = { "%(%s*[Dd]efaults?%s+to%s+()", "%(%s*[Dd]efault:?%s+()", "%f[%a][Dd]efaults to%s+()", "%f[%a]Default:%s+()" }
 
 -- In prose only a literal that fits the type is taken for the default.
 local function described_default(text, schema)

@@ -91,8 +91,7 @@ function M.condition_on(name, wanted)
   if mark == "condition" then
     if wanted.kind == "none_of" and builtins.marked(wanted.values) ~= "set" then check_values(name, wanted.values) end
   elseif mark and mark ~= "set" and mark ~= "array" and mark ~= "object" then
-    raise("when: '" .. name .. "': expected a value, a list of values, or a condition (above, between, given, …), got a "
-          .. mark)
+    raise("when: '" .. name .. "': expected a value, a list of values, or a condition (above, between, given, …), got a " .. mark)
   elseif type(wanted) == "table" and mark ~= "set" and mark ~= "object" then
     check_values(name, wanted)
   end

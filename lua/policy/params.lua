@@ -9,8 +9,7 @@ local kinds = {} -- the function of a type -> how it makes one when used bare
 
 local COMMON = { description = "description", title = "title", default = "default", examples = "examples" }
 local TEXT = { min = "minLength", max = "maxLength", pattern = "pattern" }
-local NUMBER = { min = "minimum", max = "maximum", over = "exclusiveMinimum", under = "exclusiveMaximum",
-                 step = "multipleOf" }
+local NUMBER = { min = "minimum", max = "maximum", over = "exclusiveMinimum", under = "exclusiveMaximum", step = "multipleOf" }
 local MAP = { min = "minProperties", max = "maxProperties" }
 local LIST = { min = "minItems", max = "maxItems", unique = "uniqueItems" }
 

@@ -11,10 +11,8 @@ local PLACES = {
   { "Claude Code", ".claude/projects", "%.jsonl$" },
   { "Codex", ".codex/sessions", "%.jsonl[.zst]*$" }, -- also compressed
   { "gemini-cli", ".gemini/tmp", "/chats/.*%.jsonl?$" },
-  { "opencode", ".local/share/opencode", "/storage/part/.*%.json$",
-    database = { "/opencode%.db$", database.opencode } },
-  { "goose", ".local/share/goose/sessions", "%.jsonl$",
-    database = { "/sessions%.db$", database.goose } },
+  { "opencode", ".local/share/opencode", "/storage/part/.*%.json$", database = { "/opencode%.db$", database.opencode } },
+  { "goose", ".local/share/goose/sessions", "%.jsonl$", database = { "/sessions%.db$", database.goose } },
   { "pi", ".pi/agent/sessions", "%.jsonl$" },
   { "Cline", ".cline/data/sessions", "%.messages%.json$" },
 }

@@ -42,8 +42,7 @@ local function count(n, head) return ("<td class=n%s>%d</td>"):format(head and "
 -- The share of `whole`, and a bar as long as `part` is of `longest`.
 local function bar(part, whole, longest)
   local percent = longest > 0 and math.floor(part * 100 / longest) or 0
-  return ('<td class=n>%s</td><td class=bar><div class=b style="width:%d%%"></div></td>'):format(view.share(part, whole),
-                                                                                               percent)
+  return ('<td class=n>%s</td><td class=bar><div class=b style="width:%d%%"></div></td>'):format(view.share(part, whole), percent)
 end
 
 local function examples(list)
@@ -147,8 +146,7 @@ end
 local function rows(put, r, name, title)
   local list = r[name].rows
   if #list == 0 then return end
-  put("<h2>%s</h2>\n<table><tr><th><th class=n>calls<th class=n>share<th><th class=n>stopped<th>next call passes</tr>\n",
-      title)
+  put("<h2>%s</h2>\n<table><tr><th><th class=n>calls<th class=n>share<th><th class=n>stopped<th>next call passes</tr>\n", title)
   for i = 1, math.min(#list, ROWS) do
     local row = list[i]
     put("<tr%s><td>%s %s %s %s %s</td>%s%s%s", row.refused > 0 and " class=refuse" or "", escape(row.tool),

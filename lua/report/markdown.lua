@@ -73,8 +73,7 @@ local function put_table(r, name, title)
   local rows, refused = r[name].rows, name ~= "repairs" and name ~= "unknown_tools"
   local first = rows[1]
   if not first then return end
-  local has = { tool = first.tool, class = first.class and not first.tool, code = first.code,
-                path = first.tool and first.code }
+  local has = { tool = first.tool, class = first.class and not first.tool, code = first.code, path = first.tool and first.code }
   local head, rule = "|", "|"
   for _, column in ipairs { "tool", "class", "code", "path" } do
     if has[column] then head, rule = head .. " " .. column .. " |", rule .. "---|" end

@@ -165,7 +165,6 @@ return function(r, first)
   print_table(r, "tools", "Tools")
   print_table(r, "classes", "Classes")
   print_table(r, "codes", "Codes")
-  print_table(r, "unknown_tools",
-              "Tools that nothing describes: only the rules against loops judge them (--tools FILE)")
+  print_table(r, "unknown_tools", "Tools that nothing describes: only the rules against loops judge them (--tools FILE)")
   print_notes(r)
 end
