@@ -62,7 +62,8 @@ end
 
 local function restart_of(d)
   if is_of_systemd(d) then return "systemctl restart toolgate.service" end
-  return ("kill %d && %s"):format(number(d.status, "pid"), start_of(d))
+  local pid = number(d.status, "pid")
+  return (pid > 1 and ("kill %d && "):format(pid) or "") .. start_of(d) -- `kill 0` would end the operator's shell
 end
 
 local function reload_of(d) return "toolgate reload --socket " .. d.socket end

@@ -47,7 +47,7 @@ local function accept(o)
   local a = rpc(o, "toolgate/pins", params)
   for _, why in ipairs(a.errors or {}) do cli.warn(cli.line(why)) end
   if a.ok and not o.json then
-    ui.say("accepted: %s is served with this definition", o[2]:sub(1, 1) == "*" and "everything that waited" or o[2])
+    ui.say("accepted: %s is served with this definition", o[2] == "*" and "everything that waited" or cli.line(o[2]))
   end
   return a.ok and 0 or 1
 end

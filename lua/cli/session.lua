@@ -179,9 +179,9 @@ session. All daemons on one Redis give the same answer.]],
     local a = rpc(o, "toolgate/session", { session = id, uid = uid_of(o.user), reset = o.reset, forget = o.forget })
     if o.json then return 0 end
     if o.reset then
-      ui.say("%s: %s may be called again; its loops and budgets are reset", id:sub(1, 200), o.reset:sub(1, 200))
+      ui.say("%s: %s may be called again; its loops and budgets are reset", cli.line(id, 200), cli.line(o.reset, 200))
     elseif o.forget then
-      ui.say("%s: deleted, with its history, budgets, ids and facts", id:sub(1, 200))
+      ui.say("%s: deleted, with its history, budgets, ids and facts", cli.line(id, 200))
     else
       print_session(a, id)
     end
