@@ -47,6 +47,19 @@ def write(path):
         file.write("written")
 
 
+def chmod_at(path):
+    """By fchmodat2, which takes a descriptor that Landlock lets anybody have."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    if libc.syscall(452, os.open(path, os.O_PATH), b"", 0o777, 0x1000) < 0:  # AT_EMPTY_PATH
+        raise OSError(ctypes.get_errno(), "fchmodat2")
+
+
+def chmod_own(path):
+    """Of a file that it may open."""
+    with open(path, "w") as file:
+        os.fchmod(file.fileno(), 0o640)
+
+
 def escape(path):
     """Leaves its parent and its process group, and stays."""
     if os.fork() == 0:
@@ -148,6 +161,11 @@ WAYS = {
     "list": os.listdir,
     "remove": os.unlink,
     "truncate": lambda path: os.truncate(path, 0),
+    "chmod": lambda path: os.chmod(path, 0o777),
+    "chmod_at": chmod_at,
+    "chown": lambda path: os.chown(path, -1, os.getgid()),
+    "set_attribute": lambda path: os.setxattr(path, "user.toolgate", b"x"),
+    "chmod_own": chmod_own,
     "execute": lambda path: os.spawnv(os.P_WAIT, path, [path]),
     "kill": lambda pid: os.kill(int(pid), 0),
     "environ": lambda pid: read("/proc/%s/environ" % pid),

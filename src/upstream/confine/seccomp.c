@@ -43,6 +43,16 @@ static const char denied[] =
     "pidfd_getfd chroot kcmp process_madvise shmget shmat shmctl msgget msgctl semget semctl mq_open "
     "mq_unlink";
 
+/* Landlock lets a process change the mode, the group and the attributes of every file of its user, by a path
+ * or by a descriptor that cannot even be read: the daemon's configuration, state and sockets among them. Of
+ * an open file it may change the mode (fchmod). */
+static const char owners[] = "chown lchown fchownat";
+static const char attributes[] = "setxattr lsetxattr removexattr lremovexattr";
+
+/* The same, by newer calls, whose names libseccomp need not know: fchmodat2, setxattrat, removexattrat and
+ * file_setattr. They have one number on all architectures. */
+static const int newer[] = {452, 463, 466, 469};
+
 /* The requests of a ring are not filtered; clone3's flags are in memory, which a filter cannot read. */
 static const char missing[] = "io_uring_setup io_uring_enter io_uring_register clone3";
 
@@ -144,9 +154,14 @@ const struct sock_fprog *seccomp_filter(struct arena *arena, bool network, int a
         return NULL;
     b.failed = seccomp_attr_set(b.filter, SCMP_FLTATR_ACT_BADARCH, SCMP_ACT_KILL_PROCESS) != 0;
     refuse_all(&b, denied, DENY);
-    /* These seem to succeed: a process that left its group would survive it. */
-    refuse_all(&b, "setsid setpgid", 0);
+    /* These seem to succeed: a process that left its group would survive it; and git, cp and Python give each
+     * file that they write the mode that it has already, and fail if they may not. */
+    refuse_all(&b, "setsid setpgid chmod fchmodat", 0);
+    refuse_all(&b, owners, NOT_YOURS);
+    refuse_all(&b, attributes, EOPNOTSUPP); /* as on a file system without them */
     refuse_all(&b, missing, MISSING);
+    for (size_t i = 0; i < sizeof(newer) / sizeof(*newer); i++)
+        check(&b, newer[i], seccomp_rule_add(b.filter, SCMP_ACT_ERRNO(MISSING), newer[i], 0));
     for (size_t i = 0; i < sizeof(by_pid) / sizeof(*by_pid); i++)
         check(&b, by_pid[i].call,
               seccomp_rule_add(b.filter, SCMP_ACT_ERRNO(NOT_YOURS), by_pid[i].call, 1,

@@ -206,6 +206,26 @@ return { state = "DIR/state", upstreams = {
     assert.equal("ok", reach("itself", ""))
   end)
 
+  it("lets it change no mode, owner or attribute by a path, whosever file that is", function()
+    if not serves '{ write = { "DIR/write" } }' then return end
+    local paths = { gate.socket, folder .. "/state", folder .. "/key", gate.directory .. "/toolgate.lua" }
+    local function modes()
+      local _, out = process.run { "stat", "-c", "%a %U %G %n", unpack(paths) }
+      return out
+    end
+    local before = modes()
+    for _, path in ipairs(paths) do
+      assert.equal("ok", reach("chmod", path)) -- as setsid: git must not fail
+      assert.equal("ENOSYS", reach("chmod_at", path))
+      assert.equal("EPERM", reach("chown", path))
+      assert.equal("ENOTSUP", reach("set_attribute", path))
+    end
+    assert.equal(before, modes())
+    assert.equal("ok", reach("chmod_own", folder .. "/write/mine"))
+    local _, mine = process.run { "stat", "-c", "%a", folder .. "/write/mine" }
+    assert.equal("640\n", mine)
+  end)
+
   it("does not start it on a kernel without Landlock, and says why", function()
     starts("{}", { before = { unpack(WITHOUT_LANDLOCK) } })
     process.eventually("the start failed", function() return (upstream().last_error or ""):find("Landlock", 1, true) end)
