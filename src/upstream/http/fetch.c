@@ -24,7 +24,7 @@
 #include <sys/queue.h>
 #include <unistd.h>
 
-#define REDIRECT_SHOWN_BYTES 200u
+#define REDIRECT_PAGE_BYTES 65536u /* of the page that comes with a redirect; nobody waits for the rest */
 #define URL_LETTERS                                                                                          \
     "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._~:/[]@!$&()*+,;=%" /* no ? and # */
 
@@ -152,7 +152,7 @@ struct fetch {
     char why[FETCH_WHY_MAX_BYTES];
     unsigned redirects;
     const char *redirect_to; /* followed at the end of this answer; NULL: none */
-    bool is_pending, reported_head, has_head, over, sent, refused_repeat, too_large;
+    bool is_pending, reported_head, has_head, may_redirect, over, sent, refused_repeat, too_large;
 };
 
 /* It has something to report, once libcurl has returned. */
@@ -193,6 +193,7 @@ static size_t on_header(char *at, size_t size, size_t count, void *owner)
     long status = 0;
     f->fetcher->curl->easy_getinfo(f->easy, CURLINFO_RESPONSE_CODE, &status);
     f->has_head = status >= 200; /* trailers end with an empty line, too, and change nothing */
+    f->may_redirect = status >= 300 && status < 400;
     if (f->has_head)
         mark_pending(f);
     return size * count;
@@ -207,6 +208,8 @@ static size_t on_body(char *at, size_t size, size_t count, void *owner)
         return 0;
     }
     f->body_bytes += n;
+    if (f->may_redirect && f->bytes.len + n > REDIRECT_PAGE_BYTES)
+        return n;
     buf_add(&f->bytes, at, n);
     mark_pending(f);
     return n;
@@ -233,7 +236,7 @@ static bool start_transfer(struct fetch *f)
     if (!(f->easy = curl->easy_init()))
         return false;
     f->header_count = f->header_bytes = 0;
-    f->has_head = f->sent = false;
+    f->has_head = f->may_redirect = f->sent = false;
     f->error[0] = '\0';
     for (size_t i = 0; i <= r->headers.count; i++) {
         struct str line = STR_LIT("Expect:"); /* else libcurl waits a second before it sends a large body */
@@ -477,18 +480,19 @@ static void report_head(struct fetch *f)
     if (head.after_s > FETCH_AFTER_MAX_S)
         head.after_s = FETCH_AFTER_MAX_S;
     if (to)
-        head.redirect = str_cut((struct str){to, strspn(to, URL_LETTERS)}, REDIRECT_SHOWN_BYTES);
+        head.redirect = (struct str){to, strspn(to, URL_LETTERS)};
     f->reported_head = true;
     if (f->hooks->head)
         f->hooks->head(f->owner, &head);
 }
 
-/* Head, bytes and end, as far as they have come. A hook may cancel, which sets `reporting` to NULL. */
+/* Head, bytes and end, as far as they have come. A hook may cancel, which sets `reporting` to NULL. libcurl
+ * says where a redirect leads only at the end of its answer. */
 static void report(struct fetch *f)
 {
     struct fetcher *fetcher = f->fetcher;
     fetcher->reporting = f;
-    if (f->has_head && !f->reported_head && !f->redirect_to)
+    if (f->has_head && !f->reported_head && !f->redirect_to && (f->over || !f->may_redirect))
         report_head(f);
     if (fetcher->reporting && f->over && f->redirect_to && f->how == FETCH_DONE) {
         f->redirects++;

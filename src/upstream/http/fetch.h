@@ -22,6 +22,7 @@ struct loop;
 #define FETCH_HEADERS_MAX       100u   /* of an answer … */
 #define FETCH_HEADERS_MAX_BYTES 65536u /* … and their sum, with those of 1xx before it */
 #define FETCH_REDIRECTS_MAX     3u
+#define FETCH_REDIRECT_BYTES    200u /* of an address in an error */
 #define FETCH_WHY_MAX_BYTES     512u
 #define FETCH_IDLE_CONNECTIONS  32L /* kept open, to all hosts together */
 #define FETCH_AFTER_MAX_S       86400
@@ -43,7 +44,8 @@ struct fetch_head {
     const struct name_value *headers; /* names in lower case */
     size_t count;
     int64_t after_s;     /* Retry-After in seconds, at most FETCH_AFTER_MAX_S; -1: none */
-    struct str redirect; /* where a redirect leads that is not followed, without query; else empty */
+    struct str redirect; /* where a redirect leads that is not followed, without query and uncut: it may
+                          * repeat a secret of the address; else empty */
 };
 struct str fetch_header(const struct fetch_head *head, const char *name); /* STR_NONE: it was not sent */
 

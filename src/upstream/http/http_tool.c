@@ -571,7 +571,7 @@ static void on_head(void *owner, const struct fetch_head *head)
     call->status = head->status;
     call->after_s = head->after_s;
     call->type = keep(call, fetch_header(head, "content-type"));
-    call->redirect = keep(call, head->redirect);
+    call->redirect = str_cut(keep(call, head->redirect), FETCH_REDIRECT_BYTES);
     call->headers = headers;
     for (size_t i = 0; i < count; i++) {
         struct str value = fetch_header(head, names[i]);

@@ -55,7 +55,7 @@ struct exchange {
     struct sse sse;
     int status;
     int64_t after_s;
-    char type[64], redirect[256], failure[FETCH_WHY_MAX_BYTES];
+    char type[64], redirect[FETCH_REDIRECT_BYTES + 1], failure[FETCH_WHY_MAX_BYTES];
     char quoted[MCP_HTTP_QUOTED_BYTES + 1]; /* of an error's body */
     unsigned resumes;                       /* in a row without an event */
     bool streams;                           /* the response comes as events */
@@ -643,8 +643,8 @@ static void on_head(void *owner, const struct fetch_head *head)
     x->after_s = head->after_s;
     x->challenged = fetch_header(head, "www-authenticate").len != 0;
     snprintf(x->type, sizeof(x->type), STR_FMT, STR_ARG(str_cut(type, sizeof(x->type) - 1)));
-    snprintf(x->redirect, sizeof(x->redirect), STR_FMT,
-             STR_ARG(str_cut(head->redirect, sizeof(x->redirect) - 1)));
+    struct str redirect = secrets_redact(x->arena, &x->transport->secrets, head->redirect);
+    snprintf(x->redirect, sizeof(x->redirect), STR_FMT, STR_ARG(str_cut(redirect, FETCH_REDIRECT_BYTES)));
     x->streams = (x->id || x->listens) && success && str_contains_nocase(type, STR_LIT("text/event-stream"));
     if (!success || strcmp(x->method, "initialize") != 0)
         return;

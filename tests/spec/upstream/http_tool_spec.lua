@@ -251,6 +251,13 @@ describe("the secrets of an HTTP endpoint", function()
 end)
 
 describe("the connections of HTTP endpoints", function()
+  it("follow a redirect, also if its page is long in coming", function()
+    answers { ["GET /"] = { status = 302, headers = { Location = "/here" }, fill = 200000 },
+              ["GET /here"] = { body = "followed" } }
+    serves '{ "GET SERVER/" }'
+    assert.equal("followed", text(calls()))
+  end)
+
   it("are reused", function()
     answers { ["GET /"] = { echo = true } }
     serves '{ "GET SERVER/" }'

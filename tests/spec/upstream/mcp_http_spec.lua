@@ -384,6 +384,16 @@ describe("an MCP server over HTTP that misbehaves", function()
     golden.check("feedback", "MCP over HTTP: a redirect", redirected)
   end)
 
+  it("redirects to an address with the secret of its own, which is masked", function()
+    server = http_server.start { routes = { ["POST /secret-of-the-spec/mcp"] = {
+      status = 307, headers = { Location = "http://example.invalid/secret-of-the-spec/mcp/" } } } }
+    server.url = server.address .. "/${KEY}/mcp"
+    gates(nil, { KEY = "secret-of-the-spec" })
+    process.eventually("the redirect is logged", function() return gate:log():find("example.invalid/***/mcp/", 1, true) end)
+    local _, status = client:asks "toolgate/status"
+    assert.is_nil((gate:log() .. status):find("secret-of-the-spec", 1, true))
+  end)
+
   it("names its events otherwise, or sends JSON as a stream: the answer is read", function()
     server = http_server.mcp { calls = {
       ["named"] = { headers = SSE, pieces = { "event: ping\ndata: {}\n\nevent: response\ndata: ANSWER\n\n" } },
