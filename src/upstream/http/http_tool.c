@@ -285,6 +285,7 @@ static enum err fill_in(struct http_call *call, struct buf *out, enum template_p
             /* The host is not redacted: it is no secret, and responses repeat it. */
             bool secret = place == IN_HEADER || (call->base && !literal) || slashes >= 3;
             err = secrets_expand(call->arena, text, secret ? &call->secrets : NULL, &text, why);
+            err = err ? ERR_CONFIG : OK; /* ERR_PARSE blames an argument */
             buf_str(out, err ? STR_NONE : text);
         } else if (part.kind == TEMPLATE_ARGUMENT && literal && place == IN_HEADER) {
             buf_printf(out, "{" STR_FMT "}", STR_ARG(text));

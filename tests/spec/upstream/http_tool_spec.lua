@@ -224,6 +224,15 @@ describe("the secrets of an HTTP endpoint", function()
     assert.same({}, server:saw())
   end)
 
+  it("that are misspelt are the operator's to correct, not the model's", function()
+    answers { ["GET /"] = { echo = true } }
+    serves '{ "GET SERVER/", headers = { Authorization = "Bearer ${SPEC-TOKEN}" } }'
+    is_refused(calls(), "unavailable", "not_configured")
+    gate:logs "tool=endpoint code=not_configured "
+    assert.matches("expected ${NAME}", gate:log(), 1, true)
+    assert.same({}, server:saw())
+  end)
+
   it("that the server rejects are an error for the operator, in the log and the status", function()
     answers { ["GET /"] = { { status = 401, body = { message = "who are you" } } } }
     serves('"GET /"', nil, { more = 'upstream = "billing",', config = 'return { upstreams = { billing = { rest = "' ..
