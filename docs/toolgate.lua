@@ -357,7 +357,7 @@ return {
     -- Whether it serves the page for people, too. The page needs a Unix socket, or a token.
     --page = false,
 
-    -- File with the token that users' content needs on TCP. No default; an example:
+    -- File with the token that users' content needs, on TCP always. No default; an example:
     --token_file = "/etc/toolgate/metrics-token",
   },
 

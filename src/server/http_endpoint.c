@@ -146,7 +146,8 @@ static bool may_ask(const struct http_endpoint *e, struct http_exchange *x, cons
                         address->is_unix ? "localhost" : address->text);
     else if (r->has_origin && !own_origin)
         http_reply_text(x, 403, NULL, "Origin is not this endpoint: no page of another origin may ask");
-    else if (!route || !route->needs_private || address->is_unix || knows_token(e, r->authorization))
+    else if (!route || !route->needs_private || (address->is_unix && !e->token.len) ||
+             knows_token(e, r->authorization))
         return true;
     else if (e->token.len)
         http_reply_text(x, 401, "WWW-Authenticate: Basic realm=\"toolgate\", charset=\"UTF-8\"\r\n",

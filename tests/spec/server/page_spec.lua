@@ -80,17 +80,21 @@ describe("the page", function()
     assert.truthy(err:find("metrics.token_file", 1, true), err)
   end)
 
-  it("on TCP gives users' content only with the token, in a header", function()
-    local _, address = start { listen = "tcp", token = TOKEN }
-    for path in pairs(FILES) do assert.equal(200, get(address, path).status, path) end
-    for _, path in ipairs(PRIVATE) do
-      assert.equal(401, get(address, path).status, path)
-      assert.equal(401, get(address, path, { "Authorization: Bearer " .. TOKEN .. "x" }).status, path)
-      assert.equal(401, get(address, path .. (path:find "?" and "&" or "?") .. "token=" .. TOKEN).status, path)
-      assert.equal(200, get(address, path, { "Authorization: Bearer " .. TOKEN }).status, path)
+  it("with a token gives users' content only for it, in a header, on a Unix socket, too", function()
+    for _, listen in ipairs { "tcp", "unix" } do
+      local _, address = start { listen = listen, token = TOKEN }
+      for path in pairs(FILES) do assert.equal(200, get(address, path).status, path) end
+      for _, path in ipairs(PRIVATE) do
+        assert.equal(401, get(address, path).status, path)
+        assert.equal(401, get(address, path, { "Authorization: Bearer " .. TOKEN .. "x" }).status, path)
+        assert.equal(401, get(address, path .. (path:find "?" and "&" or "?") .. "token=" .. TOKEN).status, path)
+        assert.equal(200, get(address, path, { "Authorization: Bearer " .. TOKEN }).status, path)
+      end
+      assert.equal(401, check(address, { tool = "echo" }).status)
+      assert.equal(200, check(address, { tool = "echo" }, { JSON_BODY, "Authorization: Bearer " .. TOKEN }).status)
+      assert.equal(200, get(address, "/metrics").status)
+      daemon.stop_all()
     end
-    assert.equal(401, check(address, { tool = "echo" }).status)
-    assert.equal(200, check(address, { tool = "echo" }, { JSON_BODY, "Authorization: Bearer " .. TOKEN }).status)
   end)
 
   it("answers no page of another origin and no foreign name, also behind ssh -L", function()
