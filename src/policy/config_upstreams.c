@@ -7,6 +7,7 @@
 
 #include "base/arena.h"
 #include "base/suggest.h"
+#include "upstream/http/fetch.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -324,12 +325,15 @@ static void check_kind(struct config_reader *reader, struct str path, const stru
 
 static void check_url(struct config_reader *reader, struct str path, const char *key, struct str url)
 {
+    bool composed = url.len && memmem(url.at, url.len, "${", 2); /* read when it is used */
     bool valid = str_starts(url, "https://") || str_starts(url, "http://") || str_starts(url, "${");
     for (size_t i = 0; i < url.len && valid; i++)
         valid = (unsigned char)url.at[i] > ' ' && url.at[i] != 0x7f;
-    if (url.len && !valid)
-        key_table_error(reader, member_path(reader, path, key),
-                        "expected an address that begins with https:// or http://, without spaces");
+    if (url.len && !(valid && (composed || fetch_origin(url).len)))
+        key_table_error(
+            reader, member_path(reader, path, key),
+            "expected an address that begins with https:// or http:// and a host, without spaces, "
+            "user and password (headers hold those)");
 }
 
 /* Instances that differ in nothing would share one credential, and %u alone would be a file of that name. */

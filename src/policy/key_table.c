@@ -71,8 +71,10 @@ static void expected(struct config_reader *reader, struct str path, const char *
 {
     struct buf text = buf_in(reader->arena);
     json_write(&text, json);
-    key_table_error(reader, path, "expected %s, got " STR_FMT, what,
-                    STR_ARG(arena_truncate(reader->arena, buf_view(&text), QUOTE_MAX_BYTES)));
+    bool is_secret = memmem(text.at, text.len, "://", 3); /* an address may hold a password */
+    struct str got = is_secret ? str_of(json_type_name((enum json_type)json->type))
+                               : arena_truncate(reader->arena, buf_view(&text), QUOTE_MAX_BYTES);
+    key_table_error(reader, path, "expected %s, got " STR_FMT, what, STR_ARG(got));
 }
 
 void key_expected(const struct key_value *value, const char *what)

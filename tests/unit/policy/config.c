@@ -189,6 +189,7 @@ TEST(wrong_value_is_reported)
     refuses("return { defaults = { compact = { max_bytes = 1 } } }");
     refuses("return { defaults = { compact = { keep = 'id' } } }");
     refuses("return { log = 'debug' }");
+    refuses("return { ledger = 'redis://:hidden@x' }");
     refuses("return { log = { level = 'loud' } }");
     refuses("return { socket_mode = 0660 }");
     refuses("return { socket_mode = '0888' }");

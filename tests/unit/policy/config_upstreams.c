@@ -179,6 +179,7 @@ TEST(errors_name_the_whole_path)
         {"{ rest = 'https://x', tools = { 'a' } }"},
         {"{ url = 'docs.example/mcp' }"},
         {"{ url = 'https://x y' }"},
+        {"{ url = 'https://user:hidden@x/mcp' }"},
         {"{ url = 'https://x', headers = { A = 'b\\nC: d' } }"},
         {"{ command = 'x', start = 'later' }"},
         {"{ command = 'x', prefix = 'never' }"},
