@@ -270,11 +270,13 @@ static int descriptor(lua_State *L)
 /* cli.default_log(socket): where the daemon of that socket writes it without a configuration. */
 static int default_log(lua_State *L)
 {
+    const struct config_sources sources = {.socket = luaL_checkstring(L, 1)};
     struct config config;
+    struct why why;
     struct arena *arena = arena_new();
-    config_init(&config);
-    config.socket = luaL_checkstring(L, 1);
+    config_load(&sources, &config, &why); /* a user's own daemon has a state folder in the home folder */
     lua_pushstring(L, state_dir_decisions(arena, &config));
+    config_free(&config);
     arena_free(arena);
     return 1;
 }

@@ -57,6 +57,15 @@ describe("the user's own daemon", function()
     assert.equal(1, (run("", "stop")))
   end)
 
+  it("leaves a decision log, which is found when the daemon has ended", function()
+    local call = '{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"no_such_tool","arguments":{}}}\n'
+    assert.equal(0, (run(LIST .. call, "connect")))
+    assert.equal(0, (run("", "stop")))
+    local code, out, err = run("", "decisions")
+    assert.equal(0, code, err)
+    assert.matches("no_such_tool", out)
+  end)
+
   it("has a session, a folder and files of its own, and nothing of the client's", function()
     local line = ("exec 7</etc/hostname; umask 0; exec %s connect"):format(daemon.binary)
     assert.equal(0, (process.run({ "sh", "-c", line }, { input = LIST, environment = environment, directory = home })))
