@@ -195,8 +195,10 @@ static bool take(struct call *c)
     bool full = r->is_full || ask->count == CONSENTS_MAX;
     if (r->kind == APPROVAL_SPEND) {
         if (!r->unavailable && r->found == APPROVAL_SPENT) {
-            log_event(LOG_INFO, "approval_spent", LOG_STR("tool", c->tool->name),
-                      LOG_STR("session", c->place.session), LOG_NUM("uid", c->place.uid));
+            for (unsigned i = 0; i < ask->id_count; i++)
+                log_event(LOG_INFO, "approval_spent", LOG_STR("approval", id_text(c->arena, ask->ids[i])),
+                          LOG_STR("tool", c->tool->name), LOG_STR("session", c->place.session),
+                          LOG_NUM("uid", c->place.uid));
             return false;
         }
         ask->id_count = ask->count =

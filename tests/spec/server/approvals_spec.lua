@@ -62,9 +62,11 @@ describe("a question that nobody can be asked", function()
                 { #list, list[1].id, list[1].tool, list[1].question, list[1].pid })
     assert.equal('{"amount":500}', list[1].arguments)
     assert.equal(0, (runs(gate, "approve", v.approval)))
+    local id = v.approval
     v, words = pays(client, 500)
     assert.equal("pass", v.verdict)
     assert.equal('{"paid":500}', words:match "^[^\n]+")
+    for _, event in ipairs { "asked", "given", "spent" } do gate:logs(("approval_%s approval=%s tool=pay"):format(event, id)) end
     v = pays(client, 500)
     assert.equal("ask", v.verdict, "it was spent")
   end)
