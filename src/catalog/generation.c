@@ -89,9 +89,10 @@ static void add_guarded(struct generation *g, struct str policy, struct str upst
     g->guarded_count++;
 }
 
-/* ---- who can change the policies --------------------------------------------------------------
- * A user who can write to their folder or files decides what agents may do: only root and the daemon's user
- * should. Group permissions are the operator's business. */
+/* ---- who can change the policies and the configuration -----------------------------------------
+ * A user who can write to one of these files or to the policies' folder decides what agents may do, and what
+ * the daemon starts: only root and the daemon's user should. Group permissions are the operator's business.
+ */
 
 /* Warns of each kind of path once, with the command that corrects it. */
 static void check_access(const struct generation *g, struct generation_report *report)
@@ -103,8 +104,13 @@ static void check_access(const struct generation *g, struct generation_report *r
         struct stat st;
         size_t count;
     } open = {0}, foreign = {0};
+    const struct path_list *servers = &g->config.mcp_configs;
     size_t files = folder ? policy_set_count(g->policies) : 0, count = 0;
-    struct str *paths = ARENA_ARRAY(arena, struct str, files + 2);
+    struct str *paths = ARENA_ARRAY(arena, struct str, files + servers->count + 3);
+    if (g->config.file)
+        paths[count++] = str_of(g->config.file);
+    for (size_t i = 0; i < servers->count; i++)
+        paths[count++] = str_of(servers->list[i]);
     if (folder)
         paths[count++] = str_of(folder);
     for (size_t i = 0; i < files; i++)
@@ -124,18 +130,22 @@ static void check_access(const struct generation *g, struct generation_report *r
     struct str more_open = open.count > 1 ? arena_printf(arena, " (and %zu more)", open.count - 1) : STR_NONE,
                more_foreign =
                    foreign.count > 1 ? arena_printf(arena, " (and %zu more)", foreign.count - 1) : STR_NONE;
+    bool open_policy = folder && str_starts(open.path, folder),
+         foreign_policy = folder && str_starts(foreign.path, folder);
     if (open.count)
-        generation_report_warning(
-            report,
-            STR_FMT STR_FMT ": mode %04o lets every user change what agents may do: chmod -R "
-                            "o-w %s",
-            STR_ARG(open.path), STR_ARG(more_open), (unsigned)open.st.st_mode & 07777u, folder);
+        generation_report_warning(report,
+                                  STR_FMT STR_FMT
+                                  ": mode %04o lets every user change what agents may do: chmod -R "
+                                  "o-w %s",
+                                  STR_ARG(open.path), STR_ARG(more_open), (unsigned)open.st.st_mode & 07777u,
+                                  open_policy ? folder : open.path.at);
     if (foreign.count)
-        generation_report_warning(
-            report,
-            STR_FMT STR_FMT ": belongs to uid %u, who can change what agents may do and is "
-                            "neither root nor the user of this process: chown -R root %s",
-            STR_ARG(foreign.path), STR_ARG(more_foreign), (unsigned)foreign.st.st_uid, folder);
+        generation_report_warning(report,
+                                  STR_FMT STR_FMT
+                                  ": belongs to uid %u, who can change what agents may do and is "
+                                  "neither root nor the user of this process: chown -R root %s",
+                                  STR_ARG(foreign.path), STR_ARG(more_foreign), (unsigned)foreign.st.st_uid,
+                                  foreign_policy ? folder : foreign.path.at);
     arena_free(arena);
 }
 

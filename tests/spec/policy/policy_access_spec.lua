@@ -42,6 +42,18 @@ describe("the policies on disk", function()
     assert.matches("belongs to uid 4711", checked())
   end)
 
+  it("are a warning, as the configuration and the servers' files are, if everyone may write to those", function()
+    for _, name in ipairs { "toolgate.lua", "mcp.json" } do
+      process.write(directory .. "/toolgate.lua", "return { policies = 'policies', mcp_config = 'mcp.json' }")
+      process.write(directory .. "/mcp.json", '{"mcpServers":{}}')
+      os.execute(("chmod 666 %s/%s"):format(directory, name))
+      local _, out, err = process.run { daemon.binary, "serve", "--check", "-c", directory .. "/toolgate.lua" }
+      local warning = "%s: mode 0666 lets every user change what agents may do: chmod -R o-w %s/%s"
+      assert.matches(warning:format(name, directory, name), out .. err, 1, true)
+      os.execute(("chmod 644 %s/%s"):format(directory, name))
+    end
+  end)
+
   it("are a warning if there are none", function()
     os.remove(directory .. "/policies/echo.lua")
     assert.matches("warning: .*holds no policy", checked())
