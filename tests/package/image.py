@@ -133,6 +133,9 @@ def try_image(image):
               image.run(image.health).stdout)
         owner = subprocess.run(["stat", "-c", "%u", "/proc/%d" % gate.pid], capture_output=True, text=True).stdout.strip()
         check("the daemon is not root", owner == "10001", owner)
+        agent = subprocess.run(image.argv(["toolgate", "reload"], "10002:10001"), capture_output=True, text=True)
+        check("another user of its group may connect, and is no operator", "user that runs the daemon" in agent.stderr,
+              agent.stdout + agent.stderr)
         status = image.run(["toolgate", "status"])
         check("toolgate status finds it without an option", "/run/toolgate/toolgate.sock" in status.stdout, status.stdout + status.stderr)
     finally:
