@@ -269,9 +269,9 @@ static void quote(struct command *c, int status, struct str out)
     struct str text = buf_view(&c->error_output);
     if (!str_trim(text).len)
         text = out;
+    text = secrets_redact(call->arena, &c->used, text);
     if (text.len > EXEC_STDERR_BYTES)
         text = str_from(text, text.len - EXEC_STDERR_BYTES);
-    text = secrets_redact(call->arena, &c->used, text);
     call->answer->quoted = exec_result_message(call->arena, text, &traced);
     size_t from = text.len;
     for (unsigned lines = 0; from > 0 && lines < EXEC_TRACE_LINES; from--)

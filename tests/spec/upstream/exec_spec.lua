@@ -192,6 +192,14 @@ describe("a command that fails", function()
     assert.falsy(served:log():find("sesame", 1, true))
   end)
 
+  it("has a secret masked of which only the end would be quoted", function()
+    local words = [["sh", "-c", "printf %s $TOKEN >&2; head -c 16376 /dev/zero | tr '\\0' x >&2; exit 1",
+                    env = { TOKEN = "${SECRET_OF_SPEC}" }]]
+    local result = tool(words, nil, { environment = { SECRET_OF_SPEC = "sesame-open-door" } }) {}
+    assert.truthy(text(result):find("***xx", 1, true), text(result))
+    keeps_from(result, "door")
+  end)
+
   it("because it does not exist is reported to the operator with the fix, and to the model without", function()
     local call, served = tool [["no-such-command-of-spec", "{text}"]]
     local result = call { text = "x" }
