@@ -9,6 +9,7 @@ local PRIVATE       = 448 -- 0700
 local POLL_US       = 20000
 local TELL_US       = 1000000 -- until the first word on stderr
 local LOG_BYTES     = 4096 -- of the log's end, in an error
+local LOG_MAX_BYTES = 8388608 -- of a log that the next daemon goes on with
 
 local function home()
   local path = os.getenv "HOME" or ""
@@ -68,11 +69,17 @@ function own.startable(named)
   return path
 end
 
+-- Of a daemon that is about to start. One that has become long is kept as the only older one: nobody else rotates it.
+local function log_file()
+  local log = own.state_folder() .. "/daemon.log"
+  if (cli.stat(log) or { size = 0 }).size > LOG_MAX_BYTES then os.rename(log, log .. ".1") end
+  return log
+end
+
 -- Starts it, without a word and without waiting: its process and its log. Or nil and why.
 function own.spawn()
-  local state = own.state_folder()
-  local log = state .. "/daemon.log"
-  local made, why = own.make_folders(state)
+  local log = log_file()
+  local made, why = own.make_folders(own.state_folder())
   if not made then return nil, why end
   local pid
   pid, why = cli.spawn({ "serve", "--user", "--idle", IDLE_S }, log)
@@ -91,9 +98,8 @@ end
 
 -- Waits until a daemon listens at this socket, and starts it; at most this long. True; or nil and why not.
 function own.start(path, ms)
-  local state = own.state_folder() .. "/daemon.log"
-  local from, began = (cli.stat(state) or { size = 0 }).size, cli.mono_us()
   if not cli.connect(path) then return true end
+  local from, began = (cli.stat(log_file()) or { size = 0 }).size, cli.mono_us()
   local pid, log = own.spawn()
   if not pid then return nil, log end
   local _, words = own.configuration()

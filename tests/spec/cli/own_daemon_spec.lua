@@ -66,6 +66,14 @@ describe("the user's own daemon", function()
     assert.matches("no_such_tool", out)
   end)
 
+  it("begins a new log where the one before has become long, and keeps that", function()
+    local log = home .. "/.local/state/toolgate/daemon.log"
+    os.execute(("mkdir -p -m 700 %s/.local/state/toolgate && truncate -s 9M %s"):format(home, log))
+    assert.equal(0, (run(LIST, "connect")))
+    assert.matches("^%d[^\n]* daemon_ready", process.read(log):match "[^\n]*daemon_ready")
+    assert.equal("9437184\n", (select(2, process.run { "stat", "-c", "%s", log .. ".1" })))
+  end)
+
   it("has a session, a folder and files of its own, and nothing of the client's", function()
     local line = ("exec 7</etc/hostname; umask 0; exec %s connect"):format(daemon.binary)
     assert.equal(0, (process.run({ "sh", "-c", line }, { input = LIST, environment = environment, directory = home })))
