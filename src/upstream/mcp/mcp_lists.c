@@ -479,7 +479,8 @@ static void on_log_message(struct mcp_client *client, uint64_t about, const stru
         text = json_to_str(client->scratch, data);
     text = str_cut(text, MESSAGE_MAX_BYTES);
     log_event(LOG_DEBUG, "upstream_message", LOG_STR("upstream", client->spec->name),
-              LOG_STR("message_level", str_cut(level, 16)), LOG_STR("text", text),
+              LOG_STR("message_level", str_cut(level, 16)),
+              LOG_STR("text", mcp_client_redact(client, client->scratch, text)),
               LOG_NUM("not_logged", client->not_logged));
     struct pending_request *pending = pending_subject(client, about);
     const struct upstream_request *request = pending ? pending->call->request : NULL;
