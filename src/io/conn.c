@@ -355,13 +355,10 @@ static bool read_some(struct conn *c, size_t *got)
         c->frame.in.len += (size_t)n;
         return (size_t)n == space || c->hung_up || c->pipe;
     }
-    if (n == 0) {
+    if (n == 0)
         end_of_input(c);
-        if (peer_has_closed(c))
-            kill_conn(c);
-    } else if (errno != EAGAIN && errno != EINTR) {
+    else if (errno != EAGAIN && errno != EINTR)
         kill_conn(c);
-    }
     return n < 0 && errno == EINTR;
 }
 
@@ -383,8 +380,8 @@ static void pump(void *owner)
     c->cut = (more || left) && wants_lines(c);
     if (c->cut)
         turn_ask(&c->turn);
-    else if (c->deaf && !c->paused && !c->held)
-        kill_conn(c);
+    else if ((c->deaf && !c->paused && !c->held) || (!c->reads && peer_has_closed(c)))
+        kill_conn(c); /* also of a peer that had closed its sending side before, and waited for a reply */
     if (conn_unsent_bytes(c) > 0 || c->dead || c->finishing)
         mark_dirty(c);
     frame_rewind(&c->frame); /* frees a large empty buffer, as the next bytes may be long in coming */

@@ -170,6 +170,25 @@ describe("a line from a client", function()
   end)
 end)
 
+describe("a client that has closed its sending side", function()
+  it("may still leave: its call is cancelled, and the command ends", function()
+    local gate = daemon.start { policies = { ["slow.lua"] = [[return tool "slow" { description = "Wait.", effects = "read",
+      schema = params {}, exec = { "sleep", "600", timeout = "10m" } }]] } }
+    local operator, client = gate:connect(), gate:connect()
+    local function are_in_flight(count)
+      process.eventually(count .. " calls are in flight", function()
+        return operator:asks("toolgate/status").connections.calls_in_flight == count
+      end)
+    end
+    client.stream:send '{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"slow","arguments":{}}}\n'
+    client.stream:shutdown "send"
+    are_in_flight(1)
+    client:close()
+    are_in_flight(0)
+    assert.is_nil(operator:asks("toolgate/status").commands)
+  end)
+end)
+
 describe("the daemon", function()
   it("serves 1,000 connections, each with its own answers", function()
     local gate = daemon.start { policies = { ["echo.lua"] = fixtures.echo } }
