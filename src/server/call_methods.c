@@ -396,7 +396,15 @@ static void on_question_late(void *owner)
 {
     struct request *r = owner;
     elicitation_take_back(r);
-    take_answer(r, NULL, "nobody answered in time");
+    take_answer(r, NULL, r->client->at_eof ? "the client sends no more" : "nobody answered in time");
+}
+
+void elicitation_end(struct client *client)
+{
+    struct request *r;
+    LIST_FOREACH (r, &client->pending, link)
+        if (asked(r)) /* in a turn of its own, as it may end the request */
+            timer_set(&asked(r)->deadline, client->server->loop, 0, on_question_late, r);
 }
 
 static struct json_out open_question(struct request *r, bool is_servers)
@@ -405,7 +413,8 @@ static struct json_out open_question(struct request *r, bool is_servers)
     struct elicitation *e = r->work;
     e->is_servers = is_servers;
     e->id = arena_printf(r->arena, "toolgate/ask/%" PRIu64, ++questions);
-    timer_set(&e->deadline, r->client->server->loop, ELICITATION_MS, on_question_late, r);
+    timer_set(&e->deadline, r->client->server->loop, r->client->at_eof ? 0 : ELICITATION_MS, on_question_late,
+              r);
     struct json_out out = json_out(conn_out(r->client->conn));
     json_open(&out, '{');
     json_fields(&out, FIELD_TEXT("jsonrpc", "2.0"), FIELD_STR("id", e->id),

@@ -70,6 +70,7 @@ static void on_eof(void *owner, struct str rest)
         log_event(LOG_INFO, "partial_line_dropped", LOG_TEXT("connection", client->name),
                   LOG_NUM("bytes", line.len));
     client->at_eof = true;
+    elicitation_end(client);
     client_close_if_done(client);
 }
 

@@ -65,6 +65,8 @@ struct client_tools *client_tools_seen(struct request *request, struct str sessi
 void elicitation_take_back(struct request *request);
 /* A message without a method: true if it answers a question that was put to this client's user. */
 bool elicitation_answer(struct client *client, const struct json *message);
+/* The client sends no more, and so no answer: its questions are given up in the next turn. */
+void elicitation_end(struct client *client);
 
 /* ---- passing_methods.c ---- */
 

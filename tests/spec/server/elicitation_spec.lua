@@ -1,5 +1,6 @@
 -- A policy asks; the client puts the question to its user (elicitation/create of the legacy era), and the same call goes on,
 -- or is refused.
+local signal = require "posix.signal"
 
 local PAY = [==[
 -- pay: sends money. Asks above 100, and again above 1000.
@@ -164,6 +165,19 @@ describe("a question of a policy", function()
     hears_question()
     client:close()
     assert.equal(0, gate:status().connections.calls_in_flight or 0)
+  end)
+
+  it("is text for the model once nobody can answer: the client sends no more, or the daemon stops", function()
+    for _, ends in ipairs { function() client.stream:shutdown "send" end, function() gate:signal(signal.SIGTERM) end } do
+      serves()
+      pays(500)
+      local question = hears_question()
+      ends()
+      local result = assert(client:answer("pay").result, "an error")
+      assert.equal("ask", verdict(result).verdict)
+      assert.truthy(text(result):find("Pay 500?", 1, true), text(result))
+      assert.equal(question.id, client.notices[1].params.requestId)
+    end
   end)
 
   it("does not hold up other calls of the same connection", function()
