@@ -587,13 +587,13 @@ static void begin(struct exchange *x, struct fetch_request request)
     timer_set(&x->timer, x->transport->loop, 0, on_start_failure, x);
 }
 
+/* A request ends with its call, or with the server's start; only time ends one that renews a session. */
 static void post_now(struct exchange *x)
 {
-    begin(x, (struct fetch_request){.method = "POST",
-                                    .headers = x->headers,
-                                    .body = x->message,
-                                    .has_body = true,
-                                    .total_ms = x->id ? 0 : MCP_HTTP_NOTIFICATION_MS});
+    uint32_t ms = x->renews ? x->transport->spec->start_ms : x->id ? 0 : MCP_HTTP_NOTIFICATION_MS;
+    begin(x,
+          (struct fetch_request){
+              .method = "POST", .headers = x->headers, .body = x->message, .has_body = true, .total_ms = ms});
 }
 
 static void on_resume(void *owner)
@@ -609,7 +609,7 @@ static void on_resume(void *owner)
 /* After what the server asked for, or MCP_HTTP_RETRY_MS, doubled with each attempt without an event. */
 static void resume(struct exchange *x, const char *why)
 {
-    bool possible = x->listens || (x->id && !x->transport->modern && sse_last_id(&x->sse).len &&
+    bool possible = x->listens || (x->id && !x->renews && !x->transport->modern && sse_last_id(&x->sse).len &&
                                    x->resumes < MCP_HTTP_RESUMES_MAX);
     if (!possible) {
         fail(x, UPSTREAM_TRANSIENT, "broken_off", -1, "%s before it had answered", why);

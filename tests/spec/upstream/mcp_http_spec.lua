@@ -241,6 +241,17 @@ return tool "size" { description = "x", upstream = "far/größe", schema = json 
     assert.equal(2, #server:sees("the handshakes", posts "initialize", 2))
   end)
 
+  it("is started again if it loses its session and does not begin another in time", function()
+    server = http_server.mcp { session = true }
+    local mcp = { mcp = { session = true } } -- initialize, its notice, tools/list; a call; then the session's renewal
+    server:answers { ["GET /mcp"] = mcp, ["DELETE /mcp"] = mcp,
+                     ["POST /mcp"] = { mcp, mcp, mcp, { status = 404 }, { hang = true }, mcp } }
+    gates 'start_timeout = "1s", timeout = "10m"'
+    has_tools()
+    is_transient(says "one", "crashed", "a new one could not be begun")
+    assert.equal("said two", text(says "two"))
+  end)
+
   it("may announce changed tools on a stream, which is resumed if it breaks", function()
     local notice = 'id: 7\nretry: 10\ndata: {"jsonrpc":"2.0","method":"notifications/tools/list_changed"}\n\n'
     server = http_server.mcp { listens = { { notice, "CUT" }, { "HOLD" } } }
