@@ -47,10 +47,14 @@ static void on_deadline(void *owner)
     static const struct mcp_message late = {.kind = MCP_MESSAGE_MALFORMED,
                                             .problem = "there was no response in time"};
     struct pending_request *pending = owner;
-    if (pending->call)
+    struct mcp_client *client = pending->client;
+    uint64_t id = pending->id;
+    if (pending->call) {
         mcp_call_timed_out(pending);
-    else
-        pending->on_response(pending, &late);
+        return;
+    }
+    pending->on_response(pending, &late);
+    mcp_request_cancel(client, id, "timed out"); /* over HTTP it would keep its connection */
 }
 
 void pending_end_after(struct pending_request *pending, uint32_t ms)

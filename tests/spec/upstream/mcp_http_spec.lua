@@ -262,6 +262,20 @@ return tool "size" { description = "x", upstream = "far/größe", schema = json 
     assert.equal("text/event-stream", gets[1].headers.accept)
   end)
 
+  it("hears that a list is not waited for any more, and its connection is closed", function()
+    local notice = 'data: {"jsonrpc":"2.0","method":"notifications/tools/list_changed"}\n\n'
+    local mcp = { mcp = { listens = { { notice, "HOLD" } } } } -- initialize, its notice, tools/list; tools/list again
+    server = http_server.mcp {}
+    server:answers { ["GET /mcp"] = mcp, ["DELETE /mcp"] = mcp,
+                     ["POST /mcp"] = { mcp, mcp, mcp, { pieces = { "HOLD" } }, mcp } }
+    gates 'start_timeout = "1s"'
+    local lists = server:sees("the tools asked for again", posts "tools/list", 2)
+    local cancelled = server:sees("the notice", posts "notifications/cancelled")[1]
+    assert.equal(lists[2].body.id, cancelled.body.params.requestId)
+    server:sees("its connection closed", function(seen) return seen.gone end)
+    assert.equal("said hello", text(says "hello"))
+  end)
+
   -- Requests of the server to its client, as events.
   local function asks(count)
     local events = {}
