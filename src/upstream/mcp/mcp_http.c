@@ -484,7 +484,10 @@ static bool deliver_message(struct exchange *x, struct mcp_message message, stru
         ask_in_next_session(x);
         return false;
     }
-    x->answered |= is_response_to(x, &message);
+    /* One that cannot be read ends its request, too (mcp_client.c), but begins no session. */
+    bool is_broken = x->id && !x->renews && message.is_response &&
+                     (!message.id.len || mcp_message_own_id(message.id) == x->id);
+    x->answered |= is_broken || is_response_to(x, &message);
     t->delivering = x;
     if (x->renews)
         take_session_response(x, text);

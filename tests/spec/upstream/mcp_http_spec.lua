@@ -490,6 +490,14 @@ describe("an MCP server over HTTP that misbehaves", function()
     assert.is_true(client:hears_only_a_ping())
   end)
 
+  it("sends a malformed answer on a stream that it keeps open: the stream is closed", function()
+    local broken = 'data: {"jsonrpc":"2.0","result":{"content":[}\n\n'
+    server = http_server.mcp { calls = { broken = { headers = SSE, pieces = { broken, "HOLD" } } } }
+    gates()
+    assert.equal("invalid_json", verdict(says "broken").code)
+    server:sees("the stream closed", function(seen) return seen.gone end)
+  end)
+
   it("does not answer: the call times out, and other calls go on", function()
     server = http_server.mcp { calls = { hang = { hang = true } } }
     gates 'timeout = "400ms"'
