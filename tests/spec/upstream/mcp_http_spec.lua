@@ -419,6 +419,16 @@ describe("an MCP server over HTTP that misbehaves", function()
     assert.is_nil((gate:log() .. status):find("secret-of-the-spec", 1, true))
   end)
 
+  it("sends a large body with a redirect: it is followed, and the body takes no memory", function()
+    local mcp = { mcp = { calls = { away = { status = 307, headers = { Location = "/there" }, fill = 100 * 1024 * 1024 } } } }
+    server = http_server.mcp {}
+    server:answers { ["GET /mcp"] = mcp, ["POST /mcp"] = mcp, ["DELETE /mcp"] = mcp,
+                     ["POST /there"] = { mcp = { era = "legacy" } } }
+    gates()
+    assert.equal("said away", text(says "away"))
+    assert.is_true(tonumber(process.read("/proc/" .. gate:pid() .. "/status"):match "VmHWM:%s*(%d+)") < 100000)
+  end)
+
   it("names its events otherwise, or sends JSON as a stream: the answer is read", function()
     server = http_server.mcp { calls = {
       ["named"] = { headers = SSE, pieces = { "event: ping\ndata: {}\n\nevent: response\ndata: ANSWER\n\n" } },
