@@ -49,15 +49,13 @@ static void on_new_are_late(void *owner)
     drain_clients(owner, true);
 }
 
-/* Stops accepting and lets calls in flight finish. The second signal ends the daemon at once. */
-static void on_stop_signal(evutil_socket_t number, short what, void *arg)
+/* Stops accepting and lets calls in flight finish. */
+static void drain(struct server *server)
 {
-    struct server *server = arg;
-    (void)number, (void)what;
-    server->finished = server->draining;
     if (server->draining)
         return;
     server->draining = true;
+    timer_clear(&server->idle_timer);
     log_event(LOG_INFO, "daemon_stopping", LOG_NUM("connections", server->client_count),
               LOG_NUM("calls_in_flight", server->pending));
     systemd_notify("STOPPING=1\nSTATUS=finishing %zu calls", server->pending);
@@ -70,10 +68,21 @@ static void on_stop_signal(evutil_socket_t number, short what, void *arg)
     drain_clients(server, false);
 }
 
+/* The second signal ends the daemon at once. */
+static void on_stop_signal(evutil_socket_t number, short what, void *arg)
+{
+    struct server *server = arg;
+    (void)number, (void)what;
+    server->finished = server->signalled;
+    server->signalled = true;
+    drain(server);
+}
+
 static void on_idle(void *owner)
 {
-    log_event(LOG_INFO, "daemon_idle", LOG_NUM("after_s", ((const struct server *)owner)->sources->idle_s));
-    on_stop_signal(SIGTERM, 0, owner);
+    struct server *server = owner;
+    log_event(LOG_INFO, "daemon_idle", LOG_NUM("after_s", server->sources->idle_s));
+    drain(server);
 }
 
 /* The user's own daemon: the next client starts it again. */

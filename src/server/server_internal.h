@@ -80,7 +80,7 @@ struct server {
     struct event *on_term, *on_int, *on_hup, *on_usr1, *watchdog;
     struct timer drain_new, drain_limit, shadow_timer, memory_timer, idle_timer;
     int64_t shadow_day; /* since 1970: the last one for which the log was written */
-    bool serving, reloading, draining, finished;
+    bool serving, reloading, draining, signalled, finished;
 };
 
 static inline const struct config *server_config(const struct server *server)

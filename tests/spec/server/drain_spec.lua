@@ -68,6 +68,18 @@ describe("a daemon that stops", function()
     process.remove(directory)
   end)
 
+  it("also makes a call that comes as it would have ended for want of clients", function()
+    local gate = daemon.start { arguments = { "--idle", "2" }, policies = { ["slow.lua"] = [[return tool "slow" {
+      description = "Wait.", effects = "read", schema = params {}, exec = { "sleep", "3" } }]] } }
+    gate:signal(signal.SIGSTOP)
+    local client = gate:connect()
+    client.stream:send((CALL:format(1):gsub('"echo","arguments":{"text":"x"}', '"slow"')))
+    gate:signal(signal.SIGTERM)
+    gate:signal(signal.SIGCONT)
+    assert_results(1, client:hears_the_end())
+    assert.same({ "exited", 0 }, { gate.child:wait() })
+  end)
+
   it("lets fail at the sender what comes later", function()
     local gate = daemon.start { policies = { ["slow.lua"] = [[return tool "slow" { description = "Wait.", effects = "read",
       schema = params {}, exec = { "sleep", "1" } }]] } }
