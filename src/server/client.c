@@ -197,6 +197,7 @@ void client_apply_config(struct client *client)
 {
     const struct config *config = server_config(client->server);
     conn_limit_line(client->conn, config->limits.message);
+    subscriptions_apply_config(client);
     if (peer_may_connect(config, &client->peer))
         return;
     jsonrpc_write_error(

@@ -102,6 +102,9 @@ void subscriptions_resource_updated(struct server *server, struct str upstream, 
 const char *subscriptions_watch(struct client *client, struct subscription *by, struct str upstream,
                                 struct str uri);
 void subscriptions_unwatch(struct client *client, const struct subscription *by, struct str uri);
+/* Ends what a server that is no longer configured was asked to watch: one of the same name that comes later
+ * knows nothing of it, and would take its end for that of another client's. */
+void subscriptions_apply_config(struct client *client);
 
 /* Ends the subscription with this id, if there is one, without a message. */
 void subscriptions_cancel(struct client *client, const struct json *id);

@@ -179,6 +179,16 @@ static void unwatch_all(struct client *client, const struct subscription *by)
     }
 }
 
+void subscriptions_apply_config(struct client *client)
+{
+    struct watched_resource *w = LIST_FIRST(&client->watched), *next;
+    for (; w; w = next) {
+        next = LIST_NEXT(w, link);
+        if (!config_find_upstream(server_config(client->server), w->upstream))
+            end_watch(client, w);
+    }
+}
+
 /* A client that does not read gets no more of them: what it missed, it reads when it looks. */
 void subscriptions_resource_updated(struct server *server, struct str upstream, struct str uri)
 {
