@@ -271,13 +271,13 @@ static void add_one(struct building *b, const struct upstream_spec *spec, enum s
     if (kind == SERVED_PROMPTS && (spec->prefix == UPSTREAM_PREFIX_ALWAYS || (use && use->shared)))
         item.name =
             arena_printf(served->arena, STR_FMT IMPORT_SEPARATOR STR_FMT, STR_ARG(spec->name), STR_ARG(name));
+    item.upstream = arena_dup(served->arena, spec->name);
     if (kind == SERVED_INSTRUCTIONS)
-        item.name = spec->name;
+        item.name = item.upstream; /* the configuration may go before the list */
     const struct pin_entry *pin =
         served->pins ? pins_review_find(served->pins, pinned_as(served->arena, spec, kind), name) : NULL;
     item.held = pin && pin->held;
     item.renamed = !str_eq(item.name, name);
-    item.upstream = arena_dup(served->arena, spec->name);
     if (served_find(served, kind, item.name))
         leave_out(served, spec, kind, item.name, "an upstream before it in the configuration has it, too");
     else
