@@ -479,10 +479,12 @@ static void put_form(struct request *r, const struct json *params)
 
 static bool on_elicit(void *owner, const struct json *params)
 {
-    if (!is_form(owner, params))
-        return false;
-    put_form(owner, params);
-    return true;
+    bool puts = params && is_form(owner, params);
+    if (puts)
+        put_form(owner, params);
+    else if (!params)
+        elicitation_take_back(owner);
+    return puts;
 }
 
 /* The call has ended with questions: they are put one after the other, and it is made again with the answers.
@@ -631,7 +633,6 @@ static enum request_status answer(struct request *r)
 static void on_done(void *owner, struct call *call)
 {
     (void)call;
-    elicitation_take_back(owner); /* of a call that has ended without its answer */
     if (answer(owner) == REQUEST_DONE)
         request_done(owner);
 }
@@ -639,8 +640,10 @@ static void on_done(void *owner, struct call *call)
 static void cancel(struct request *r)
 {
     struct elicitation *e = asked(r);
-    if (e)
+    if (e) { /* the connection may be gone: nothing is sent */
         timer_clear(&e->deadline);
+        e->id = STR_NONE;
+    }
     call_cancel(r->call);
     call_free(r->call);
 }

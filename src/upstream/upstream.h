@@ -127,7 +127,7 @@ typedef void upstream_progress(void *owner, double progress, double total, struc
 typedef void upstream_log(void *owner, struct str level, struct str text);
 typedef void upstream_done(void *owner);
 /* A server asks the user while its call runs: `params` of elicitation/create. True: upstream_reply follows.
- */
+ * NULL: the call ends, or is tried again, and the question that was taken needs no answer any more. */
 typedef bool upstream_ask(void *owner, const struct json *params);
 #define UPSTREAM_ASK_MS 300000u /* that the questions of one call may add to its time */
 

@@ -24,6 +24,8 @@ static struct upstream_call *take_call(struct pending_request *pending)
     struct upstream_call *call = pending->call;
     if (pending->question.len && pending->client->transport) /* a server that asks does nothing else */
         mcp_request_respond(pending->client, pending->question, "result", STR_LIT(ELICITATION_CANCELLED));
+    if (pending->question.len)
+        call->request->ask(call->request->listener, NULL);
     call->reply = NULL;
     call->answer->reached = pending->sent;
     call->work = NULL;

@@ -110,6 +110,23 @@ describe("a question of a server", function()
     assert.equal("crashed", verdict(result()).code)
   end)
 
+  it("is taken back when its server dies and its call is tried again, before it is put again", function()
+    serves()
+    gate:write_policy("do.lua", [[
+-- do: for specs.
+return tool "do" { description = "For specs.", effects = "read",
+                   retry = { again = { times = 1, backoff = "10ms", within = "30s" } } }
+]])
+    gate:reload()
+    local pid = json.decode(text(client:calls("about", {}))).pid
+    does "elicits"
+    local question = hears_question()
+    signal.kill(pid, signal.SIGKILL)
+    assert.equal(question.id, client:hears_notice("notifications/cancelled").params.requestId)
+    answers(hears_question(), { action = "decline" })
+    assert.truthy(text(result()):find("heard", 1, true))
+  end)
+
   it("gives a person longer than the tool's timeout", function()
     serves(nil, nil, ([[command = "python3", args = { "-SE", "%s/tests/support/fake_upstream.py" }, timeout = 0.3,
                         env = { FAKE = "" } ]]):format(daemon.root))
