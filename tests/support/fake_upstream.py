@@ -55,6 +55,7 @@ replies = []    # the results of those, as JSON
 asked = {}      # our own requests: id -> function of the answer
 cancelled = []  # ids
 asks = 0
+greeted = False
 changed = 0
 heard = 0
 
@@ -453,7 +454,10 @@ def tools():
 
 def list_tools(request):
     cursor = request["params"].get("cursor")
-    if "refuses_list" in OPTIONS:
+    if "changes_first" in OPTIONS and not greeted:
+        note("Error: not initialized")
+        os._exit(8)
+    elif "refuses_list" in OPTIONS:
         fail(request, -32601, "Method not found")
     elif "fails_list" in OPTIONS:
         fail(request, -32603, "database is locked")
@@ -493,6 +497,16 @@ def initialize(request):
     if "refuses" in OPTIONS:
         fail(request, -32603, "not today")
         return
+    if "changes_first" in OPTIONS:
+        notify("notifications/tools/list_changed")
+        later(0.2, lambda: greet(request))
+    else:
+        greet(request)
+
+
+def greet(request):
+    global greeted
+    greeted = True
     answer(request, {"protocolVersion": OPTIONS.get("version", request["params"]["protocolVersion"]),
                      "capabilities": {"tools": {"listChanged": True}}, "serverInfo": {"name": "fake", "version": "1.0"}})
 

@@ -298,7 +298,7 @@ static void on_relist(void *owner)
     struct mcp_list *list = owner;
     if (list->listing.arena)
         list->listing.changed = true;
-    else if (list->client->open)
+    else if (list->client->ready) /* before, nothing may be asked; once it is up, all is listed anyway */
         mcp_list_fetch(list);
 }
 

@@ -48,6 +48,12 @@ return { upstreams = { fake = { command = "python3", args = { "-SE", "%s/tests/s
     assert.equal("pass", verdict(result).verdict)
   end)
 
+  it("is asked for its tools after the handshake, also if it says before that they have changed", function()
+    serves "changes_first"
+    has_tools("echo", "about", "slow")
+    assert.is_nil(gate:log():find("upstream_failed", 1, true), gate:log())
+  end)
+
   it("gets its arguments, only the configured environment, and its cwd", function()
     serves("", 'cwd = "/usr"')
     has_tools "about"
