@@ -10,6 +10,7 @@
 #include "ledger/ledger.h"
 #include "ledger/redis_address.h"
 #include "policy/policy_internal.h"
+#include "policy/source_location.h"
 #include "io/file.h"
 #include "sandbox/bridge.h"
 #include "sandbox/deadline.h"
@@ -175,6 +176,18 @@ static void read_step(lua_State *L, void *context)
                    sandbox_chunk(r->file));
 }
 
+/* A second `allow` would take back what the first one grants, and nobody would be told. */
+static enum err check_repeated(const struct config_load *r, struct why *why)
+{
+    struct repeated_field *list;
+    struct buf out = buf_in(r->arena);
+    size_t count = location_repeated_fields(r->arena, location_tokens(r->arena, r->source), &list);
+    for (size_t i = 0; i < count; i++)
+        buf_printf(&out, "%s%s:%d: " REPEATED_FIELD, i ? "\n" : "", r->file, list[i].line,
+                   STR_ARG(str_cut(list[i].name, 60)), list[i].first);
+    return count ? err_set(why, ERR_CONFIG, STR_FMT, STR_ARG(buf_view(&out))) : OK;
+}
+
 enum err lua_config_read(const char *path, struct arena *arena, struct json *out, struct why *why)
 {
     struct config_load r = {.arena = arena, .file = path};
@@ -190,7 +203,7 @@ enum err lua_config_read(const char *path, struct arena *arena, struct json *out
     else
         err = ERR_CONFIG;
     sandbox_free(sandbox);
-    return err;
+    return err ? err : check_repeated(&r, why);
 }
 
 enum err config_load(const struct config_sources *sources, struct config *out, struct why *why)

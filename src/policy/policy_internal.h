@@ -151,4 +151,7 @@ void static_check_call(lua_State *L, const struct bytecode *hook, struct diagnos
  * values in order, where they are written out. */
 void static_check_outcomes(const struct token *t, struct diagnostics *complaints);
 
+/* Fields that a table has twice. */
+void static_check_repeated(const struct token *t, struct diagnostics *complaints);
+
 #endif

@@ -248,6 +248,7 @@ static void load_protected(lua_State *L, void *context)
     static_check_file(L, code, diagnostics);
     sandbox_check_deadline(L);
     static_check_outcomes(load->d.tokens, diagnostics);
+    static_check_repeated(load->d.tokens, diagnostics);
     sandbox_check_deadline(L);
     diagnostics_raise(L, diagnostics);
     lua_getfenv(L, 1);

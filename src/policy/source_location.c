@@ -3,6 +3,8 @@
 
 #include "base/arena.h"
 
+#include <stdlib.h>
+
 /* ---- tokens ---- */
 
 #define LOOKAHEAD 5u
@@ -323,6 +325,69 @@ bool location_redefines(const struct token *t, const char *word)
             return true;
     }
     return false;
+}
+
+/* ---- fields that a table has twice ---- */
+
+#define NESTING_MAX 256u /* more than Lua takes */
+
+/* A field of a table, which is known by the index of its '{'. */
+struct named_field {
+    size_t table;
+    struct str name;
+    size_t at;
+};
+
+static int by_table_and_name(const void *a, const void *b)
+{
+    const struct named_field *left = a, *right = b;
+    int order = left->table != right->table ? (left->table > right->table) - (left->table < right->table)
+                                            : str_cmp(left->name, right->name);
+    return order ? order : (left->at > right->at) - (left->at < right->at);
+}
+
+/* 1 and -1 also for the blocks of statements: what stands in a function in a table is no field of it. */
+static int nesting(struct token t)
+{
+    static const char *const opening[] = {"function", "if", "do", "repeat"};
+    if (t.kind != TOKEN_NAME)
+        return token_depth(t);
+    return STR_IS_ONE_OF(t.text, opening) ? 1 : str_is(t.text, "end") || str_is(t.text, "until") ? -1 : 0;
+}
+
+size_t location_repeated_fields(struct arena *arena, const struct token *t, struct repeated_field **out)
+{
+    size_t open[NESTING_MAX], depth = 0, count = 0, found = 0;
+    struct named_field *fields = NULL;
+    for (size_t i = 0; t[i].kind != TOKEN_END && depth < NESTING_MAX; i++) {
+        const struct token *before = &t[i] - 1;
+        bool begins = depth && token_is(t[open[depth - 1]], '{') &&
+                      (token_is(*before, '{') || token_is(*before, ',') || token_is(*before, ';'));
+        size_t value = i;
+        struct str name = begins ? location_field_name(t, &value) : STR_NONE;
+        if (name.len) {
+            fields = arena_grow(arena, fields, count, sizeof(*fields));
+            fields[count++] = (struct named_field){open[depth - 1], name, i};
+        }
+        int step = nesting(t[i]);
+        if (step > 0)
+            open[depth++] = i;
+        else if (depth)
+            depth += (size_t)step;
+    }
+    if (count)
+        qsort(fields, count, sizeof(*fields), by_table_and_name);
+    *out = NULL;
+    for (size_t i = 1, first = 0; i < count; i++) {
+        if (fields[i].table != fields[first].table || !str_eq(fields[i].name, fields[first].name)) {
+            first = i;
+            continue;
+        }
+        *out = arena_grow(arena, *out, found, sizeof(**out));
+        (*out)[found++] =
+            (struct repeated_field){fields[i].name, t[fields[i].at].line, t[fields[first].at].line};
+    }
+    return found;
 }
 
 struct str location_tool_name(const struct token *t)

@@ -67,6 +67,17 @@ bool location_redefines(const struct token *t, const char *word);
 size_t location_next_item(const struct token *t, size_t i);
 bool location_is_item(const struct token *t, size_t i);
 
+/* The fields that one table of the source has more than once, of which only the last one counts: each later
+ * one, in the order of the source. Lua itself keeps silent about them. */
+struct repeated_field {
+    struct str name;
+    int line, first; /* its own line, and that of the first */
+};
+#define REPEATED_FIELD                                                                                       \
+    "'" STR_FMT "' is given twice in one table, first on line %d: only this one would count; remove one of " \
+    "the two"
+size_t location_repeated_fields(struct arena *arena, const struct token *t, struct repeated_field **out);
+
 /* The name of a field that begins at t[*i], `name =` or `["name"] =`; then *i is the value's first token.
  * STR_NONE: none begins here. */
 struct str location_field_name(const struct token *t, size_t *i);

@@ -233,3 +233,13 @@ void static_check_outcomes(const struct token *t, struct diagnostics *diagnostic
         }
     }
 }
+
+/* Lua takes the last of two fields of one name, so that a guard would be gone without a word. */
+void static_check_repeated(const struct token *t, struct diagnostics *diagnostics)
+{
+    struct repeated_field *list;
+    size_t count = location_repeated_fields(diagnostics->arena, t, &list);
+    for (size_t i = 0; i < count; i++)
+        diagnostics_add(diagnostics, list[i].line, REPEATED_FIELD, STR_ARG(str_cut(list[i].name, 60)),
+                        list[i].first);
+}

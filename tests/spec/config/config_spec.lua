@@ -45,6 +45,17 @@ return {
     assert.truthy(words:find("toolgate.lua:7: limits.memory", 1, true), words)
     assert.truthy(words:find("toolgate.lua:9: turn_idle_s", 1, true), words)
   end)
+  it("with a key given twice is an error, as only the second would count", function()
+    local words = daemon.fails { config = [[
+return {
+  allow  = { { users = { 0 }, tools = { "get_*" } } },
+  limits = { depth = 10, ["depth"] = 20 },
+  allow  = { { tools = { "*" } } },
+}
+]] }
+    assert.truthy(words:find("toolgate.lua:3: 'depth' is given twice in one table, first on line 3", 1, true), words)
+    assert.truthy(words:find("toolgate.lua:4: 'allow' is given twice in one table, first on line 2", 1, true), words)
+  end)
   it("names the form of a Redis address that lacks its scheme", function()
     local words = daemon.fails { arguments = { "--redis", "localhost:6379" } }
     assert.truthy(words:find("a host needs redis:// before it", 1, true), words)

@@ -59,6 +59,11 @@ describe("a mistake in a policy", function()
     ["a mistyped status in an example"] = {
       '  examples = {\n    { "one", args = { n = 1 }, status = "SATISFED" } },',
       "p%.lua:7: .*status.*'SATISFED' %(did you mean 'SATISFIED'%?%)" },
+    ["a field given twice"] = {
+      '  check = function(args) return refuse("no", "no") end,\n  unknown = "drop",\n  check = function() end,',
+      "p%.lua:8: 'check' is given twice in one table, first on line 6: only this one would count" },
+    ["an argument given twice, in another spelling"] = {
+      '  rules = { when { n = 1, m = 2, ["n"] = 3 } : needs "page" },', "p%.lua:6: 'n' is given twice .* first on line 6" },
   } do
     it(name .. " is an error with its line", function()
       local said, code = tested(case[1])
@@ -66,6 +71,20 @@ describe("a mistake in a policy", function()
       assert.not_equal(0, code)
     end)
   end
+
+  it("is none where only the words of statements are alike, or two tables have the same field", function()
+    local said, code = tested [[
+  check = function(args)
+    local a, m = args.n, args.m
+    if a == 3 then a, m = 1, 2 end
+    repeat local b, m = a, m; a, m = b, m until m == m
+    for i = 1, 2 do a, m = m, i end
+    local function f(x, m) return { n = x, m = m }, { n = m, m = x } end
+    return f(a, m) and nil
+  end,
+  examples = { { "one", args = { n = 1 }, gives = "pass" }, { "two", args = { n = 2 }, gives = "pass" } },]]
+    assert.equal(0, code, said)
+  end)
 
   it("is found in the verdict that an example expects", function()
     local said, code = tested '  examples = { { "one", args = { n = "x" }, gives = "repiar invalid_arguments" } },'
