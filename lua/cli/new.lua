@@ -213,7 +213,8 @@ Existing files are not overwritten.]],
     if o[1] == "" or #o[1] > NAME_BYTES then fail("expected a tool's name of 1 to %d bytes", NAME_BYTES) end
     local folder, is_daemons = find_folder(o)
     local tool = find_tool(o)
-    local path = folder .. "/" .. tool.name:gsub("[^%w_.-]", "_"):gsub("^%.", "_") .. ".lua" -- "server/tool" is one file
+    local stem = tool.name:gsub("[^%w_.-]", "_"):gsub("^%.", "_") -- "server/tool" is one file
+    local path = folder .. "/" .. stem .. (stem:find "_spec$" and "_policy.lua" or ".lua") -- *_spec.lua is no policy
     if o.schema then tool.schema_file = name_in_folder(o.schema, folder) end
     local policy = fill_template(tool)
     if o.print then

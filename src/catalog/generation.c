@@ -30,8 +30,10 @@
 #include "catalog/pins.h"
 #include "policy/policy_set.h"
 
+#include <dirent.h>
 #include <stdarg.h>
 #include <stdlib.h>
+#include <strings.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -146,6 +148,62 @@ static void check_access(const struct generation *g, struct generation_report *r
                                   "neither root nor the user of this process: chown -R root %s",
                                   STR_ARG(foreign.path), STR_ARG(more_foreign), (unsigned)foreign.st.st_uid,
                                   foreign_policy ? folder : foreign.path.at);
+    arena_free(arena);
+}
+
+/* ---- what lies in the folder of the policies and is not loaded ---------------------------------- */
+
+/* "x.LUA", "x.lua.txt" and the like, which an editor or another system has made of a policy's name. */
+static bool is_misnamed(struct str name)
+{
+    static const char *const ends[] = {".lua", ".luau", ".lua.txt"};
+    for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++) {
+        struct str end = name.len > strlen(ends[i]) ? str_from(name, name.len - strlen(ends[i])) : STR_NONE;
+        if (end.len && strcasecmp(end.at, ends[i]) == 0)
+            return !str_is(end, ".lua");
+    }
+    return false;
+}
+
+/* The first file of a subfolder that is named as a tool without a policy is; STR_NONE: none. */
+static struct str policy_below(const struct generation *g, const char *folder, struct arena *arena)
+{
+    DIR *files = opendir(folder);
+    struct str found = STR_NONE;
+    for (struct dirent *entry; files && !found.len && (entry = readdir(files));) {
+        struct str name = str_of(entry->d_name);
+        bool lua = name.len > 4 && str_is(str_from(name, name.len - 4), ".lua");
+        const struct tool *tool = lua ? map_get(g->by_name, str_cut(name, name.len - 4)) : NULL;
+        if (tool && !tool->policy)
+            found = arena_dup(arena, name);
+    }
+    if (files)
+        closedir(files);
+    return found;
+}
+
+static void check_unloaded(const struct generation *g, struct generation_report *report)
+{
+    const char *folder = g->config.policies;
+    struct dirent **entries;
+    int count = folder ? scandir(folder, &entries, NULL, alphasort) : 0;
+    struct arena *arena = arena_new();
+    for (int i = 0; i < count; i++) {
+        struct str name = str_of(entries[i]->d_name);
+        const char *path = arena_printf(arena, "%s/" STR_FMT, folder, STR_ARG(name)).at;
+        bool hidden = str_starts(name, ".") || str_is(name, "lib");
+        struct str below = hidden ? STR_NONE : policy_below(g, path, arena);
+        if (!hidden && is_misnamed(name))
+            generation_report_warning(report, "%s: is not loaded: only files that end in .lua are", path);
+        if (below.len)
+            generation_report_warning(report,
+                                      "%s/" STR_FMT ": is not loaded, so that the tool of this name runs "
+                                      "without a policy: move the file up into %s, as subfolders are not read",
+                                      path, STR_ARG(below), folder);
+        free(entries[i]);
+    }
+    if (count > 0)
+        free(entries);
     arena_free(arena);
 }
 
@@ -515,6 +573,7 @@ enum err generation_build_end(struct generation_build *b, struct generation **ou
         if (nothing.len && !b->report->error_count)
             generation_report_warning(b->report, STR_FMT, STR_ARG(nothing));
         check_access(g, b->report);
+        check_unloaded(g, b->report);
         g->warning_count = b->report->warning_count;
         g->warnings = ARENA_ARRAY(g->arena, struct str, g->warning_count);
         for (size_t i = 0; i < g->warning_count; i++)

@@ -146,13 +146,25 @@ uint64_t policy_set_hash(const struct policy_set *set)
 #define FOLDER "lib"
 #define PREFIX FOLDER "."
 
-/* A *.lua that is neither hidden nor *_spec.lua, which is an operator's own, for busted. */
-static int is_source(const struct dirent *entry)
+#define SPEC "_spec.lua" /* ends the name of an operator's own file, for busted */
+
+static bool is_spec(const char *name)
+{
+    size_t len = strlen(name);
+    return len >= strlen(SPEC) && strcmp(name + len - strlen(SPEC), SPEC) == 0;
+}
+
+/* A *.lua that is not hidden. */
+static int is_lua(const struct dirent *entry)
 {
     const char *name = entry->d_name;
     size_t len = strlen(name);
-    bool spec = len >= 9 && strcmp(name + len - 9, "_spec.lua") == 0;
-    return name[0] != '.' && len > 4 && strcmp(name + len - 4, ".lua") == 0 && !spec;
+    return name[0] != '.' && len > 4 && strcmp(name + len - 4, ".lua") == 0;
+}
+
+static int is_source(const struct dirent *entry)
+{
+    return is_lua(entry) && !is_spec(entry->d_name);
 }
 
 static bool read_modules(struct policy_set *set, struct why *why)
@@ -523,7 +535,7 @@ static enum err list_files(struct policy_set_loader *loader, const char *path, s
             slash ? arena_dup(arena, (struct str){path, (size_t)(slash - path) + 1}).at : ".";
         return OK;
     }
-    int count = scandir(path, &entries, is_source, alphasort);
+    int count = scandir(path, &entries, is_lua, alphasort);
     if (count < 0)
         return err_set(why, ERR_IO, "%s: expected a folder of policies: %s", path, strerror(errno));
     loader->files = ARENA_ARRAY(arena, struct str, (size_t)count);
@@ -535,6 +547,17 @@ static enum err list_files(struct policy_set_loader *loader, const char *path, s
     free(entries);
     loader->set->folder = arena_dup(arena, str_of(path)).at;
     return OK;
+}
+
+/* A spec is none of the policies, but the policy of a tool "get_spec" must not be taken for one. */
+static enum err check_spec(struct str file, struct str source, struct arena *scratch, struct why *why)
+{
+    if (!location_returns_declaration(location_tokens(scratch, source)))
+        return OK;
+    return err_set(why, ERR_POLICY,
+                   STR_FMT ": it returns a policy, and files that end in " SPEC
+                           " are not loaded, as they are specs for busted: rename it, e.g. to %.*s_policy.lua",
+                   STR_ARG(file), (int)(file.len - strlen(".lua")), file.at);
 }
 
 static void note_error(struct policy_set_loader *loader, enum err err, const struct why *why)
@@ -582,7 +605,8 @@ bool policy_set_load_step(struct policy_set_loader *loader)
     struct str file = loader->files[loader->at++];
     enum err err = file_read(scratch, file.at, SANDBOX_SOURCE_MAX_BYTES, &source, &why);
     if (err == OK)
-        err = load_source(loader->set, file, source, &why);
+        err = is_spec(file.at) ? check_spec(file, source, scratch, &why)
+                               : load_source(loader->set, file, source, &why);
     arena_free(scratch);
     if (err != OK)
         note_error(loader, err, &why);

@@ -397,6 +397,18 @@ struct str location_tool_name(const struct token *t)
     return name;
 }
 
+bool location_returns_declaration(const struct token *t)
+{
+    for (size_t i = 0; t[i].kind != TOKEN_END; i++) {
+        struct token argument = t[i + 2 + token_is(t[i + 2], '(')];
+        if (is_name(t[i], "return") && ((is_name(t[i + 1], "tool") && argument.kind == TOKEN_STRING) ||
+                                        ((is_name(t[i + 1], "policy") || is_name(t[i + 1], "gateway")) &&
+                                         token_is(argument, '{'))))
+            return true;
+    }
+    return false;
+}
+
 bool location_guards(const struct token *t, struct str *list, size_t most, size_t *count)
 {
     struct str tool;

@@ -43,6 +43,8 @@ bool location_has_access(const struct token *t, const char *name); /* .name or [
 
 struct str location_tool_name(const struct token *t); /* in tool "…" {, or STR_NONE */
 
+bool location_returns_declaration(const struct token *t); /* return tool "…", policy { … } or gateway { … } */
+
 /* The names and globs in policy { tools = { … } }, or "*" if they are computed; false: it is no such policy.
  * `most` is at least 1. */
 bool location_guards(const struct token *t, struct str *list, size_t most, size_t *count);
