@@ -65,4 +65,7 @@ void import_list_names(
     struct generation_build *b); /* once, after all tools but those of examples are added */
 bool import_check_unmatched(struct generation_build *b);
 
+/* idle_guards.c, in steps of one policy: warns of what policies name and no tool has. */
+bool idle_guards_check(struct generation_build *b);
+
 #endif

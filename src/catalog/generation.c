@@ -11,7 +11,7 @@
  *   5 own tools      tools that a policy alone defines
  *   6 aliases
  *   7 example tools  those that only an example of a policy for several tools names
- *   8 unmatched      policies that guard no tool
+ *   8 unmatched      policies that guard no tool, and what they name that no tool has
  *   9 schemas        the operator's response schemas
  *  10 hashes         they distinguish workers with different policies
  */
@@ -196,10 +196,11 @@ static void check_unloaded(const struct generation *g, struct generation_report 
         if (!hidden && is_misnamed(name))
             generation_report_warning(report, "%s: is not loaded: only files that end in .lua are", path);
         if (below.len)
-            generation_report_warning(report,
-                                      "%s/" STR_FMT ": is not loaded, so that the tool of this name runs "
-                                      "without a policy: move the file up into %s, as subfolders are not read",
-                                      path, STR_ARG(below), folder);
+            generation_report_warning(
+                report,
+                "%s/" STR_FMT ": is not loaded, so that the tool of this name runs "
+                "without a policy: move the file up into %s, as subfolders are not read",
+                path, STR_ARG(below), folder);
         free(entries[i]);
     }
     if (count > 0)
@@ -512,9 +513,10 @@ static bool hash_generation(struct generation_build *b)
 }
 
 static bool (*const phases[])(struct generation_build *) = {
-    load_policies,      read_definitions,       get_tool_lists, import_reserve_names, import_review_pins,
-    import_count_names, import_tools,           import_held,    add_own_tools,        add_aliases,
-    add_example_tools,  import_check_unmatched, sort_tools,     import_plain_names,   read_schemas,
+    load_policies,      read_definitions,   get_tool_lists,     import_reserve_names,
+    import_review_pins, import_count_names, import_tools,       import_held,
+    add_own_tools,      add_aliases,        add_example_tools,  import_check_unmatched,
+    idle_guards_check,  sort_tools,         import_plain_names, read_schemas,
     hash_tools,         hash_generation};
 #define PHASE_COUNT (sizeof(phases) / sizeof(phases[0]))
 

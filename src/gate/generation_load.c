@@ -24,7 +24,7 @@ struct generation_load {
 
 static bool read_config(struct generation_load *l)
 {
-    struct generation_build_options options = {.stalls = NULL};
+    struct generation_build_options options = {.warns_of_rules = true};
     struct why why;
     l->err = config_load(l->request.sources, &l->config, &why);
     if (l->err) {

@@ -550,6 +550,33 @@ bool policy_names_argument(const struct policy *policy, struct str path)
     return rule_any_names(&policy->code->rules, argument);
 }
 
+/* A list of names, or a list of such lists. */
+static void see_names(const struct json *names, int line, policy_argument *see, void *owner)
+{
+    for (uint32_t i = 0; i < rule_items(names); i++)
+        if (names->items[i].type == JSON_ARRAY)
+            see_names(&names->items[i], line, see, owner);
+        else
+            see(owner, "rules", line, rule_name(names, i));
+}
+
+void policy_each_argument(const struct policy *policy, policy_argument *see, void *owner)
+{
+    const struct rules *rules = &policy->code->rules;
+    for (size_t i = 0; i < rules->count; i++) {
+        const struct rule *rule = &rules->list[i];
+        for (size_t k = 0; k < rule->condition_count; k++)
+            see(owner, "rules", rule->line, rule->conditions[k].path);
+        see_names(rule->needs, rule->line, see, owner);
+        see_names(rule->one_of, rule->line, see, owner);
+        see_names(rule->exclusive, rule->line, see, owner);
+    }
+    for (size_t i = 0; i < policy->id_count; i++)
+        see(owner, "ids", 0, policy->ids[i].path);
+    for (size_t i = 0; i < policy->volatile_count; i++)
+        see(owner, "loop.volatile", 0, policy->volatiles[i]);
+}
+
 void policy_check(const struct policy *policy, const struct policy_call *call, const struct json *args,
                   struct arena *arena, struct policy_outcome *outcome)
 {

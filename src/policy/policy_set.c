@@ -555,8 +555,9 @@ static enum err check_spec(struct str file, struct str source, struct arena *scr
     if (!location_returns_declaration(location_tokens(scratch, source)))
         return OK;
     return err_set(why, ERR_POLICY,
-                   STR_FMT ": it returns a policy, and files that end in " SPEC
-                           " are not loaded, as they are specs for busted: rename it, e.g. to %.*s_policy.lua",
+                   STR_FMT
+                   ": it returns a policy, and files that end in " SPEC
+                   " are not loaded, as they are specs for busted: rename it, e.g. to %.*s_policy.lua",
                    STR_ARG(file), (int)(file.len - strlen(".lua")), file.at);
 }
 

@@ -401,9 +401,9 @@ bool location_returns_declaration(const struct token *t)
 {
     for (size_t i = 0; t[i].kind != TOKEN_END; i++) {
         struct token argument = t[i + 2 + token_is(t[i + 2], '(')];
-        if (is_name(t[i], "return") && ((is_name(t[i + 1], "tool") && argument.kind == TOKEN_STRING) ||
-                                        ((is_name(t[i + 1], "policy") || is_name(t[i + 1], "gateway")) &&
-                                         token_is(argument, '{'))))
+        if (is_name(t[i], "return") &&
+            ((is_name(t[i + 1], "tool") && argument.kind == TOKEN_STRING) ||
+             ((is_name(t[i + 1], "policy") || is_name(t[i + 1], "gateway")) && token_is(argument, '{'))))
             return true;
     }
     return false;
