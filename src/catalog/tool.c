@@ -280,6 +280,46 @@ static const struct json *own_meta(const struct tool *tool, const char *key)
     return tool->runner == RUNNER_AGENT ? json_get_text(json_get_text(tool->definition, "_meta"), key) : NULL;
 }
 
+/* Counts that a policy has written and that the ledger cannot tell, or that others of them leave without
+ * effect. */
+static void check_counts(struct arena *arena, struct tool *tool, const struct policy *p,
+                         const struct ledger_limits *l, bool same_call_given)
+{
+    const struct {
+        const char *name;
+        uint32_t given, most;
+    } counts[] = {{"retry.repair", p->repair, LEDGER_COUNT_MAX},
+                  {"retry.transient", p->transient, LEDGER_COUNT_MAX},
+                  {"retry.same_call", p->same_call, LEDGER_SAME_CALL_MAX},
+                  {"loop.repeats", p->repeats, LEDGER_COUNT_MAX},
+                  {"loop.halt", p->halt, LEDGER_COUNT_MAX},
+                  {"loop.across_turns", p->across_turns, LEDGER_COUNT_MAX},
+                  {"loop.poll.max", p->poll_max, LEDGER_POLLS_MAX}};
+    for (size_t i = 0; i < sizeof(counts) / sizeof(counts[0]); i++)
+        if (counts[i].given != POLICY_UNSET && counts[i].given > counts[i].most)
+            warn(arena, tool,
+                 arena_printf(arena, "%s = %u counts as %u, since the ledger tells no more of them apart",
+                              counts[i].name, counts[i].given, counts[i].most));
+    bool repeats = p->repeats != POLICY_UNSET && !l->polls;
+    if (repeats && l->repeats > l->halt)
+        warn(arena, tool,
+             arena_printf(
+                 arena,
+                 "loop.repeats = %u is above loop.halt = %u, so that the call it refuses ends the run: "
+                 "set loop.halt, too",
+                 l->repeats, l->halt));
+    if (repeats && !same_call_given && l->same_call < l->repeats - 1)
+        warn(arena, tool,
+             arena_printf(
+                 arena,
+                 "loop.repeats = %u has no effect, as retry.same_call = %u refuses such a call before: "
+                 "set that, too",
+                 l->repeats, l->same_call));
+    if (p->polls && p->same_call != POLICY_UNSET)
+        warn(arena, tool,
+             STR_LIT("retry.same_call has no effect beside loop.poll, whose max says how often: remove it"));
+}
+
 #define DEFINITION_REPAIR_MAX 1000
 
 static void set_limits(struct arena *arena, struct tool *tool, const struct tool_source *source,
@@ -321,13 +361,15 @@ static void set_limits(struct arena *arena, struct tool *tool, const struct tool
         take_limits(l, policy, false);
         l->repair_hard |= policy->repair != POLICY_UNSET;
         l->poll_every_ms = policy->poll_every_ms;
-        l->polls = policy->polls;
+        if (policy->polls_given)
+            l->polls = policy->polls;
         for (size_t i = 0; i < policy->rate_count; i++)
             l->rates[l->rate_count++] =
                 (struct ledger_rate){policy->rates[i].count, policy->rates[i].window_s};
         l->rate_by = (enum ledger_rate_by)policy->rate_by;
         l->costs = policy->cost != POLICY_COST_UNSET;
         l->cost = l->costs ? policy->cost : 0;
+        check_counts(arena, tool, policy, l, l->same_call_hard);
     }
     const struct policy *overlay;
     for (size_t i = 0; (overlay = next_enforced_overlay(tool, &i));) {

@@ -199,11 +199,14 @@ static enum session_code check_limits(struct admission *a)
     return code;
 }
 
-/* Of this many polls in a row. Those that leave time between them may go on for long. */
+/* Of this many polls in a row. Those that leave time between them may go on for long. More than the window
+ * tells are counted as they were asked. */
 static bool over_polls(struct admission *a, unsigned polls)
 {
     uint32_t most = a->ctx.limits->poll_max;
-    bool over = a->past.asked_ever >= LEDGER_POLLS_MAX || (!a->past.paced && polls >= limit_count(most));
+    if (most > LEDGER_COUNT_MAX)
+        polls = a->past.asked_ever;
+    bool over = a->past.asked_ever >= LEDGER_POLLS_MAX || (!a->past.paced && polls >= most);
     if (over && most != LEDGER_UNLIMITED)
         a->used = a->past.asked_ever;
     return over && most != LEDGER_UNLIMITED;
@@ -259,15 +262,15 @@ static bool fails_alike(struct admission *a)
 static enum session_code over_same_call(struct admission *a)
 {
     const struct ledger_limits *limits = a->ctx.limits;
+    unsigned most = limits->same_call < LEDGER_SAME_CALL_MAX ? limits->same_call : LEDGER_SAME_CALL_MAX;
     if (limits->same_call == LEDGER_UNLIMITED || limits->polls ||
-        (a->past.under_way && !limits->same_call_hard && a->past.at_once < limit_count(limits->same_call)) ||
-        a->past.spent + a->past.at_once < limit_count(limits->same_call))
+        (a->past.under_way && !limits->same_call_hard && a->past.at_once < most) ||
+        a->past.spent + a->past.at_once < most)
         return CODE_NONE;
     /* In a session whose turns are guessed from silence, "this turn" is too vague to refuse a read for; calls
      * in flight are not. */
     bool only_advises = limits->effects == LEDGER_EFFECTS_READ && !a->ctx.session->told_turn &&
-                        a->ctx.request->place.turn_idle_s > 0 &&
-                        a->past.at_once < limit_count(limits->same_call);
+                        a->ctx.request->place.turn_idle_s > 0 && a->past.at_once < most;
     if (!only_advises)
         return CODE_SAME_CALL;
     a->would = CODE_SAME_CALL;

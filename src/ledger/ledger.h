@@ -113,6 +113,8 @@ enum ledger_state { LEDGER_DONE, LEDGER_PENDING };
 #define LEDGER_UNLIMITED UINT32_MAX
 #define LEDGER_COUNT_MAX 31u /* a larger count cannot be told within the window, and is read as this one */
 
+#define LEDGER_SAME_CALL_MAX 255u /* the same of a written same_call, whose calls count beyond the window */
+
 #define LEDGER_COST_UNIT 1000000u /* costs are whole millionths of what the operator counts in */
 /* 100 million of them, of one call or of a limit; the sums hold more */
 #define LEDGER_COST_MAX 100000000000000u

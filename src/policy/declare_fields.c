@@ -92,7 +92,7 @@ static const struct field retry_fields[] = {
      AT(repair)},
     {"same_call", FIELD_COUNT, "3", NULL,
      "How often the same call may run in a turn. Default by effects: 3, read 5, write 2, destructive 1.",
-     AT(same_call)},
+     AT(same_call), LEAST(1)},
     {"transient", FIELD_COUNT, "3", NULL,
      "How often the model may repeat a call that failed with a transient error. Default 3.", AT(transient)},
     {"again", FIELD_TABLE, "true  or  { times = 2, backoff = \"200ms\", within = \"5s\" }",
@@ -149,8 +149,8 @@ static const struct field loop_fields[] = {
      "the sixth, \"note\" none. Default 10.",
      AT(same_failure), CHOICES("note refuse", SAME_FAILURE_NOTE), RANGE(2, POLICY_SAME_FAILURE_MAX)},
     {"poll", FIELD_TABLE, "true  or  { every = \"5s\", max = 20 }", "boolean|toolgate.Poll",
-     "Agents poll the tool until something has changed.", .switches = SWITCHES_IN_POLICY, .done = finish_poll,
-     INNER(declare_poll_table, "true or { every = \"5s\", max = 20 }")},
+     "Agents poll the tool until something has changed.", GIVEN(polls_given), .switches = SWITCHES_IN_POLICY,
+     .done = finish_poll, INNER(declare_poll_table, "true or { every = \"5s\", max = 20 }")},
 };
 
 const struct field_table declare_loop_table =

@@ -150,7 +150,7 @@ struct policy {
     bool idempotent; /* the same call twice has the effect of one */
     struct coerce_options coerce;
     struct coerce_options coerce_named; /* those that the policy turns on by name, or all by coerce = true */
-    bool polls;
+    bool polls, polls_given;
     struct policy_wants wants;
     bool hooks[HOOK_COUNT];  /* which functions it has */
     bool quarantined;        /* it does not run, as it stalled the process: only its names were read */

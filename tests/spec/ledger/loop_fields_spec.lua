@@ -136,4 +136,54 @@ describe("a policy's fields for loops and rates", function()
       assert.equal(in_another_session, limited(4, "b").verdict)
     end)
   end
+
+  local POLLED = [==[
+-- polled: for specs.
+return tool "polled" {
+  description = "For specs.", effects = "read", schema = params { n = optional(int "Which") }, %s
+  run = function() return { n = 1 } end,
+}
+]==]
+
+  it("poll.max and same_call hold beyond the calls that the window has", function()
+    start("polled.lua", POLLED:format "loop = { poll = { max = 40 } },")
+    local said = codes("polled", function() return { n = 1 } end, 41)
+    assert.equal(("pass "):rep(40) .. "poll_budget", said)
+    start("polled.lua", POLLED:format "retry = { same_call = 40 },")
+    local list = {}
+    for i = 1, 41 do
+      list[i] = verdict(client:calls("polled", { n = 1 }, session("s", { turn = 1 }))).code or "pass"
+      client:calls("polled", { n = i + 1 }, session("s", { turn = 1 }))
+    end
+    assert.equal(("pass "):rep(40) .. "same_call", table.concat(list, " "))
+  end)
+
+  it("that have no effect, or another than they say, are warnings", function()
+    for fields, wanted in pairs {
+      ["retry = { repair = 50 },"] = "retry.repair = 50 counts as 31, since the ledger tells no more of them apart",
+      ["loop = { poll = { max = 500 } },"] = "loop.poll.max = 500 counts as 200",
+      ["loop = { repeats = 9, halt = 12 },"] = "loop.repeats = 9 has no effect, as retry.same_call = 5 refuses such a call before",
+      ["loop = { repeats = 9 }, retry = { same_call = 20 },"] = "loop.repeats = 9 is above loop.halt = 5",
+      ["loop = { poll = true }, retry = { same_call = 2 },"] = "retry.same_call has no effect beside loop.poll",
+    } do
+      start("polled.lua", POLLED:format(fields))
+      local warnings = gate:status().generation.warnings
+      assert.equal(1, #warnings, fields .. ": " .. table.concat(warnings, "\n"))
+      assert.truthy(warnings[1]:find(wanted, 1, true), warnings[1])
+    end
+    start("polled.lua", POLLED:format "loop = { repeats = 9, halt = 12 }, retry = { same_call = 20 },")
+    assert.equal(0, #gate:status().generation.warnings)
+  end)
+
+  it("same_call of none is an error: no call would ever run", function()
+    local said = daemon.fails { policies = { ["polled.lua"] = POLLED:format "retry = { same_call = 0 }," } }
+    assert.truthy(said:find("'retry.same_call': expected a whole number from 1", 1, true), said)
+  end)
+
+  it("poll is that of a known tool where the policy says nothing of it", function()
+    for fields, wanted in pairs { [""] = "pass pass pass pass", ["loop = { poll = false },"] = "pass pass loop loop" } do
+      start("BashOutput.lua", (POLLED:gsub("polled", "BashOutput"):format(fields)))
+      assert.equal(wanted, codes("BashOutput", function() return { n = 1 } end, 4))
+    end
+  end)
 end)
