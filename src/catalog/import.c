@@ -399,15 +399,16 @@ static struct tool *import_tool(struct generation_build *b, const struct upstrea
     return tool;
 }
 
-/* Of a server that lists tools: one switched off by a misspelt name would be served in silence. */
-static void warn_of_excluded(struct generation_build *b, const struct upstream_spec *spec,
-                             const struct json *tools)
+/* Of a server that lists tools: one that is switched off by a misspelt name would be served in silence, one
+ * that is chosen by it would not. */
+static void warn_of_globs(struct generation_build *b, const struct upstream_spec *spec,
+                          const struct json *tools, const struct name_globs *globs, const char *what)
 {
     struct str *names = ARENA_ARRAY(b->g->arena, struct str, tools->len);
     for (uint32_t i = 0; i < tools->len; i++)
         names[i] = name_of(&tools->items[i]);
-    for (size_t k = 0; k < spec->excluded.count; k++) {
-        const struct name_globs one = {.list = &spec->excluded.list[k], .count = 1, .given = true};
+    for (size_t k = 0; k < globs->count; k++) {
+        const struct name_globs one = {.list = &globs->list[k], .count = 1, .given = true};
         bool found = false;
         for (uint32_t i = 0; i < tools->len && !found; i++)
             found = name_globs_fit(&one, names[i]);
@@ -415,8 +416,8 @@ static void warn_of_excluded(struct generation_build *b, const struct upstream_s
             generation_report_warning(
                 b->report,
                 STR_FMT ": '" STR_FMT "' of upstream " STR_FMT
-                        " is to be left out, but it offers no tool of this name%s",
-                STR_ARG(spec->from), STR_ARG(one.list[0]), STR_ARG(spec->name),
+                        " is to be %s, but it offers no tool of this name%s",
+                STR_ARG(spec->from), STR_ARG(one.list[0]), STR_ARG(spec->name), what,
                 field_hint(b->g->arena, suggest_closest(one.list[0], names, tools->len)));
     }
 }
@@ -441,7 +442,9 @@ bool import_tools(struct generation_build *b)
             STR_ARG(spec->from), STR_ARG(spec->name), tools->len,
             spec->tools.count ? "has such a name"
                               : "is served, because the list is empty: leave it out to serve all");
-    warn_of_excluded(b, spec, tools);
+    else
+        warn_of_globs(b, spec, tools, &spec->tools, "served");
+    warn_of_globs(b, spec, tools, &spec->excluded, "left out");
     b->next++;
     b->next_inner = b->taken = b->upstream_bytes = 0;
     return true;

@@ -63,6 +63,8 @@ void key_expected(const struct key_value *value, const char *what);
 
 /* A list with items; false, with an error, for anything else. */
 bool key_is_list(const struct key_value *value, const char *what);
+/* Of a list that allows: "!name" is an error, as in it nothing is taken back. */
+void key_refuse_negation(const struct key_value *value, struct str glob);
 
 /* The same key with another value, an item of its list: "allow[2]", or (name) "env.PATH". */
 struct key_value key_item(const struct key_value *value, const struct json *json, size_t index);

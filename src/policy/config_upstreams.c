@@ -76,6 +76,8 @@ void config_upstream_globs(const struct key_value *value)
     struct name_globs *globs = key_target(value); /* its first two members are those of struct strings */
     config_upstream_strings(value);
     globs->given |= globs->list != NULL;
+    for (size_t i = 0; i < globs->count; i++)
+        key_refuse_negation(value, globs->list[i]);
 }
 
 /* A name of an environment variable or an HTTP header. */

@@ -100,6 +100,15 @@ bool key_is_list(const struct key_value *value, const char *what)
     return false;
 }
 
+void key_refuse_negation(const struct key_value *value, struct str glob)
+{
+    if (str_starts(glob, "!"))
+        key_table_error(value->reader, value->path,
+                        "'" STR_FMT "' excludes nothing, and what the other names allow stays allowed: name "
+                        "only what is allowed",
+                        STR_ARG(str_cut(glob, QUOTE_MAX_BYTES)));
+}
+
 static struct str join(struct arena *arena, struct str path, struct str name)
 {
     return path.len ? ARENA_JOIN(arena, path, STR_LIT("."), name) : name;

@@ -195,6 +195,7 @@ static void read_globs(const struct key_value *value)
         globs[i] = json_str(item.json);
         if (!globs[i].len)
             key_expected(&item, what);
+        key_refuse_negation(&item, globs[i]);
     }
     *out = (struct name_globs){globs, value->json->len, true};
 }

@@ -56,6 +56,16 @@ return {
     assert.truthy(words:find("toolgate.lua:3: 'depth' is given twice in one table, first on line 3", 1, true), words)
     assert.truthy(words:find("toolgate.lua:4: 'allow' is given twice in one table, first on line 2", 1, true), words)
   end)
+  it("with a name to exclude in a list of what is allowed is an error: nothing is taken back", function()
+    local words = daemon.fails { config = [[
+return {
+  allow = { { tools = { "*", "!delete_*" } } },
+  upstreams = { a = { command = "sh", tools = { "*", "!drop" } } },
+}
+]] }
+    assert.truthy(words:find("toolgate.lua:2: allow[1].tools: '!delete_*' excludes nothing", 1, true), words)
+    assert.truthy(words:find("toolgate.lua:3: upstreams.a.tools: '!drop' excludes nothing", 1, true), words)
+  end)
   it("names the form of a Redis address that lacks its scheme", function()
     local words = daemon.fails { arguments = { "--redis", "localhost:6379" } }
     assert.truthy(words:find("a host needs redis:// before it", 1, true), words)

@@ -70,6 +70,12 @@ describe("an entry of an mcpServers file", function()
     gate:logs "'About' of upstream fake is to be left out, but it offers no tool of this name (did you mean 'about'?)"
   end)
 
+  it("says so if it includes what its server does not offer, beside what it does", function()
+    local names, _, gate = serves { includeTools = { "echo", "abuot" } }
+    assert.same({ echo = true }, names)
+    gate:logs "'abuot' of upstream fake is to be served, but it offers no tool of this name (did you mean 'about'?)"
+  end)
+
   it("may be of another client's form: one list for the command, nulls, a type in capitals, a switch as a text", function()
     assert.truthy(serves { command = { "python3", "-SE", daemon.root .. "/tests/support/fake_upstream.py" }, args = json.null,
                            type = "Local", disabled = "false", environment = { A = json.null, B = 1 }, cwd = json.null }.echo)
