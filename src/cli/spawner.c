@@ -367,6 +367,14 @@ static enum err run(const struct config *config, const char *path, struct why *w
     return OK;
 }
 
+static void tell(bool checks, struct str warning)
+{
+    if (checks)
+        fprintf(stderr, "warning: " STR_FMT "\n", STR_ARG(warning));
+    else
+        log_event(LOG_WARN, "configuration_warning", LOG_STR("what", warning));
+}
+
 int lua_spawner(lua_State *L)
 {
     const char *file = lua_cli_option(L, "config"), *socket = lua_cli_option(L, "socket");
@@ -379,7 +387,17 @@ int lua_spawner(lua_State *L)
         err = config_load(&sources, &config, &why);
     for (size_t i = 0; !err && i < config.mcp_configs.count; i++)
         err = check_file(config.mcp_configs.list[i], geteuid(), S_IWGRP | S_IWOTH, &why);
-    if (!err && lua_cli_flag(L, "check"))
+    bool checks = lua_cli_flag(L, "check");
+    for (size_t i = 0; !err && i < config.warning_count; i++)
+        tell(checks, config.warnings[i]);
+    for (size_t i = 0; !err && i < config.upstream_count; i++)
+        if (config.upstreams[i]->kind != UPSTREAM_STDIO)
+            tell(checks,
+                 arena_printf(config.arena,
+                              STR_FMT ": upstream '" STR_FMT "' has no command: the spawner does not "
+                                      "start it; name it in the daemon's configuration",
+                              STR_ARG(config.upstreams[i]->from), STR_ARG(config.upstreams[i]->name)));
+    if (!err && checks)
         printf("upstreams: %zu\n", config.upstream_count);
     else if (!err)
         err = run(&config, sources.socket, &why);

@@ -230,6 +230,8 @@ enum err config_load(const struct config_sources *sources, struct config *out, s
     }
     if (err == OK && schemas && !is_folder(schemas))
         err = err_set(why, ERR_CONFIG, "schemas %s: expected a folder of *.json files, found none", schemas);
+    if (err == OK && sources->file && !sources->offline) /* else other options may be meant to complete it */
+        config_check_effects(&reader, out);
     if (err == OK)
         err = mcp_servers_file_read(out, why);
     config_upstreams_sort(out);

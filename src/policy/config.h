@@ -74,6 +74,7 @@ struct config_decisions {
     unsigned arguments, results; /* enum decisions_detail */
     const struct str *mask;      /* globs of the names of secret values */
     size_t mask_count;
+    bool mask_given;
     uint32_t max_mb; /* 0: the default of its place */
     uint32_t keep;
 };
@@ -98,7 +99,7 @@ struct config {
     enum pins_mode pins;
     bool offline;               /* see config_sources */
     bool enforce_shadow;        /* only a replay: mode = "shadow" counts as "enforce" */
-    const struct str *warnings; /* ignored parts of mcp_configs */
+    const struct str *warnings; /* keys without effect, and ignored parts of mcp_configs */
     size_t warning_count;
     unsigned shared_namespace; /* 0: one of each uid */
     uint32_t ledger_ttl_s, ledger_history, ledger_timeout_ms;

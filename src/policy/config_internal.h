@@ -84,6 +84,9 @@ uint64_t key_table_hash(uint64_t before, const struct json *table); /* of the fi
 
 void config_read_keys(struct config_reader *reader, const struct json *file, struct config *config);
 void config_check_keys(struct config_reader *reader, struct config *config);
+/* Warns of keys that do nothing beside the others; of a configuration that is complete. */
+void config_check_effects(struct config_reader *reader, struct config *config);
+void config_warn(struct config *config, struct str text); /* kept in the configuration's arena */
 
 /* Of `allow` and `operators` (peer.c), into a struct config. */
 key_reader peer_read_allow, peer_read_operators;

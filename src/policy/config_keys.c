@@ -102,6 +102,7 @@ static void read_mask(const struct key_value *value)
                 "the name of an argument or of a result's field, which may have * and ?, and ! in front");
     }
     d->mask = list;
+    d->mask_given = true;
     d->mask_count = defaults + value->json->len;
 }
 
@@ -370,7 +371,9 @@ void config_list_keys(struct buf *out)
     key_table_list(out, &config_table, STR_NONE, &defaults);
 }
 
-/* ---- combinations of keys that contradict each other ---- */
+/* ---- combinations of keys that contradict each other, or of which one does nothing ---- */
+
+#define SAME_CALL_MOST 5u /* of the defaults by effects: catalog/tool.c */
 
 void config_read_keys(struct config_reader *reader, const struct json *file, struct config *config)
 {
@@ -398,8 +401,14 @@ void config_check_keys(struct config_reader *reader, struct config *config)
     if (config->ledger_password_file && !config->ledger_redis)
         key_table_error(reader, STR_LIT("ledger.password_file"),
                         "there is no ledger.redis for this password; remove it, or set ledger.redis");
+    const struct policy_retry *again = &defaults->retry;
+    if (again->times && again->backoff_ms > again->within_ms)
+        key_table_error(reader, STR_LIT("defaults.retry.again"), POLICY_RETRY_NEVER,
+                        (double)again->backoff_ms / 1000, (double)again->within_ms / 1000);
     const struct span_export *t = &config->traces;
-    if (!t->endpoint.len && !reader->errors.len && (t->headers.count || t->ca_file.len || t->sample != 1))
+    if (!t->endpoint.len && !reader->errors.len &&
+        (t->headers.count || t->ca_file.len || t->sample != 1 || t->batch_ms != SPANS_BATCH_MS ||
+         !str_is(t->service_name, "toolgate")))
         key_table_error(reader, STR_LIT("traces"),
                         "has no endpoint, so no span is sent; add endpoint = "
                         "\"http://127.0.0.1:4318/v1/traces\", or remove the table");
@@ -416,4 +425,59 @@ void config_check_keys(struct config_reader *reader, struct config *config)
     else if (config->metrics.token_file && !listens)
         key_table_error(reader, STR_LIT("metrics.token_file"),
                         "there is no metrics.listen that asks for it; set metrics.listen, or remove it");
+}
+
+void config_warn(struct config *config, struct str text)
+{
+    struct str *list =
+        arena_grow(config->arena, (void *)config->warnings, config->warning_count, sizeof(*list));
+    list[config->warning_count++] = text;
+    config->warnings = list;
+}
+
+static bool has_spawned(const struct config *config)
+{
+    for (size_t i = 0; i < config->upstream_count; i++)
+        if (config->upstreams[i]->spawner.len)
+            return true;
+    return false;
+}
+
+void config_check_effects(struct config_reader *reader, struct config *config)
+{
+    const struct config_decisions *d = &config->decisions;
+    const struct policy *defaults = &config->defaults;
+    uint32_t all = config_in_flight_all(config);
+    bool has_same_call = defaults->same_call != POLICY_UNSET, page = config->metrics.page;
+    const struct {
+        const char *key;
+        bool idle;
+        const char *why;
+    } rows[] = {
+        {"ledger.timeout_ms", !config->ledger_redis && config->ledger_timeout_ms != LEDGER_TIMEOUT_MS,
+         "without ledger.redis"},
+        {"ledger.on_outage", !config->ledger_redis && config->ledger_on_outage != LEDGER_OUTAGE_LOCAL,
+         "without ledger.redis: there is no outage"},
+        {"ledger.settle", !config->ledger_redis && config->ledger_settle, "without ledger.redis"},
+        {"metrics.token_file", config->metrics.token_file && (!page || config->metrics.address.is_unix),
+         "as nothing asks for it: /metrics needs no token, and the page does on TCP alone"},
+        {"spawner", config->spawner && !has_spawned(config), "without an upstream that has spawned = true"},
+        {"decisions.mask", d->mask_given && d->arguments == DECISIONS_FULL && d->results != DECISIONS_MASKED,
+         "beside arguments = \"full\", which records secrets as they are"},
+        {"decisions.max_mb", d->max_mb && !d->to_file, "beside file = false"},
+        {"limits.in_flight", config->limits.in_flight > all, "beyond limits.in_flight_all: raise that, too"},
+        {"limits.in_flight_user", config->limits.in_flight_user > all,
+         "beyond limits.in_flight_all: raise that, too"},
+        /* Beyond the default of tools that read, the highest, a loop is refused by its budget before. */
+        {"defaults.loop.repeats",
+         !has_same_call && defaults->repeats != POLICY_UNSET && defaults->repeats > SAME_CALL_MOST + 1,
+         "without defaults.retry.same_call, whose default refuses such a call before"},
+    };
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        unsigned line = rows[i].idle ? key_table_line(reader, str_of(rows[i].key)) : 0;
+        struct str at = line ? arena_printf(config->arena, ":%u", line) : STR_NONE;
+        if (rows[i].idle)
+            config_warn(config, arena_printf(config->arena, "%s" STR_FMT ": %s has no effect %s",
+                                             reader->file, STR_ARG(at), rows[i].key, rows[i].why));
+    }
 }

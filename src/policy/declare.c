@@ -393,6 +393,10 @@ static void read_fields(struct declaration *d, int fields, const struct field_ta
     if (p->shadow_until.len && (!p->mode_given || p->mode != POLICY_SHADOW))
         field_error(d, "shadow_until",
                     "'shadow_until' is the end of mode shadow: set mode = \"shadow\" here, or remove it");
+    const struct policy_retry *again = &p->retry;
+    if (p->retry_given && again->times && again->backoff_ms > again->within_ms)
+        field_error(d, "retry", "'retry.again': " POLICY_RETRY_NEVER, (double)again->backoff_ms / 1000,
+                    (double)again->within_ms / 1000);
 }
 
 static void finish_policy(struct declaration *d)

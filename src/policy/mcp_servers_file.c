@@ -186,11 +186,7 @@ static struct json usual_entry(struct arena *arena, const struct json *entry)
 
 static void warn(struct servers_reader *r, struct str text)
 {
-    struct config *config = r->config;
-    struct str *list =
-        arena_grow(config->arena, (void *)config->warnings, config->warning_count, sizeof(*list));
-    list[config->warning_count++] = text;
-    config->warnings = list;
+    config_warn(r->config, text);
 }
 
 static void read_keys(struct servers_reader *r, struct str path, const struct json *table,

@@ -93,6 +93,9 @@ struct policy_compact {
 #define POLICY_RETRY_BACKOFF_MS   200u
 #define POLICY_RETRY_WITHIN_MS    5000u
 #define POLICY_RETRY_WITHIN_MAX_S 60u /* the client waits for it */
+#define POLICY_RETRY_NEVER                                                                                   \
+    "the pause before the second try (backoff, %g s) is longer than all tries may take (within, %g s), so "  \
+    "that nothing is tried again: change one of the two"
 struct policy_retry {
     uint32_t times;      /* after the first try; 0: none */
     uint32_t backoff_ms; /* before the second try; doubles each time, and varies at random by a quarter */

@@ -66,6 +66,31 @@ return {
     assert.truthy(words:find("toolgate.lua:2: allow[1].tools: '!delete_*' excludes nothing", 1, true), words)
     assert.truthy(words:find("toolgate.lua:3: upstreams.a.tools: '!drop' excludes nothing", 1, true), words)
   end)
+  it("with keys that do nothing beside the others starts with a warning for each", function()
+    local token = process.directory() .. "/token"
+    process.write(token, ("x"):rep(20))
+    os.execute("chmod 600 '" .. token .. "'")
+    for config, wanted in pairs {
+      ['ledger = { on_outage = "closed" }'] = ":1: ledger.on_outage has no effect without ledger.redis",
+      [('metrics = { listen = "unix:metrics.sock", token_file = %q }'):format(token)] = "metrics.token_file has no effect as nothing asks for it",
+      ['spawner = "/nowhere"'] = "spawner has no effect without an upstream that has spawned = true",
+      ['decisions = { arguments = "full", mask = { "ssn" } }'] = 'decisions.mask has no effect beside arguments = "full"',
+      ["limits = { in_flight = 100, in_flight_all = 10 }"] = "limits.in_flight has no effect beyond limits.in_flight_all",
+      ["defaults = { loop = { repeats = 8, halt = 9 } }"] = "defaults.loop.repeats has no effect without defaults.retry.same_call",
+    } do
+      local gate = daemon.start { config = "return { " .. config .. " }",
+                                  policies = { ["echo.lua"] = fixtures.echo } }
+      local warnings = table.concat(gate:status().generation.warnings, "\n")
+      assert.truthy(warnings:find(wanted, 1, true), config .. ": " .. warnings)
+    end
+  end)
+  it("of which nothing would be tried again is an error, in the defaults and in a policy", function()
+    local words = daemon.fails { config = 'return { defaults = { retry = { again = { backoff = "10s" } } } }' }
+    assert.truthy(words:find("defaults.retry.again: the pause before the second try (backoff, 10 s) is longer", 1, true), words)
+    words = daemon.fails { policies = { ["echo.lua"] = (fixtures.echo:gsub("effects =",
+      'retry = { again = { within = "100ms" } }, effects =')) } }
+    assert.truthy(words:find("'retry.again': the pause before the second try (backoff, 0.2 s)", 1, true), words)
+  end)
   it("names the form of a Redis address that lacks its scheme", function()
     local words = daemon.fails { arguments = { "--redis", "localhost:6379" } }
     assert.truthy(words:find("a host needs redis:// before it", 1, true), words)
