@@ -3,6 +3,7 @@
 
 #include "base/arena.h"
 #include "base/buf.h"
+#include "base/suggest.h"
 #include "catalog/definition.h"
 #include "policy/known_tools.h"
 #include "policy/config.h"
@@ -273,6 +274,9 @@ static enum policy_effects effects_by_name(struct str name)
     return kind ? known[kind] : effects_guess(name);
 }
 
+#define META_SCHEMA "dev.toolgate/schema"
+#define META_REPAIR "dev.toolgate/repair"
+
 /* What an agent's definition says of its own tool: a schema made of a function's signature is exact, and the
  * function's author may have set how often the model may try again. NULL: nothing. */
 static const struct json *own_meta(const struct tool *tool, const char *key)
@@ -352,8 +356,7 @@ static void set_limits(struct arena *arena, struct tool *tool, const struct tool
     take_limits(l, &config->defaults, false);
     take_allowance(&l->session, &config->session_limits, false);
     int64_t repair;
-    if (json_int(own_meta(tool, "dev.toolgate/repair"), &repair) && repair >= 0 &&
-        repair <= DEFINITION_REPAIR_MAX) {
+    if (json_int(own_meta(tool, META_REPAIR), &repair) && repair >= 0 && repair <= DEFINITION_REPAIR_MAX) {
         l->repair = (uint32_t)repair;
         l->repair_hard = true;
     }
@@ -409,9 +412,34 @@ static enum err compile(struct arena *arena, struct tool *tool, const struct jso
     return err;
 }
 
+/* Hints and keys of toolgate that are read, and would be passed over for their spelling alone. */
+static void check_hints(struct arena *arena, struct tool *tool)
+{
+    static const struct str hints[] = {STR("readOnlyHint"), STR("destructiveHint"), STR("idempotentHint"),
+                                       STR("openWorldHint")};
+    const size_t count = sizeof(hints) / sizeof(hints[0]);
+    for (uint32_t i = 0; json_is(tool->annotations, JSON_OBJECT) && i < tool->annotations->len; i++) {
+        struct str key = tool->annotations->members[i].key, meant = suggest_closest(key, hints, count);
+        enum json_type type = (enum json_type)tool->annotations->members[i].value.type;
+        if (meant.len && (!str_eq(meant, key) || (type != JSON_BOOL && type != JSON_NULL)))
+            warn(arena, tool,
+                 arena_printf(
+                     arena, "annotations: '" STR_FMT "' has no effect: expected " STR_FMT " = true or false",
+                     STR_ARG(str_cut(key, 60)), STR_ARG(meant)));
+    }
+    const struct json *mode = own_meta(tool, META_SCHEMA), *repair = own_meta(tool, META_REPAIR);
+    static const char *const modes[] = {"strict", "learn", "advise"};
+    int64_t n;
+    if (mode && !STR_IS_ONE_OF(json_str(mode), modes))
+        warn(arena, tool, STR_LIT("_meta: " META_SCHEMA " has no effect: expected strict, learn or advise"));
+    if (repair && !(json_int(repair, &n) && n >= 0 && n <= DEFINITION_REPAIR_MAX))
+        warn(arena, tool,
+             STR_LIT("_meta: " META_REPAIR " has no effect: expected a whole number from 0 to 1000"));
+}
+
 static enum policy_schema_mode mode_of_definition(const struct tool *tool)
 {
-    struct str mode = json_str(own_meta(tool, "dev.toolgate/schema"));
+    struct str mode = json_str(own_meta(tool, META_SCHEMA));
     return str_is(mode, "strict")   ? SCHEMA_STRICT
            : str_is(mode, "advise") ? SCHEMA_ADVISE
                                     : SCHEMA_MODE_UNSET;
@@ -609,6 +637,7 @@ enum err tool_build(struct arena *arena, const struct config *config, const stru
     set_schema_mode(tool, policy, config);
     set_options(tool, policy, config);
     set_limits(arena, tool, source, config);
+    check_hints(arena, tool);
     enum err err = check_definition(arena, tool, config, why);
     if (err == OK)
         err = compile_input(arena, tool, why);

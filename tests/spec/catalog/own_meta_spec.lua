@@ -77,3 +77,23 @@ describe("a registered tool's dev.toolgate/repair", function()
     assert.same({ 1 }, attempts(4, { ["count.lua"] = '-- count: for specs.\nreturn tool "count" { retry = { repair = 1 } }\n' }))
   end)
 end)
+
+describe("what a definition says of its tool in words that are not read", function()
+  it("is a warning: a hint that is no boolean or misspelt, a mode or a budget of toolgate that is none", function()
+    local warnings = daemon.start { tools = [==[[
+      {"name":"a","description":"A.","inputSchema":{"type":"object"},
+       "annotations":{"readOnlyHint":"true","destructivehint":true,"title":"T","audience":["user"]}},
+      {"name":"b","description":"B.","inputSchema":{"type":"object"},"annotations":{"readOnlyHint":false},
+       "_meta":{"dev.toolgate/schema":"Strict","dev.toolgate/repair":"2"}},
+      {"name":"c","description":"C.","inputSchema":{"type":"object"},"annotations":{"readOnlyHint":true,"idempotentHint":null},
+       "_meta":{"dev.toolgate/schema":"learn","dev.toolgate/repair":0}}]]==] }:status().generation.warnings
+    local said = table.concat(warnings, "\n")
+    assert.equal(4, #warnings, said)
+    for _, wanted in ipairs { "'readOnlyHint' has no effect: expected readOnlyHint = true or false",
+                              "'destructivehint' has no effect: expected destructiveHint = true or false",
+                              "dev.toolgate/schema has no effect: expected strict, learn or advise",
+                              "dev.toolgate/repair has no effect: expected a whole number from 0 to 1000" } do
+      assert.truthy(said:find(wanted, 1, true), said)
+    end
+  end)
+end)
