@@ -40,7 +40,8 @@ end
 -- none_of { "a", "b" }, none_of("a", "b") and none_of "a"; a set is taken, too.
 function M.none_of(given, ...)
   local values = given
-  if type(given) ~= "table" then values = { given, ... } end
+  if type(given) ~= "table" then values = { given, ... }
+  elseif select("#", ...) > 0 then raise 'none_of: expected one list of values, as in none_of { "draft", "spam" }, got more' end
   if next(values) == nil then raise('none_of: expected values, as in none_of { "draft", "spam" }, got nothing') end
   return condition { kind = "none_of", values = values }
 end

@@ -37,7 +37,12 @@ local function names(word, least, ...)
   local found = {}
   local function add(given)
     if type(given) == "table" then
-      for _, one in ipairs(given) do add(one) end
+      local count = 0
+      for _, one in ipairs(given) do
+        add(one)
+        count = count + 1
+      end
+      builtins.only_list(word .. ": expected names of arguments in a list", given, count)
     elseif type(given) == "string" then
       for name in given:gmatch("[^,%s]+") do found[#found + 1] = name end
     else

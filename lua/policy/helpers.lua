@@ -5,9 +5,10 @@ local raise = builtins.raise -- an error at the line of the policy that called
 local M = {}
 
 function M.set(given, ...)
-  local members = builtins.mark({}, "set")
+  local members, count = builtins.mark({}, "set"), 0
   if type(given) ~= "table" then given = { given, ... } end
-  for _, member in ipairs(given) do members[member] = true end
+  for _, member in ipairs(given) do members[member], count = true, count + 1 end
+  if builtins.loading() then builtins.only_list('set: expected its members in a list, set { "a", "b" }', given, count) end
   return members
 end
 

@@ -130,6 +130,7 @@ function M.enum(given, description)
     values[at] = value
     texts = texts and type(value) == "string"
   end
+  if #values < #given then raise("enum: expected its values in a list without a hole") end
   local schema = describe("enum", { type = texts and "string" or nil, enum = values }, given, {}, #given + 1)
   return new(describe("enum", schema, description, {}, 1))
 end
@@ -176,6 +177,9 @@ function M.params(fields, options)
     if type(options) ~= "table" then raise("params: expected { open = true }, got " .. builtins.kind(options)) end
     for name in pairs(options) do
       if name ~= "open" then raise("params: unknown option '" .. tostring(name) .. "': it takes open") end
+    end
+    if options.open ~= nil and type(options.open) ~= "boolean" then
+      raise("params: open: expected true or false, got " .. builtins.kind(options.open))
     end
     if options.open then schema.additionalProperties = nil end
   end

@@ -121,6 +121,17 @@ static int builtin_raise(lua_State *L)
     return lua_error(L);
 }
 
+/* only_list(expected, table, count): an error if it has other keys than 1 to count, which would be lost. */
+static int builtin_only_list(lua_State *L)
+{
+    if (!table_has_other_key(L, 2, (size_t)luaL_checkinteger(L, 3)))
+        return 0;
+    diagnostics_push_value(L, -1);
+    lua_pushfstring(L, "%s, got one with the key %s", luaL_checkstring(L, 1), lua_tostring(L, -1));
+    lua_replace(L, 1);
+    return builtin_raise(L);
+}
+
 static int builtin_loading(lua_State *L)
 {
     lua_pushboolean(L, sandbox_context(sandbox_of(L))->loading);
@@ -161,6 +172,7 @@ static const luaL_Reg builtins[] = {{"mark", builtin_mark},
                                     {"hint", builtin_hint},
                                     {"line", builtin_line},
                                     {"raise", builtin_raise},
+                                    {"only_list", builtin_only_list},
                                     {"loading", builtin_loading},
                                     {"is_shape", builtin_is_shape},
                                     {"fields", builtin_fields},

@@ -59,6 +59,17 @@ describe("a mistake in a policy", function()
     ["a mistyped status in an example"] = {
       '  examples = {\n    { "one", args = { n = 1 }, status = "SATISFED" } },',
       "p%.lua:7: .*status.*'SATISFED' %(did you mean 'SATISFIED'%?%)" },
+    ["a set whose members are names"] = {
+      '  check = function() return nil end, title = set { draft = true } and "T",',
+      'p%.lua:6: set: expected its members in a list, set { "a", "b" }, got one with the key "draft"' },
+    ["names of arguments with one that is no item"] = {
+      '  rules = { always : needs_one_of { "m", "page", also = "n" } },',
+      'p%.lua:6: needs_one_of: expected names of arguments in a list, got one with the key "also"' },
+    ["values behind the list of none_of"] = {
+      '  rules = { when { n = none_of({ 1 }, 2) } : needs "m" },', "p%.lua:6: none_of: expected one list of values" },
+    ["an openness that is no boolean"] = {
+      '  output_schema = params({ n = int }, { open = "false" }),',
+      'p%.lua:6: params: open: expected true or false, got "false"' },
     ["a field given twice"] = {
       '  check = function(args) return refuse("no", "no") end,\n  unknown = "drop",\n  check = function() end,',
       "p%.lua:8: 'check' is given twice in one table, first on line 6: only this one would count" },
