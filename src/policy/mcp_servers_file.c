@@ -414,12 +414,14 @@ static void read_entry(struct servers_reader *r, struct str path, const struct j
 static void read_servers(struct servers_reader *r, const struct json *file)
 {
     static const char *const places[] = {"mcpServers", "servers", "context_servers", "mcp"};
+    bool found = false;
     for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
         const struct json *servers = json_get_text(file, places[i]);
         if (str_is(str_of(places[i]), "mcp")) /* VS Code's settings: {"mcp": {"servers": …}} */
             servers = json_get_text(servers, "servers");
         if (!json_is(servers, JSON_OBJECT))
             continue;
+        found = true;
         r->plain = map_new(r->config->arena);
         for (uint32_t n = 0; n < servers->len; n++) {
             struct str name = plain_name(r->config->arena, servers->members[n].key);
@@ -433,8 +435,9 @@ static void read_servers(struct servers_reader *r, const struct json *file)
             read_entry(r,
                        ARENA_JOIN(r->config->arena, str_of(places[i]), STR_LIT("."), servers->members[n].key),
                        &servers->members[n]);
-        return;
     }
+    if (found)
+        return;
     warn(r, arena_printf(
                 r->config->arena,
                 "%s: expected an object with \"mcpServers\" (or \"servers\"): { name: { \"command\": …, "

@@ -95,6 +95,15 @@ describe("an entry of an mcpServers file", function()
     gate:logs "mcpServers.fake: unknown key 'tools' is ignored"
   end)
 
+  it("may stand in any of the places of a file that has several", function()
+    local path = os.tmpname()
+    process.write(path, ('{"mcpServers":{},"servers":{"fake":{"command":"python3","args":["-SE",%q]}}}'):format(
+      daemon.root .. "/tests/support/fake_upstream.py"))
+    local gate = daemon.start { config = ("return { mcp_config = %q }"):format(path) }
+    os.remove(path)
+    process.eventually("its tools are listed", function() return #gate:connect():asks("tools/list").tools > 0 end)
+  end)
+
   it("may have the type of Cline and others for HTTP", function()
     local path = os.tmpname()
     process.write(path, '{"mcpServers":{"fake":{"url":"http://127.0.0.1:9/mcp","type":"streamableHttp"}}}')
