@@ -10,6 +10,7 @@
 #include "base/map.h"
 #include "base/suggest.h"
 #include "json/value.h"
+#include "policy/config.h"
 #include "policy/field.h"
 #include "policy/policy_hooks.h"
 #include "policy/policy_set.h"
@@ -110,6 +111,25 @@ static void check_exceptions(struct generation_build *b, const struct policy *ga
     }
 }
 
+/* Limits by cost refuse only what declares one: a cost, or a limit of its own. */
+static void check_costs(const struct generation_build *b)
+{
+    const struct config *config = &b->g->config;
+    const struct policy_limits *defaults = &config->defaults.limits, *all = &config->session_limits;
+    bool idle = all->cost_per_turn != POLICY_COST_UNSET || all->cost_per_session != POLICY_COST_UNSET;
+    idle &= defaults->cost_per_turn == POLICY_COST_UNSET && defaults->cost_per_session == POLICY_COST_UNSET;
+    for (size_t i = 0; idle && i < policy_set_count(b->g->policies); i++) {
+        const struct policy *p = policy_set_at(b->g->policies, i);
+        idle = p->cost == POLICY_COST_UNSET && p->limits.cost_per_turn == POLICY_COST_UNSET &&
+               p->limits.cost_per_session == POLICY_COST_UNSET;
+    }
+    if (idle)
+        generation_report_warning(b->report,
+                                  "%s: session_limits: no policy declares a cost, so that no call is refused "
+                                  "for its cost: add cost = … to the policies of what costs",
+                                  config->file);
+}
+
 /* False: nobody knows yet what it will take. */
 static bool add_tool(struct guard *g, const struct tool *tool)
 {
@@ -121,6 +141,8 @@ static bool add_tool(struct guard *g, const struct tool *tool)
 bool idle_guards_check(struct generation_build *b)
 {
     const struct generation *g = b->g;
+    if (b->next == 0)
+        check_costs(b);
     if (b->next == policy_set_count(g->policies))
         return false;
     const struct policy *policy = policy_set_at(g->policies, b->next++);

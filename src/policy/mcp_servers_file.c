@@ -436,13 +436,12 @@ static void read_servers(struct servers_reader *r, const struct json *file)
                        ARENA_JOIN(r->config->arena, str_of(places[i]), STR_LIT("."), servers->members[n].key),
                        &servers->members[n]);
     }
-    if (found)
-        return;
-    warn(r, arena_printf(
-                r->config->arena,
-                "%s: expected an object with \"mcpServers\" (or \"servers\"): { name: { \"command\": …, "
-                "\"args\": […] } }, found neither",
-                r->reader.file));
+    if (!found)
+        warn(r, arena_printf(
+                    r->config->arena,
+                    "%s: expected an object with \"mcpServers\" (or \"servers\"): { name: { \"command\": …, "
+                    "\"args\": […] } }, found neither",
+                    r->reader.file));
 }
 
 static void read_file(struct servers_reader *r, const char *path)
