@@ -14,6 +14,7 @@ local CODES = {
   { "untried-rule", "warning", "a rule that no example reaches" },
   { "untried-hook", "warning", "a function of the policy that no example reaches" },
   { "no-examples", "warning", "a policy without an example" },
+  { "unshown-redact", "warning", "redact in a policy of which no example has a result" },
   { "unjudged", "warning", "an example whose result is not used" },
   { "twice", "warning", "two examples of the same call" },
   { "off", "warning", "a policy that is off although it has examples" },

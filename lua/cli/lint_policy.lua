@@ -29,7 +29,9 @@ end
 
 local function check_examples(p, tool_line, say)
   local lines = {} -- of the first example with this call
+  local shows = not (p.paths.redact or {})[1]
   for _, e in ipairs(p.examples) do
+    shows = shows or e.has_result
     if e.unjudged then
       say("unjudged", e.line, "example '%s': its result is not used, as the call is decided before it runs: remove the result, "
           .. "or change args, seen or goal", e.name)
@@ -39,6 +41,10 @@ local function check_examples(p, tool_line, say)
           .. "seen, goal or result", e.name, lines[e.call])
     end
     lines[e.call] = lines[e.call] or e.line
+  end
+  if not shows then -- an example with a result fails if a name matches nothing in it
+    say("unshown-redact", lint.line "redact", "no example has a result that 'redact' masks: add one with result = { … }, as "
+        .. "a misspelt name masks nothing")
   end
   local count = #p.examples
   if count == 0 and p.decides then

@@ -181,7 +181,8 @@ static void push_examples(lua_State *L, const struct lint_context *c)
         buf_printf(&call, STR_FMT "\n" STR_FMT "\n" STR_FMT "\n%u", STR_ARG(e->goal), STR_ARG(e->user),
                    STR_ARG(e->called), e->turn);
         lua_cli_push_table(L, FIELD_STR("name", e->name), FIELD_NUM("line", e->line),
-                           FIELD_BOOL("unjudged", unjudged), FIELD_STR("call", buf_view(&call)));
+                           FIELD_BOOL("unjudged", unjudged), FIELD_BOOL("has_result", e->result != NULL),
+                           FIELD_STR("call", buf_view(&call)));
         lua_cli_append(L);
     }
     lua_setfield(L, -2, "examples");

@@ -48,6 +48,7 @@ local FAULTY = {
   { "untried-rule", { extra = "  rules = { when { kind = 'task' } : refuses('x', 'no', 'instead') }," },
     { "untried-rule@6" } },
   { "untried-hook", { extra = "  result = function() return ok {} end," }, { "untried-hook@6" } },
+  { "unshown-redact", { extra = "  redact = { 'iban' }," }, { "unshown-redact@6" } },
   { "unjudged", { examples = "{ 'kept', args = {}, result = { 1 }, gives = 'repair' }," }, { "unjudged@8" } },
   { "twice", { examples = "{ 'one', args = { text = 'x' }, gives = 'pass' },\n"
                        .. "    { 'two', args = { text = 'x' }, says = '' , gives = 'pass' }," }, { "twice@9" } },
