@@ -96,6 +96,17 @@ def undescribed(function: Callable[..., Any], words: str) -> None:
         raise AssertionError(f"{words}: it was described")
 
 
+async def test_retries(_: str) -> None:
+    """guard: a budget of retries that the daemon would not read is an error when the program starts"""
+    for retries in (-1, 1001, True, "2"):
+        try:
+            guard(retries=retries)(even)  # type: ignore[arg-type]
+        except ValueError as error:
+            assert "retries must be a whole number from 0 to 1000" in str(error), error
+        else:
+            raise AssertionError(f"{retries!r}: it was taken")
+
+
 def even(value: int) -> int:
     if value % 2:
         raise ValueError("must be even")

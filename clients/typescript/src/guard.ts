@@ -1,6 +1,6 @@
 // guard: a function of this program as a tool, with a JSON Schema. What no JSON Schema describes is an error here, when
 // the program starts.
-import { EXACT, isObject, REPAIR_KEY, type JsonObject } from "./protocol.js";
+import { EXACT, isObject, REPAIR_KEY, REPAIR_MAX, type JsonObject } from "./protocol.js";
 
 export type Effects = "read" | "write" | "destructive";
 
@@ -96,10 +96,14 @@ export function guard(options: Described & {
   if (effects !== undefined && !Object.hasOwn(HINTS, effects)) {
     throw new TypeError(`${name}: effects must be "read", "write" or "destructive", not ${JSON.stringify(effects)}`);
   }
+  const { retries } = options;
+  if (retries !== undefined && !(Number.isInteger(retries) && retries >= 0 && retries <= REPAIR_MAX)) {
+    throw new RangeError(`${name}: retries must be a whole number from 0 to ${REPAIR_MAX}, not ${String(retries)}`);
+  }
   const standard = isStandard(parameters) ? parameters : undefined;
   const inputSchema = options.jsonSchema ?? (standard ? describe(name, standard) : parameters as JsonObject);
   mustDescribe(name, inputSchema);
-  const _meta = options.retries === undefined ? EXACT : { ...EXACT, [REPAIR_KEY]: options.retries };
+  const _meta = retries === undefined ? EXACT : { ...EXACT, [REPAIR_KEY]: retries };
   const definition = {
     name, inputSchema, _meta, ...(description !== undefined && { description }), ...(effects && { annotations: HINTS[effects] }),
   };

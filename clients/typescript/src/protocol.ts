@@ -14,6 +14,8 @@ export const CONTEXT_KEY = "dev.toolgate/context";
 export const AGENT_KEY = "dev.toolgate/agent";
 /** Of a definition: how often the model may correct a call. */
 export const REPAIR_KEY = "dev.toolgate/repair";
+/** The daemon does not read a higher one. */
+export const REPAIR_MAX = 1000;
 /** Of a definition: whether a policy wants a provider's strict mode for the tool. */
 export const STRICT_KEY = "dev.toolgate/strict";
 

@@ -333,6 +333,9 @@ test("guard: what no JSON Schema describes is an error, never a string", async (
   assert.throws(() => guard({ name: "f", parameters: v.object({ n: v.number() }), execute }), /give guard the JSON Schema, too/);
   assert.throws(() => guard({ name: "f", parameters: { type: "object", properties: { x: {} } }, execute }), /'x' fits any value/);
   assert.throws(() => guard({ name: "f", parameters: { type: "object" }, effects: "reads" as "read", execute }), /effects must be/);
+  for (const retries of [-1, 1.5, 1001]) {
+    assert.throws(() => guard({ name: "f", parameters: { type: "object" }, retries, execute }), /retries must be a whole number/);
+  }
 });
 
 test("guard: a definition that the daemon does not take is an error that says why", async () => {

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, overload
 
-from .words import EXACT, REPAIR_KEY
+from .words import EXACT, REPAIR_KEY, REPAIR_MAX
 
 if TYPE_CHECKING:
     from . import sync
@@ -91,6 +91,8 @@ def guard(
 
         if effects is not None and effects not in HINTS:
             raise ValueError(f'effects must be "read", "write" or "destructive", not {effects!r}')
+        if retries is not None and (type(retries) is not int or not 0 <= retries <= REPAIR_MAX):
+            raise ValueError(f"retries must be a whole number from 0 to {REPAIR_MAX}, not {retries!r}")
         return describe(given, name, description, effects, retries)
 
     return described(function) if function else described

@@ -26,7 +26,7 @@ from .gate import Session
 from .results import Failure, failure_of
 from .schemas import in_words
 from .verdict import Outcome
-from .words import EXACT, REPAIR_KEY, STRICT_KEY
+from .words import EXACT, REPAIR_KEY, REPAIR_MAX, STRICT_KEY
 
 SessionOf: TypeAlias = "Session | Callable[[RunContext[Any]], Session]"
 ContextOf: TypeAlias = "Callable[[RunContext[Any]], Mapping[str, Any]]"
@@ -185,7 +185,7 @@ def _definition(tool: ToolsetTool[Any], ctx: RunContext[Any]) -> dict[str, Any]:
     about, retries = tool.tool_def, tool.max_retries
     is_usual = retries == RETRIES_USUAL == ctx.max_retries
     return {"name": about.name, "description": about.description or "", "inputSchema": about.parameters_json_schema,
-            "_meta": EXACT if is_usual else {**EXACT, REPAIR_KEY: retries}}
+            "_meta": EXACT if is_usual else {**EXACT, REPAIR_KEY: min(retries, REPAIR_MAX)}}
 
 
 def _failure(error: Exception) -> Failure | None:

@@ -13,6 +13,7 @@ SESSION_KEY, TURN_KEY, STEP_KEY = "dev.toolgate/session", "dev.toolgate/turn", "
 SCHEMA_KEY = "dev.toolgate/schema"
 EXACT = {SCHEMA_KEY: "strict"}
 REPAIR_KEY = "dev.toolgate/repair"  # how often the model may correct a call
+REPAIR_MAX = 1000  # the daemon does not read a higher one
 STRICT_KEY = "dev.toolgate/strict"  # whether a policy wants a provider's strict mode for the tool
 CALL_KEY, CONTEXT_KEY, AGENT_KEY = "dev.toolgate/call", "dev.toolgate/context", "dev.toolgate/agent"
 AGENT_MAX_BYTES = 128
