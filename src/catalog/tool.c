@@ -271,6 +271,8 @@ static enum policy_effects effects_by_name(struct str name)
                                                            [KNOWN_EDITS] = EFFECTS_WRITE,
                                                            [KNOWN_SHELLS] = EFFECTS_UNDECLARED};
     enum known_tool kind = known_tools_find(name);
+    if (!kind && known_tools_lists(KNOWN_POLLS, name)) /* which only looks, so that it re-arms nothing */
+        return EFFECTS_READ;
     return kind ? known[kind] : effects_guess(name);
 }
 

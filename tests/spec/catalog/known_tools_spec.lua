@@ -12,7 +12,7 @@ describe("a tool that coding assistants have built in", function()
   before_each(function()
     gate = daemon.start { tools = json.encode {
       definition "Edit", definition "Bash", definition "TodoWrite", definition "update_plan", definition "KillShell",
-      definition "tidy_up", definition "Read", definition "create_file",
+      definition "tidy_up", definition "Read", definition "create_file", definition "wait",
       definition "scroll_down", definition "browser_press_key", definition "file_bug",
       { name = "run_in_tab", description = "Runs.", inputSchema = { type = "object", properties = {
         command = { type = "string" }, description = { type = "string" }, timeout = { type = "integer" } } } },
@@ -46,7 +46,7 @@ describe("a tool that coding assistants have built in", function()
   end)
 
   it("keeps a list or reads without being a reason to write again", function()
-    for _, name in ipairs { "TodoWrite", "update_plan", "Read" } do
+    for _, name in ipairs { "TodoWrite", "update_plan", "Read", "wait" } do
       local n = 0
       local function note()
         n = n + 1
