@@ -238,7 +238,9 @@ static enum step admit_answered(struct call *c)
     if (answer->lax)
         call_lax_pass(c);
     c->admitted = answer->error == OK && answer->says == LEDGER_RUN && !verdict_is_decided(&c->verdict);
-    if (c->admitted && c->ids && answer->unseen) {
+    if (c->admitted && c->ids && c->ids->too_many) {
+        verdict_from_many_ids(&c->verdict, c->arena, c->ids->too_many);
+    } else if (c->admitted && c->ids && answer->unseen) {
         /* If the ledger's record is incomplete, or there is no goal, the id may be known after all: the model
          * is asked to look it up, and may insist on it. What destroys data is then for the user to decide. */
         struct str goal = call_goal(c);
@@ -298,11 +300,12 @@ static enum step admit(struct call *c)
     if (c->tool && c->tool->takes_ids && (!verdict_is_decided(&c->verdict) || c->lax)) {
         c->ids = arena_alloc(c->arena, sizeof(*c->ids));
         c->ids->count = 0;
+        c->ids->too_many = NULL;
         if (c->tool->policy)
-            ids_collect(c->tool->policy, now, c->ids);
+            ids_collect(c->arena, c->tool->policy, now, c->ids);
         for (size_t i = 0; i < c->tool->overlay_count; i++)
             if (c->tool->overlays[i].mode == POLICY_ENFORCE)
-                ids_collect(c->tool->overlays[i].policy, now, c->ids);
+                ids_collect(c->arena, c->tool->overlays[i].policy, now, c->ids);
     }
     struct ledger_answer *answer = arena_alloc(c->arena, sizeof(*answer));
     LEDGER_CLEAR(answer);

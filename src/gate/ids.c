@@ -16,6 +16,17 @@ struct str ids_quoted(struct arena *arena, const struct json *id)
     return arena_truncate(arena, json_to_str(arena, id), PROBLEM_GOT_MAX_BYTES);
 }
 
+/* All values at the path, in the arena: a guard that read only the first of them would let the others pass.
+ */
+static const struct json **values_at(struct arena *arena, const struct json *args, struct str path,
+                                     size_t *count)
+{
+    *count = json_path_scalars(args, path, NULL, SIZE_MAX);
+    const struct json **values = ARENA_ARRAY(arena, const struct json *, *count);
+    json_path_scalars(args, path, values, *count);
+    return values;
+}
+
 bool ids_find_malformed(struct arena *arena, const struct policy *policy, const struct json *args,
                         struct id_fault *fault)
 {
@@ -23,8 +34,8 @@ bool ids_find_malformed(struct arena *arena, const struct policy *policy, const 
         const struct policy_id *id = &policy->ids[i];
         if (!id->format.len)
             continue;
-        const struct json *values[LEDGER_IDS_MAX];
-        size_t count = json_path_scalars(args, id->path, values, LEDGER_IDS_MAX);
+        size_t count;
+        const struct json **values = values_at(arena, args, id->path, &count);
         for (size_t k = 0; k < count; k++) {
             const char *wanted = id_format_mismatch(id->format, values[k]);
             if (!wanted)
@@ -36,17 +47,31 @@ bool ids_find_malformed(struct arena *arena, const struct policy *policy, const 
     return false;
 }
 
-void ids_collect(const struct policy *policy, const struct json *args, struct id_candidates *out)
+static bool has_candidate(const struct id_candidates *ids, struct hash128 hash)
 {
-    for (size_t i = 0; i < policy->id_count; i++) {
-        const struct json *values[LEDGER_IDS_MAX];
+    for (size_t i = 0; i < ids->count; i++)
+        if (ids->hashes[i].low == hash.low && ids->hashes[i].high == hash.high)
+            return true;
+    return false;
+}
+
+void ids_collect(struct arena *arena, const struct policy *policy, const struct json *args,
+                 struct id_candidates *out)
+{
+    for (size_t i = 0; i < policy->id_count && !out->too_many; i++) {
+        size_t n;
         if (!policy->ids[i].seen)
             continue;
-        size_t n = json_path_scalars(args, policy->ids[i].path, values, LEDGER_IDS_MAX - out->count);
-        for (size_t k = 0; k < n; k++) {
-            if (!is_id(values[k]))
+        const struct json **values = values_at(arena, args, policy->ids[i].path, &n);
+        for (size_t k = 0; k < n && !out->too_many; k++) {
+            struct hash128 hash = ids_hash(values[k]);
+            if (has_candidate(out, hash))
                 continue;
-            out->hashes[out->count] = ids_hash(values[k]);
+            if (out->count == LEDGER_IDS_MAX) {
+                out->too_many = &policy->ids[i];
+                break;
+            }
+            out->hashes[out->count] = hash;
             out->values[out->count] = values[k];
             out->from[out->count++] = &policy->ids[i];
         }

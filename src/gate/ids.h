@@ -16,15 +16,17 @@ struct id_fault {
 bool ids_find_malformed(struct arena *arena, const struct policy *policy, const struct json *args,
                         struct id_fault *fault);
 
-/* The arguments that the policy marks with seen(). */
+/* The arguments that the policy marks with seen(), each value once. */
 struct id_candidates {
     struct hash128 hashes[LEDGER_IDS_MAX];
     const struct json *values[LEDGER_IDS_MAX];
     const struct policy_id *from[LEDGER_IDS_MAX];
     size_t count;
+    const struct policy_id *too_many; /* of these there were more than the ledger can be asked for; NULL */
 };
 /* Adds those of the policy. */
-void ids_collect(const struct policy *policy, const struct json *args, struct id_candidates *out);
+void ids_collect(struct arena *arena, const struct policy *policy, const struct json *args,
+                 struct id_candidates *out);
 
 /* The first candidate that neither an earlier result nor the goal contains, but for those of `except`, a set
  * of bits; NULL: none exists. */

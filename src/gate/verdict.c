@@ -315,6 +315,15 @@ void verdict_from_unseen_id(struct verdict *v, struct arena *arena, const struct
                     message, hint);
 }
 
+void verdict_from_many_ids(struct verdict *v, struct arena *arena, const struct policy_id *id)
+{
+    struct id_fault fault = {.path = id->path};
+    verdict_from_id(
+        v, arena, CLASS_INVALID_ARGUMENTS, "too_many_ids", &fault,
+        arena_printf(arena, "more than %u different ids in one call", LEDGER_IDS_MAX),
+        arena_printf(arena, "Make several calls, each with at most %u of the ids.", LEDGER_IDS_MAX));
+}
+
 static void exhaust_repairs(struct verdict *v)
 {
     v->kind = VERDICT_REFUSE;

@@ -183,6 +183,9 @@ void verdict_from_arguments(struct verdict *verdict, const struct tool *tool, co
 /* An id of impossible format. */
 void verdict_from_malformed_id(struct verdict *verdict, struct arena *arena, const struct id_fault *fault);
 
+/* A call has more ids that must have been seen than can be looked up at once. */
+void verdict_from_many_ids(struct verdict *verdict, struct arena *arena, const struct policy_id *id);
+
 /* An id that no result and no goal contains: fabricated if `certain`, else to be looked up. */
 void verdict_from_unseen_id(struct verdict *verdict, struct arena *arena, const struct id_fault *fault,
                             const struct policy_id *id, bool certain);

@@ -53,12 +53,14 @@ size_t json_path_scalars(const struct json *value, struct str path, const struct
         path = str_from(path, 2);
     if (value->type == JSON_ARRAY && (path.len == 0 || str_starts(path, "[]"))) {
         for (uint32_t i = 0; i < value->len && count < max; i++)
-            count += json_path_scalars(&value->items[i], str_from(path, 2), out + count, max - count);
+            count +=
+                json_path_scalars(&value->items[i], str_from(path, 2), out ? out + count : NULL, max - count);
         return count;
     }
     if (path.len == 0) {
-        if (value->type == JSON_STRING || value->type == JSON_NUMBER)
-            out[count++] = value;
+        count = value->type == JSON_STRING || value->type == JSON_NUMBER;
+        if (count && out)
+            out[0] = value;
         return count;
     }
     if (path.at[0] == '.')

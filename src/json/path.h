@@ -18,7 +18,8 @@ struct json json_path_with(struct arena *arena, const struct json *object, struc
                            struct json value);
 struct json json_path_without(struct arena *arena, const struct json *object, struct str path);
 
-/* Writes the strings and numbers at a path like "items[].id" to `out`, at most `max`; returns how many. */
+/* Writes the strings and numbers at a path like "items[].id" to `out`, at most `max`; returns how many.
+ * `out` NULL: only counts them. */
 size_t json_path_scalars(const struct json *value, struct str path, const struct json **out, size_t max);
 
 /* JSON pointers (RFC 6901), token by token. Appends "/" and the token, escaped. */

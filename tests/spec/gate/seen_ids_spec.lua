@@ -185,3 +185,45 @@ describe("an id in the goal", function()
     assert.equal("refuse fabricated_id", reads("close order o-123", "o-12"))
   end)
 end)
+
+describe("many ids in one call", function()
+  local MANY = { ["orders.lua"] = POLICIES["orders.lua"], ["ship.lua"] = [==[
+-- ship: many orders. For specs.
+return tool "ship" { description = "Ships.", effects = "write",
+  ids = { ["ids[]"] = seen { shape = shape { prefix = "o-" } } },
+  schema = params { ids = list(str, "Which") }, run = function(args) return { count = #args.ids } end }
+]==] }
+  local place = client_of.session("s", { turn = 1, goal = "ship them" })
+
+  local function begins()
+    local client = daemon.start { policies = MANY }:connect()
+    client:calls("orders", { from = 1, to = 100 }, place)
+    return client
+  end
+
+  local function ids(from, to, last)
+    local list = {}
+    for i = from, to do list[#list + 1] = "o-" .. i end
+    list[#list + 1] = last
+    return list
+  end
+
+  it("are looked up up to the last one", function()
+    local client = begins()
+    assert.equal("pass", verdict(client:calls("ship", { ids = ids(1, 64) }, place)).verdict)
+    local said = verdict(client:calls("ship", { ids = ids(1, 63, "o-999") }, place))
+    assert.equal("fabricated_id", said.error_class)
+    said = verdict(client:calls("ship", { ids = ids(1, 64, "x-1") }, place))
+    assert.equal("impossible_id", said.code)
+  end)
+
+  it("are asked for in several calls if they are too many to be looked up, and repeated ones count once", function()
+    local client = begins()
+    local answer = client:calls("ship", { ids = ids(1, 64, "o-999") }, place)
+    assert.same({ "repair", "too_many_ids" }, { verdict(answer).verdict, verdict(answer).code })
+    assert.truthy(text(answer):find("Make several calls, each with at most 64", 1, true), text(answer))
+    local twice = ids(1, 64)
+    for i = 1, 64 do twice[64 + i] = "o-" .. i end
+    assert.equal("pass", verdict(client:calls("ship", { ids = twice }, place)).verdict)
+  end)
+end)
