@@ -24,8 +24,9 @@ struct guard {
     bool rules_checked; /* against the schema of its one tool, which is closed */
 };
 
-/* False only if the schema declares all that it takes, and this is not in it. */
-static bool may_take(const struct tool *tool, struct str path)
+/* False only if the schema declares all that it takes, and this is not in it: the path, or the name that it
+ * begins with. */
+static bool may_take(const struct tool *tool, struct str path, struct str name)
 {
     static const char *const others[] = {"$ref",
                                          "$dynamicRef",
@@ -45,7 +46,7 @@ static bool may_take(const struct tool *tool, struct str path)
     for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
         if (json_get_text(tool->input, others[i]))
             return true;
-    return json_get(tool->parameters, path) || json_get(tool->parameters, str_first_name(path));
+    return json_get(tool->parameters, path) || json_get(tool->parameters, name);
 }
 
 static struct str closest(const struct guard *g, struct str name)
@@ -61,18 +62,19 @@ static void see_argument(void *owner, const char *field, int line, struct str pa
 {
     const struct guard *g = owner;
     struct arena *arena = g->b->g->arena;
-    if (g->rules_checked && strcmp(field, "rules") == 0)
+    bool is_rule = strcmp(field, "rules") == 0; /* which does not read lists: "items[].id" is no path there */
+    struct str rest = path, name = is_rule ? str_split(&rest, '.') : str_first_name(path);
+    if (g->rules_checked && is_rule)
         return;
     for (size_t i = 0; i < g->count; i++)
-        if (may_take(g->tools[i], path))
+        if (may_take(g->tools[i], path, name))
             return;
     struct str at = line ? arena_printf(arena, ":%d", line) : STR_NONE;
-    generation_report_warning(g->b->report,
-                              STR_FMT STR_FMT ": %s: '" STR_FMT
-                                              "' is an argument of no tool that this is for%s: "
-                                              "it has no effect; correct the name, or remove it",
-                              STR_ARG(g->policy->file), STR_ARG(at), field, STR_ARG(path),
-                              field_hint(arena, closest(g, str_first_name(path))));
+    generation_report_warning(
+        g->b->report,
+        STR_FMT STR_FMT ": %s: '" STR_FMT "' is an argument of no tool that this is for%s: "
+                        "it has no effect; correct the name, or remove it",
+        STR_ARG(g->policy->file), STR_ARG(at), field, STR_ARG(path), field_hint(arena, closest(g, name)));
 }
 
 static void see_conflict(void *owner, bool certain, int line, struct str sentence)
