@@ -72,12 +72,13 @@ return {
     os.execute("chmod 600 '" .. token .. "'")
     for config, wanted in pairs {
       ['ledger = { on_outage = "closed" }'] = ":1: ledger.on_outage has no effect without ledger.redis",
-      [('metrics = { listen = "unix:metrics.sock", token_file = %q }'):format(token)] = "metrics.token_file has no effect as nothing asks for it",
+      [('metrics = { listen = "unix:metrics.sock", token_file = %q }'):format(token)] =
+        "metrics.token_file has no effect as nothing asks for it",
       ['spawner = "/nowhere"'] = "spawner has no effect without an upstream that has spawned = true",
       ['decisions = { arguments = "full", mask = { "ssn" } }'] = 'decisions.mask has no effect beside arguments = "full"',
       ["session_limits = { cost_per_turn = 5 }"] = "session_limits: no policy declares a cost, so that no call is refused",
       ["limits = { in_flight = 100, in_flight_all = 10 }"] = "limits.in_flight has no effect beyond limits.in_flight_all",
-      ["defaults = { loop = { repeats = 8, halt = 9 } }"] = "defaults.loop.repeats has no effect without defaults.retry.same_call",
+      ["defaults = { loop = { repeats = 8, halt = 9 } }"] = "defaults.loop.repeats has no effect without defaults.retry",
     } do
       local gate = daemon.start { config = "return { " .. config .. " }",
                                   policies = { ["echo.lua"] = fixtures.echo } }

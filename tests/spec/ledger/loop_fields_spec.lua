@@ -162,7 +162,7 @@ return tool "polled" {
     for fields, wanted in pairs {
       ["retry = { repair = 50 },"] = "retry.repair = 50 counts as 31, since the ledger tells no more of them apart",
       ["loop = { poll = { max = 500 } },"] = "loop.poll.max = 500 counts as 200",
-      ["loop = { repeats = 9, halt = 12 },"] = "loop.repeats = 9 has no effect, as retry.same_call = 5 refuses such a call before",
+      ["loop = { repeats = 9, halt = 12 },"] = "loop.repeats = 9 has no effect, as retry.same_call = 5 refuses such a call",
       ["loop = { repeats = 9 }, retry = { same_call = 20 },"] = "loop.repeats = 9 is above loop.halt = 5",
       ["loop = { poll = true }, retry = { same_call = 2 },"] = "retry.same_call has no effect beside loop.poll",
     } do

@@ -32,9 +32,10 @@ describe("a guard that names what no tool has", function()
   it("is a warning with the line and the closest name, in rules, ids and loop.volatile", function()
     local said, count = says { mail = of("mail", [[
   ids = { pth = seen() }, loop = { volatile = { "actoin" } },
-  rules = { when { acton = "delete" } : refuses("no", "no", "Do not."), when { action = "get", ["to.name"] = "x" } : needs "path",
+  rules = { when { acton = "delete" } : refuses("no", "no", "Do not."), when { ["to.name"] = "x" } : needs "path",
             when { ["to[].name"] = "x" } : needs "path" },]]) }
-    assert.truthy(said:find("mail.lua: ids: 'pth' is an argument of no tool that this is for (did you mean 'path'?)", 1, true), said)
+    assert.truthy(said:find("mail.lua: ids: 'pth' is an argument of no tool that this is for (did you mean 'path'?)", 1, true),
+                  said)
     assert.truthy(said:find("mail.lua: loop.volatile: 'actoin' is an argument of no tool", 1, true), said)
     assert.truthy(said:find("mail.lua:4: rules: 'acton' is an argument of no tool that this is for (did you mean 'action'?)", 1,
                             true), said)
