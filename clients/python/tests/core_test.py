@@ -69,6 +69,14 @@ def test_by() -> None:
             assert turn.number == 1
 
 
+def test_goal() -> None:
+    """core: a user may write more than a goal may have, and half a character"""
+    with daemon() as one, toolgate.sync.Gate(one.socket) as gate:
+        for n, words in enumerate(("ä" * 9000, "rain? \ud83d", "x" * 8191 + "ä")):
+            with gate.session("s").turn(words) as turn:
+                assert turn.number == n + 1
+
+
 def test_attempts() -> None:
     """core: attempts run out though each call has an id of its own, and a right call still passes"""
     with daemon() as one, toolgate.sync.Gate(one.socket, tools=[TOOL]) as gate:

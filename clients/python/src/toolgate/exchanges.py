@@ -14,8 +14,8 @@ from .settings import Declared, Settings
 from .verdict import Checked, Reported, Verdict, read_verdict, text_block
 from .wire import Exchange, Request
 from .words import (
-    AGENT_KEY, CALL_KEY, CHECK, CONTEXT_KEY, MODEL_CODES, REPORT, SESSION_KEY, STEP_KEY, TOOLS, TURN, TURN_KEY, By,
-    OnUnavailable,
+    AGENT_KEY, CALL_KEY, CHECK, CONTEXT_KEY, GOAL_MAX_BYTES, MODEL_CODES, REPORT, SESSION_KEY, STEP_KEY, TOOLS, TURN,
+    TURN_KEY, By, OnUnavailable,
 )
 
 log = logging.getLogger("toolgate")
@@ -36,7 +36,7 @@ class SessionState:
     # ---- turn ----
 
     def begin_turn(self, goal: str | None, turn: int | str | None, by: By | None) -> Exchange[int | str | None]:
-        given = {"goal": goal, "turn": turn, "by": by}
+        given = {"goal": goal_of(goal), "turn": turn, "by": by}
         params = {key: value for key, value in given.items() if value is not None}
         try:
             result = yield Request(TURN, {**params, "_meta": {SESSION_KEY: self.name}})
@@ -151,6 +151,11 @@ class SessionState:
             raise error
         log.warning("session %s: %s; on_unavailable is %r", self.name, error, how)
         return how
+
+
+def goal_of(words: str | None) -> str | None:
+    """A user's words as a goal: the daemon takes no longer ones, and no lone surrogates."""
+    return words.encode(errors="replace")[:GOAL_MAX_BYTES].decode(errors="ignore") if words else None
 
 
 def released(call_id: str) -> Request:

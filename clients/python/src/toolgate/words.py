@@ -23,7 +23,10 @@ UNAVAILABLE_CODES = frozenset({1004, 1005, 1006, 1007, 1008, 1013, 1015, 1017}) 
 STOPPING = 1013
 MODEL_CODES = frozenset({1001, 1002, 1003})  # the arguments are too long, too deep or have too many values
 
-LINE_MAX_BYTES = 8 * 1024 * 1024  # of a request, as the daemon reads it, and of a reply
+LINE_MAX_BYTES = 8 * 1024 * 1024  # of a request, as the daemon reads it
+REPLY_MAX_BYTES = 16 * 1024 * 1024  # the daemon sends 9 MiB
+GOAL_MAX_BYTES = 8 * 1024
+LATE_MAX_COUNT = 1024  # checks that this program gave up, whose result it still reads to give back what they reserved
 TIMEOUT_S = 30.0  # for a reply, the time to connect included
 WAIT_S = 5.0  # for a daemon that is not there
 SESSIONS_MAX = 64  # whose own tools a connection has declared; the daemon keeps more of them
