@@ -347,6 +347,13 @@ async def test_odd_results() -> None:
             checked = await session.check("forecast", {"city": "long"})
             told = await session.report(checked, "x" * 9_000_000)
             assert told.verdict.kind == "repair" and "Ask for less" in told.text, told
+            deep: Any = 1
+            for _ in range(300):
+                deep = [deep]
+            for n, large in enumerate((list(range(200_000)), deep)):
+                session = gate.session(f"large {n}")
+                told = await session.run(await session.check("forecast", {"city": "large"}), lambda: large)
+                assert told.verdict.kind == "repair" and "Ask for less" in told.text, told
 
 
 async def test_wrong_use() -> None:

@@ -20,6 +20,9 @@ from .words import (
 
 log = logging.getLogger("toolgate")
 
+CALL_RESULT = frozenset({"content", "structuredContent", "isError", "_meta", "resultType"})  # of MCP
+ASK_FOR_LESS = "Ask for less: a page, a narrower range."
+
 
 class SessionState:
     """One conversation: its name, its turn, and the checks that wait for their report."""
@@ -119,8 +122,11 @@ class SessionState:
         params = {"callId": checked.call_id, "name": checked.name, "arguments": checked.arguments, **judged}
         try:
             answer = yield Request(REPORT, {**params, **outcome})
-        except TooLarge as error:
-            told = Failure(f"the result is too long to be checked: {error}", retry="Ask for less: a page, a narrower range.")
+        except (TooLarge, ProtocolError) as error:
+            is_told = failure is not None and failure.retry == ASK_FOR_LESS
+            if is_told or isinstance(error, ProtocolError) and error.code not in MODEL_CODES:
+                raise
+            told = Failure(f"the result is too long to be checked: {error}", retry=ASK_FOR_LESS)
             return (yield from self.report(checked, None, told, judged))
         except Unavailable as error:
             if self._unavailable(error) == "allow":

@@ -21,7 +21,8 @@ AGENT_MAX_BYTES = 128
 # Error codes of the daemon, by what the caller can do.
 UNAVAILABLE_CODES = frozenset({1004, 1005, 1006, 1007, 1008, 1013, 1015, 1017})  # overload, stopping, no ledger
 STOPPING = 1013
-MODEL_CODES = frozenset({1001, 1002, 1003})  # the arguments are too long, too deep or have too many values
+# The arguments or the result are too long, too deep, have too many values, or make a reply that is too long.
+MODEL_CODES = frozenset({1001, 1002, 1003, 1010})
 
 LINE_MAX_BYTES = 8 * 1024 * 1024  # of a request, as the daemon reads it
 REPLY_MAX_BYTES = 16 * 1024 * 1024  # the daemon sends 9 MiB
