@@ -119,6 +119,8 @@ async def test_arguments_as_the_model_wrote_them() -> None:
                                  ('{"city": "Bern", "days": NaN}', "NaN"), ("[" * 5000, ""), (None, "city"), ("", "city")):
                 checked = await gate.session(f"s{words}").check("forecast", given)
                 assert not checked.passed and words in checked.text, (given, checked.text)
+            checked = await gate.session("digits").check("forecast", '{"city": "Bern", "days": 1%s}' % ("0" * 5000))
+            assert checked.passed and checked.arguments["days"] == float("inf"), checked
 
 
 def test_sync() -> None:
@@ -331,12 +333,17 @@ async def test_odd_results() -> None:
     @dataclasses.dataclass
     class Day:
         at: datetime.date
+        rain: float = 0.5
 
     with daemon() as one:
         async with Gate(one.socket, tools=[TOOL]) as gate:
             session = gate.session("s")
-            for given, text in ((Day(datetime.date(2026, 5, 4)), '{"at":"2026-05-04"}'), (None, "null"),
-                                ({"t": float("nan")}, '{"t":null}'), ("plain", "plain"), ({3, 1}, "[1,3]")):
+            for given, text in ((Day(datetime.date(2026, 5, 4)), '{"at":"2026-05-04","rain":0.5}'), (None, "null"),
+                                (Day(datetime.date(2026, 5, 5), float("nan")), '{"at":"2026-05-05","rain":null}'),
+                                ({"t": float("nan")}, '{"t":null}'), ("plain", "plain"), ({3, 1}, "[1,3]"),
+                                ({"sky": "grün"}, '{"sky":"grün"}'), ({"content": [{"id": 1}]}, '{"content":[{"id":1}]}'),
+                                ({"content": [{"type": "text", "text": "x"}], "page": 1},
+                                 '{"content":[{"type":"text","text":"x"}],"page":1}')):
                 checked = await session.check("forecast", {"city": text})
                 assert (await session.report(checked, given)).text == text
             checked = await session.check("forecast", {"city": "x"})

@@ -190,7 +190,8 @@ def no_function(checked: Checked) -> ToolgateError:
 
 
 def content_of(result: Any) -> list[dict[str, Any]]:
-    """The result as MCP blocks, as the daemon writes them, if it could not be asked."""
-    if isinstance(result, dict) and isinstance(result.get("content"), list):
-        return list(result["content"])
+    """The result as MCP blocks, as the daemon writes them. Many APIs have a page of items under `content`."""
+    blocks = result.get("content") if isinstance(result, dict) and result.keys() <= CALL_RESULT else None
+    if isinstance(blocks, list) and all(isinstance(one, dict) and isinstance(one.get("type"), str) for one in blocks):
+        return list(blocks)
     return [text_block(result if isinstance(result, str) else to_json(result))]

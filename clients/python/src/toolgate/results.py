@@ -5,6 +5,7 @@ import dataclasses
 import datetime
 import decimal
 import enum
+import functools
 import json
 import pathlib
 import uuid
@@ -48,11 +49,14 @@ def as_failure(error: Failure | BaseException | str | None) -> Failure | None:
 
 
 def to_json(value: Any) -> str:
-    """NaN and infinity are no JSON numbers and become null, as pydantic writes them."""
+    """NaN and infinity are no JSON numbers and become null, as pydantic writes them. Letters stay as a model reads them."""
     try:
-        return json.dumps(value, default=_plain, allow_nan=False, separators=(",", ":"))
+        return _dumps(value, default=_plain)
     except ValueError:
-        return json.dumps(_finite(value), default=_plain, allow_nan=False, separators=(",", ":"))
+        return _dumps(_finite(value), default=lambda one: _finite(_plain(one)))
+
+
+_dumps = functools.partial(json.dumps, allow_nan=False, ensure_ascii=False, separators=(",", ":"))
 
 
 def _plain(value: Any) -> Any:

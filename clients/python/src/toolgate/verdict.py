@@ -101,7 +101,7 @@ class Reported:
     @property
     def text(self) -> str:
         """The blocks as one text; a block that is no text is left out (see `content`)."""
-        return "\n".join(block["text"] for block in self.content if block.get("type") == "text")
+        return text_of(self.content)
 
 
 @dataclass(frozen=True)
@@ -117,7 +117,7 @@ class Outcome:
 
     @property
     def text(self) -> str:
-        return "\n".join(block["text"] for block in self.content if block.get("type") == "text")
+        return text_of(self.content)
 
     @property
     def halted(self) -> bool:
@@ -160,6 +160,10 @@ def _problem(message: Mapping[str, Any]) -> Problem:
 
 def text_block(text: str) -> dict[str, Any]:
     return {"type": "text", "text": text}
+
+
+def text_of(content: Sequence[Mapping[str, Any]]) -> str:
+    return "\n".join(str(block.get("text", "")) for block in content if block.get("type") == "text")
 
 
 def not_run(checked: Checked) -> Outcome:

@@ -49,7 +49,7 @@ def response_line(id: Any, result: dict[str, Any]) -> bytes:
 
 
 def _line(message: dict[str, Any], what: str) -> bytes:
-    line = to_json(message).encode() + b"\n"
+    line = to_json(message).encode("utf-8", "backslashreplace") + b"\n"  # a lone surrogate as JSON writes it
     if len(line) > LINE_MAX_BYTES:
         raise TooLarge(f"{what} has {len(line):,} bytes, the daemon reads at most {LINE_MAX_BYTES:,}: send less")
     return line
@@ -57,12 +57,20 @@ def _line(message: dict[str, Any], what: str) -> bytes:
 
 def read_message(line: bytes) -> dict[str, Any]:
     try:
-        message = json.loads(line)
+        message = json.loads(line, parse_int=_int)
     except ValueError as error:
         raise Unavailable(f"what answers on the socket is no toolgate: {line[:60]!r} is no JSON") from error
     if not isinstance(message, dict) or not isinstance(message.get("id"), (int, str, type(None))):
         raise Unavailable(f"what answers on the socket is no toolgate: it sent {line[:60]!r}")
     return message
+
+
+def _int(digits: str) -> int | float:
+    """Python converts no more than some thousand digits, which a model may write: then it is infinite, as in other languages."""
+    try:
+        return int(digits)
+    except ValueError:
+        return float(digits)
 
 
 def result_of(message: dict[str, Any]) -> dict[str, Any]:
