@@ -5,6 +5,8 @@ import asyncio
 import contextlib
 import functools
 import logging
+import os
+import pickle
 import socket as sockets
 import sys
 import tempfile
@@ -456,6 +458,15 @@ def test_loops() -> None:
         gate = Gate(one.socket, tools=[TOOL])
         for n in range(3):
             assert asyncio.run(gate.session("s").check("forecast", {"city": f"c{n}"})).passed
+            assert not [name for name in os.listdir("/proc/self/fd") if _is_socket(name)], "its connection is closed"
+        assert len(gate._connections) == 1
+
+
+def _is_socket(descriptor: str) -> bool:
+    try:
+        return os.readlink(f"/proc/self/fd/{descriptor}").startswith("socket:")
+    except OSError:  # of the listing itself
+        return False
 
 
 if __name__ == "__main__":

@@ -40,7 +40,7 @@ class Gate:
         self._greeting = Greeting(may_ask_user=on_ask is not None)
         self._sessions: weakref.WeakValueDictionary[str, Session] = weakref.WeakValueDictionary()
         self._on_ask = on_ask
-        self._connections: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, Connection] = weakref.WeakKeyDictionary()
+        self._connections: dict[asyncio.AbstractEventLoop, Connection] = {}
         self.declare(tools)
 
     def declare(self, tools: Sequence[Tool | Mapping[str, Any]]) -> None:
@@ -64,6 +64,8 @@ class Gate:
         loop = asyncio.get_running_loop()
         known = self._connections.get(loop)
         if not known:
+            for ended in [one for one in list(self._connections) if one.is_closed()]:
+                self._connections.pop(ended, None)
             answerer = self._answer if self._on_ask else None
             known = self._connections[loop] = Connection(self.settings, self._greeting, answerer)
         return known

@@ -92,7 +92,8 @@ class Link:
                 self._take(wire.read_message(line))
         except (OSError, ValueError, ToolgateError) as trouble:  # ValueError: a line beyond the limit
             error = trouble
-        self._end(error)
+        finally:  # cancelled, too: the event loop ends
+            self._end(error)
 
     def _take(self, message: dict[str, Any]) -> None:
         id = message.get("id")
