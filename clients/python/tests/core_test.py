@@ -21,6 +21,7 @@ import tap
 import toolgate.sync
 from toolgate import Failure, Gate, Halt, ProtocolError, Repair, ToolgateError, Unavailable
 from toolgate.exchanges import SessionState
+from toolgate.link import Link
 
 TOOL = {
     "name": "forecast", "description": "The weather.", "annotations": {"readOnlyHint": True},
@@ -52,11 +53,11 @@ def logged() -> Iterator[list[str]]:
 
 
 @contextlib.contextmanager
-def deaf() -> Iterator[str]:
-    """A socket that accepts and never answers."""
+def deaf(backlog: int = 100) -> Iterator[str]:
+    """A socket that never answers."""
     with tempfile.TemporaryDirectory() as folder, sockets.socket(sockets.AF_UNIX) as listener:
         listener.bind(folder + "/t.sock")
-        listener.listen()
+        listener.listen(backlog)
         yield folder + "/t.sock"
 
 
@@ -242,6 +243,60 @@ async def test_timeout() -> None:
                 raise AssertionError("no error")
 
 
+async def test_timeout_of_a_long_request() -> None:
+    """core: a daemon that reads nothing is unavailable, too, and what it has not read is dropped"""
+    with deaf() as path:
+        gate = Gate(path, timeout_s=0.05)
+        try:
+            await gate.session("s").check("forecast", {"city": "x" * 4_000_000})
+        except Unavailable as error:
+            assert "has not answered toolgate/check" in str(error), error
+        else:
+            raise AssertionError("no error")
+        link = gate.connection()._link
+        assert link
+        await link._task
+        assert link.lost
+
+
+async def test_nobody_accepts() -> None:
+    """core: a daemon that accepts no connection is unavailable"""
+    with deaf(backlog=0) as path:
+        for n in range(8):
+            one = sockets.socket(sockets.AF_UNIX)
+            one.setblocking(False)
+            if one.connect_ex(path):
+                break
+        for session in (Gate(path, wait_s=0.05).session("s"), toolgate.sync.Gate(path, wait_s=0.05).session("s")):
+            try:
+                checked: Any = session.check("forecast", {})
+                await checked
+            except Unavailable:
+                pass
+            else:
+                raise AssertionError("no error")
+
+
+async def test_outage_of_many() -> None:
+    """core: requests that find no daemon wait for it together, not one after the other"""
+    attempts = 0
+
+    async def fails(path: str, answerer: Any) -> Link:
+        nonlocal attempts
+        attempts += 1
+        raise FileNotFoundError(path)
+
+    gate, opens = Gate("/nonexistent/t.sock", wait_s=0.05, on_unavailable="refuse"), Link.open
+    Link.open = fails  # type: ignore[method-assign, assignment]
+    try:
+        with logged():
+            checks = await asyncio.gather(*[gate.session("s").check("forecast", {"city": f"c{n}"}) for n in range(50)])
+    finally:
+        Link.open = opens  # type: ignore[method-assign]
+    assert not [one for one in checks if one.passed]
+    assert attempts < 60, attempts  # one for each, and those of one wait
+
+
 async def test_no_toolgate() -> None:
     """core: a socket of another program, or a daemon that does not welcome us, is an error that says so at once"""
     with tempfile.TemporaryDirectory() as folder:
@@ -286,6 +341,56 @@ async def test_cancel() -> None:
                 assert (await session.check("forecast", {"city": "Brno"})).passed
             seen = await gate.request("toolgate/session", session="s")
             assert not [call for call in seen["history"] if call.get("class") == "pending"], seen
+
+
+async def test_cancelled_as_it_passes() -> None:
+    """core: a check that passes in the moment in which it is cancelled is given back"""
+    with daemon() as one:
+        async with Gate(one.socket, tools=[TOOL]) as gate:
+            session = gate.session("s")
+            session.release(await session.check("forecast", {"city": "Bern"}))
+            link: Any = gate.connection()._link
+            take = link._take
+
+            def takes(message: Any) -> None:
+                take(message)
+                task.cancel()
+
+            link._take = takes
+            task = asyncio.create_task(session.check("forecast", {"city": "Brno"}))
+            await asyncio.gather(task, return_exceptions=True)
+            link._take = take
+            assert task.cancelled()
+            seen = await gate.request("toolgate/session", session="s")
+            assert [call["class"] for call in seen["history"]] == ["cancelled", "cancelled"], seen
+
+
+async def test_cancelled_many() -> None:
+    """core: checks that were cancelled are not remembered without end"""
+    with deaf() as path:
+        async with Gate(path) as gate:
+            for n in range(1100):
+                task = asyncio.create_task(gate.session(f"s{n}").check("forecast", {}))
+                while not gate.connection()._link or not gate.connection()._link._waiting:  # type: ignore[union-attr]
+                    await asyncio.sleep(0)
+                task.cancel()
+                await asyncio.gather(task, return_exceptions=True)
+            link = gate.connection()._link
+            assert link and len(link._given_up) == 1024, link
+
+
+def test_result_that_cannot_be_said() -> None:
+    """core: a result that is no JSON gives the call back, without asyncio, too"""
+    with daemon() as one, toolgate.sync.Gate(one.socket, tools=[TOOL]) as gate:
+        session = gate.session("s")
+        try:
+            session.run(session.check("forecast", {"city": "Bern"}), object)
+        except TypeError as error:
+            assert "type object" in str(error)
+        else:
+            raise AssertionError("no error")
+        seen = gate.request("toolgate/session", session="s")
+        assert [call["class"] for call in seen["history"]] == ["cancelled"], seen
 
 
 async def test_halt() -> None:

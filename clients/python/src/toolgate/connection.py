@@ -44,16 +44,16 @@ class Connection:
             self._link.send(line)
 
     async def _ready_link(self, deadline: float, own: Declared | None) -> Link:
+        until = min(deadline, time.monotonic() + self._settings.wait_s)  # also while another request tries to connect
         async with self._lock:  # one connects, the others wait for it
             if not self._link or self._link.lost:
-                self._link, self._said = await self._connect(deadline), Said()
+                self._link, self._said = await self._connect(until), Said()
             while left := self._greeting.to_send(self._said, own):
                 result = await self._link.ask(left[0], max(deadline - time.monotonic(), 0.001), None)
                 self._greeting.sent(self._said, left[0], result, own)
             return self._link
 
-    async def _connect(self, deadline: float) -> Link:
-        until = min(deadline, time.monotonic() + self._settings.wait_s)
+    async def _connect(self, until: float) -> Link:
         pause = BACKOFF_FIRST_S
         while True:
             try:

@@ -10,7 +10,7 @@ from typing import Any
 
 from . import wire
 from .errors import ToolgateError, Unavailable
-from .words import LINE_MAX_BYTES
+from .words import LATE_MAX_COUNT, REPLY_MAX_BYTES
 
 Answerer = Callable[[dict[str, Any]], Awaitable[dict[str, Any]]]
 
@@ -32,7 +32,7 @@ class Link:
 
     @classmethod
     async def open(cls, path: str, answerer: Answerer | None) -> Link:
-        reader, writer = await asyncio.open_unix_connection(path, limit=LINE_MAX_BYTES + 1)
+        reader, writer = await asyncio.open_unix_connection(path, limit=REPLY_MAX_BYTES)
         return cls(reader, writer, answerer)
 
     def send(self, line: bytes) -> None:
@@ -50,16 +50,15 @@ class Link:
         line = wire.request_line(request, id)
         answer = self._waiting[id] = asyncio.get_running_loop().create_future()
         try:
-            self._writer.write(line)
-            await self._drain()
+            self._writer.write(line)  # not drained: a daemon that reads nothing would be waited for without end
             return wire.result_of(await self._answer_in_time(answer, request, timeout_s))
         except (asyncio.CancelledError, TimeoutError, Unavailable) as error:
             if isinstance(error, wire.Stopping):
                 self._end(error)
             if not isinstance(error, Unavailable) and not self.lost:
-                if late:
-                    self._given_up[id] = late
-                self.send(wire.notification_line("notifications/cancelled", {"requestId": id}))
+                self._give_up(id, answer, late)
+            if isinstance(error, TimeoutError) and self._writer.transport.get_write_buffer_size():
+                self._writer.transport.abort()  # the daemon reads nothing: what waits for it would only grow
             if isinstance(error, asyncio.CancelledError | Unavailable):
                 raise
             raise Unavailable(f"toolgate has not answered {request.method} within {timeout_s:g} s") from error
@@ -68,11 +67,17 @@ class Link:
             if answer.done() and not answer.cancelled():
                 answer.exception()  # read, so that asyncio does not complain of one that nobody awaits
 
-    async def _drain(self) -> None:
-        try:
-            await self._writer.drain()
-        except OSError as error:
-            raise self._end(error) from error
+    def _give_up(
+        self, id: int, answer: asyncio.Future[dict[str, Any]], late: Callable[[dict[str, Any]], None] | None
+    ) -> None:
+        if answer.done():  # the reply came in the same moment
+            _tell_late(late, answer.result())
+            return
+        if late:
+            if len(self._given_up) >= LATE_MAX_COUNT:  # the daemon does not answer what it could cancel
+                self._given_up.pop(next(iter(self._given_up)))
+            self._given_up[id] = late
+        self.send(wire.notification_line("notifications/cancelled", {"requestId": id}))
 
     async def _answer_in_time(
         self, answer: asyncio.Future[dict[str, Any]], request: wire.Request, timeout_s: float
@@ -106,8 +111,7 @@ class Link:
         elif id is None:
             wire.result_of(message)  # an error about the connection: raises
         elif late := self._given_up.pop(id, None):
-            if isinstance(message.get("result"), dict):
-                late(message["result"])
+            _tell_late(late, message)
         elif (waiting := self._waiting.get(id)) and not waiting.done():
             waiting.set_result(message)
 
@@ -133,3 +137,8 @@ class Link:
         self._task.cancel()
         self._end(None)
         await asyncio.gather(self._task, return_exceptions=True)
+
+
+def _tell_late(late: Callable[[dict[str, Any]], None] | None, message: dict[str, Any]) -> None:
+    if late and isinstance(message.get("result"), dict):
+        late(message["result"])

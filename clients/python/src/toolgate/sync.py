@@ -19,7 +19,7 @@ from .results import Failure, as_failure, as_is, failure_of
 from .settings import Declared, Greeting, Said, Settings
 from .verdict import Checked, Outcome, Reported, not_run, ran
 from .wire import Exchange, Request
-from .words import BACKOFF_FIRST_S, BACKOFF_MAX_S, LINE_MAX_BYTES, TIMEOUT_S, WAIT_S, By, OnUnavailable
+from .words import BACKOFF_FIRST_S, BACKOFF_MAX_S, REPLY_MAX_BYTES, TIMEOUT_S, WAIT_S, By, OnUnavailable
 
 __all__ = ["Gate", "Session", "Turn"]
 T = TypeVar("T")
@@ -281,6 +281,7 @@ class Connection:
         pause = BACKOFF_FIRST_S
         while True:
             made = socket.socket(socket.AF_UNIX)
+            made.settimeout(0)  # else it waits for a daemon that hangs and accepts nobody
             try:
                 made.connect(self._settings.path)
                 return made
@@ -318,7 +319,7 @@ class Connection:
         searched = 0
         while (end := self._buffer.find(b"\n", searched)) < 0:
             searched = len(self._buffer)
-            if searched > LINE_MAX_BYTES:
+            if searched > REPLY_MAX_BYTES:
                 raise OSError("a reply is longer than a line may be")
             self._socket.settimeout(max(deadline - time.monotonic(), 0.001))
             read = self._socket.recv(1 << 16)
