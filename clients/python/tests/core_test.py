@@ -147,6 +147,21 @@ def test_sync() -> None:
         assert sorted(heard) == sorted(f'{{"city":"{city}"}}' for city in ("Bern", "Brno", "Basel") * 4), heard
 
 
+def test_fork() -> None:
+    """core: a process that was forked has a connection of its own"""
+    with daemon() as one, toolgate.sync.Gate(one.socket, tools=[TOOL]) as gate:
+        assert gate.session("s").check("forecast", {"city": "Bern"}).passed
+        child = os.fork()
+        if child == 0:
+            passed = False
+            try:
+                passed = gate.session("t").check("forecast", {"city": "Brno"}).passed
+            finally:
+                os._exit(0 if passed else 1)
+        assert os.waitpid(child, 0)[1] == 0
+        assert gate.request("toolgate/status")["connections"]["accepted"] == 2
+
+
 async def test_late_daemon() -> None:
     """core: a daemon that comes late is waited for"""
     with daemon(starts=False) as one:

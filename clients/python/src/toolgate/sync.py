@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import inspect
+import os
 import socket
 import threading
 import time
@@ -59,6 +60,9 @@ class Gate:
 
     def connection(self) -> Connection:
         known: Connection | None = getattr(self._threads, "connection", None)
+        if known and known.pid != os.getpid():  # a fork: the connection is the parent's
+            known.drop()
+            known = None
         if not known:
             known = self._threads.connection = Connection(self.settings, self._greeting, self._on_ask)
         return known
@@ -244,6 +248,7 @@ class Connection:
         self._socket: socket.socket | None = None
         self._buffer = bytearray()
         self._said = Said()
+        self.pid = os.getpid()
 
     def request(self, request: Request, declared: Declared | None = None) -> dict[str, Any]:
         """A request whose connection is lost is made once more: the daemon was restarted."""
