@@ -467,7 +467,10 @@ async def test_odd_results() -> None:
                                 ({"content": [{"type": "text", "text": "x"}], "page": 1},
                                  '{"content":[{"type":"text","text":"x"}],"page":1}')):
                 checked = await session.check("forecast", {"city": text})
-                assert (await session.report(checked, given)).text == text
+                reported = await session.report(checked, given)
+                assert reported.text == text and reported.unchanged, reported
+            checked = await session.check("forecast", {"city": "half"})
+            assert (await session.report(checked, {"name": "a\udcff"})).text == '{"name":"a\ufffd"}'
             checked = await session.check("forecast", {"city": "x"})
             try:
                 await session.report(checked, object())
@@ -497,7 +500,7 @@ async def test_wrong_use() -> None:
                 try:
                     await wrong()  # type: ignore[no-untyped-call]
                 except (ToolgateError, ProtocolError) as error:
-                    assert words in str(error), error
+                    assert words in str(error) and str(pickle.loads(pickle.dumps(error))) == str(error), error
                 else:
                     raise AssertionError(words)
         try:

@@ -34,6 +34,9 @@ class ProtocolError(ToolgateError):
         super().__init__(message)
         self.code = code
 
+    def __reduce__(self) -> tuple[object, ...]:
+        return type(self), (self.code, str(self))
+
 
 class Stopped(ToolgateError):
     """A call did not pass. `str(error)` is what the model should read."""

@@ -153,15 +153,15 @@ class Session:
             if told is None:
                 self.release(checked)
                 raise
-            return ran(checked, await self._settle(checked, error=told))
+            return ran(checked, await self._settle(checked, lambda: None, told))
         except BaseException:  # cancelled: the run ends
             self.release(checked)
             raise
-        return ran(checked, await self._settle(checked, plain(result)), result)
+        return ran(checked, await self._settle(checked, lambda: plain(result)), result)
 
-    async def _settle(self, checked: Checked, result: Any = None, error: Failure | None = None) -> Reported:
+    async def _settle(self, checked: Checked, result: Callable[[], Any], error: Failure | None = None) -> Reported:
         try:
-            return await self.report(checked, result, error=error)
+            return await self.report(checked, result(), error=error)
         except BaseException:
             self.release(checked)
             raise

@@ -118,9 +118,9 @@ class Session:
         return self._drive(self._state.report(checked, result, as_failure(error), judged))
 
     def release(self, checked: Checked) -> None:
-        """The tool's run was cancelled: gives back what the check reserved."""
+        """The tool's run was cancelled: gives back what the check reserved. Does not wait."""
         if checked.call_id and checked.call_id in self._state.open:
-            self._tell(self._state.release(checked.call_id))
+            self._send(self._state.release(checked.call_id))
 
     def run(
         self, checked: Checked, run: Callable[[], Any], *, failure: Callable[[Exception], Failure | None] = failure_of,
@@ -137,14 +137,21 @@ class Session:
             if told is None:
                 self.release(checked)
                 raise
-            return ran(checked, self.report(checked, error=told))
+            return ran(checked, self._settle(checked, lambda: None, told))
         except BaseException:  # KeyboardInterrupt: the run ends
             self.release(checked)
             raise
         if inspect.isawaitable(result):
             self.release(checked)
             raise ToolgateError(f"{checked.name} is a coroutine function: use toolgate.Gate, not toolgate.sync.Gate")
-        return ran(checked, self.report(checked, plain(result)), result)
+        return ran(checked, self._settle(checked, lambda: plain(result)), result)
+
+    def _settle(self, checked: Checked, result: Callable[[], Any], error: Failure | None = None) -> Reported:
+        try:
+            return self.report(checked, result(), error=error)
+        except BaseException:
+            self.release(checked)
+            raise
 
     def call(
         self, tool: str | Tool, arguments: Any, *, step: str | None = None, call: str | None = None,
@@ -185,9 +192,9 @@ class Session:
             self.begin_turn(goal)
 
     def end_run(self) -> None:
-        """For adapters: what the model has not repaired by now it has given up."""
+        """For adapters: what the model has not repaired by now it has given up. Does not wait."""
         if not is_nested(self.name):
-            self._tell(next(self._state.end()))
+            self._send(next(self._state.end()))
 
     def end(self) -> None:
         """The conversation is over."""
@@ -196,13 +203,10 @@ class Session:
     def release_all(self) -> None:
         """Gives back what checks without a report have reserved."""
         for call_id in list(self._state.open):
-            self._tell(self._state.release(call_id))
+            self._send(self._state.release(call_id))
 
-    def _tell(self, request: Request) -> None:
-        try:
-            self.gate.connection().request(request)
-        except ToolgateError:
-            pass  # the daemon finds out by itself
+    def _send(self, request: Request) -> None:
+        self.gate.connection().send(wire.request_line(request, 0))
 
     def _drive(self, exchange: Exchange[T]) -> T:
         connection = self.gate.connection()
@@ -269,6 +273,14 @@ class Connection:
                 if last:
                     raise
         raise AssertionError("unreachable")
+
+    def send(self, line: bytes) -> None:
+        """Does not wait, and does nothing without a connection."""
+        if self._socket:
+            try:
+                self._write(line, time.monotonic())
+            except OSError:
+                self.drop()
 
     def drop(self) -> None:
         if self._socket:
