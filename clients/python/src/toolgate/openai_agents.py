@@ -41,6 +41,7 @@ class _Run:
     session: Session
     first: str  # the agent that it began with: the others got it by a handoff
     id: str = field(default_factory=lambda: uuid.uuid4().hex)
+    has_turn: bool = False
     step: int = 0
     halt: Halt | None = None
     halted_at: int = 0
@@ -120,7 +121,9 @@ class _Hooks(AgentHooks[Any]):
     async def shown(self, agent: Agent[Any], tools: list[Tool], context: RunContextWrapper[Any]) -> list[Tool]:
         """Before each message of the model. After a halt it has no tools, so it can only answer."""
         run = _run_of(self._given, context, agent.name)
-        await run.session.begin_run(run.id, _goal(context.turn_input))
+        if not run.has_turn:  # the session may have begun another run meanwhile
+            run.has_turn = True
+            await run.session.begin_run(run.id, _goal(context.turn_input))
         run.session.declare(list(self._own.values()))
         if run.halt:
             return [tool for tool in tools if tool.name not in self._own]
