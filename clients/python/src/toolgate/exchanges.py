@@ -137,14 +137,18 @@ class SessionState:
             )
         self.open.pop(checked.call_id, None)  # only now: a report that is cancelled has settled nothing
         content = answer.get("content") or [text_block(str(answer.get("text", "")))]
-        unchanged = not failure and content == content_of(result)
-        return Reported(read_verdict(answer), content, unchanged)
+        own = [] if failure else content_of(result)
+        notes = content[len(own):]
+        is_same = content[: len(own)] == own and all(block.get("type") == "text" for block in notes)
+        same = len(own) if is_same else 0
+        return Reported(read_verdict(answer), content, same > 0 and not notes, same)
 
     def _unreported(self, checked: Checked, result: Any, failure: Failure | None) -> Reported:
         if failure:
             verdict = dataclasses.replace(checked.verdict, kind="repair", error_class="tool_error", detail=failure.message)
             return Reported(verdict, [text_block(failure.message)])
-        return Reported(checked.verdict, content_of(result), unchanged=True)
+        content = content_of(result)
+        return Reported(checked.verdict, content, unchanged=True, same=len(content))
 
     def release(self, call_id: str) -> Request:
         self.open.pop(call_id, None)

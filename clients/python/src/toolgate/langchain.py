@@ -243,7 +243,11 @@ def _told(request: ToolCallRequest, outcome: Outcome) -> Ran:
     if outcome.unchanged:
         return cast(Ran, outcome.value)
     status = "success" if outcome.verdict.passed else "error"
-    message = ToolMessage(outcome.text, tool_call_id=request.tool_call["id"], name=request.tool_call["name"], status=status)
+    own = _message_of(outcome.value) if outcome.notes else None
+    content: Any = outcome.text
+    if own and isinstance(own.content, list):  # blocks, such as images: notes come beside them
+        content = [*own.content, *({"type": "text", "text": note} for note in outcome.notes)]
+    message = ToolMessage(content, tool_call_id=request.tool_call["id"], name=request.tool_call["name"], status=status)
     if outcome.halted:
         verdict = outcome.verdict
         message.additional_kwargs[MARK] = {

@@ -17,7 +17,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, TypeAlias
 
-from agents import Agent, AgentHooks, FunctionTool, ModelBehaviorError, RunContextWrapper, Tool, UserError
+from agents import (
+    Agent, AgentHooks, FunctionTool, ModelBehaviorError, RunContextWrapper, Tool, ToolOutputFileContent, ToolOutputImage,
+    ToolOutputText, UserError,
+)
 from agents.items import ModelResponse, TResponseInputItem
 from agents.tool_context import ToolContext
 from pydantic_core import to_jsonable_python
@@ -26,11 +29,13 @@ from .errors import Halt
 from .gate import Session
 from .nesting import agent_of
 from .results import Failure, failure_of
+from .verdict import Outcome
 from .words import EXACT, STRICT_KEY
 
 SessionOf: TypeAlias = "Session | Callable[[RunContextWrapper[Any]], Session]"
 
 RUNS_MAX = 1024  # that are remembered at a time
+STRUCTURED = (ToolOutputText, ToolOutputImage, ToolOutputFileContent)
 
 
 @dataclass
@@ -106,7 +111,7 @@ def _guarded_tool(tool: FunctionTool, given: SessionOf, agent: str) -> FunctionT
         outcome = await run.session.run(checked, execute, failure=_ends_run if ends_run else _failure, plain=_plain)
         if outcome.halted:
             run.halt, run.halted_at = Halt(outcome.text, outcome.verdict), run.step
-        return outcome.value if outcome.unchanged else outcome.text
+        return outcome.value if outcome.unchanged else _with_notes(outcome)
 
     return replace(tool, on_invoke_tool=invoke)
 
@@ -200,6 +205,14 @@ def _failure(error: Exception) -> Failure | None:
 def _ends_run(error: Exception) -> Failure | None:
     """The tool is made so that its error ends the run."""
     return _failure(error) if isinstance(error, ModelBehaviorError) else None
+
+
+def _with_notes(outcome: Outcome) -> Any:
+    """Structured output, such as images, gets the notes beside it."""
+    blocks = outcome.value if isinstance(outcome.value, list) else [outcome.value]
+    if not outcome.notes or not blocks or not all(isinstance(block, STRUCTURED) for block in blocks):
+        return outcome.text
+    return [*blocks, *(ToolOutputText(text=note) for note in outcome.notes)]
 
 
 def _plain(value: Any) -> Any:

@@ -97,6 +97,7 @@ class Reported:
     verdict: Verdict
     content: Sequence[Mapping[str, Any]] = ()  # MCP blocks: the result (redacted, shortened) and its notes, or the feedback
     unchanged: bool = False  # the content is the result as it was reported, and nothing else
+    same: int = 0  # how many of its first blocks are the result as it was reported: all of its blocks, or 0
 
     @property
     def text(self) -> str:
@@ -114,6 +115,7 @@ class Outcome:
     ran: bool
     value: Any = None  # what the tool returned
     unchanged: bool = False  # the model may read `value` as it is: nothing was redacted, shortened or noted
+    notes: tuple[str, ...] = ()  # with these beside it, the model may read `value` as it is
 
     @property
     def text(self) -> str:
@@ -172,6 +174,7 @@ def not_run(checked: Checked) -> Outcome:
 
 def ran(checked: Checked, reported: Reported, value: Any = None) -> Outcome:
     """The notes on the arguments come after the result."""
-    notes = [text_block(checked.advice)] if checked.advice else []
-    unchanged = reported.unchanged and not notes
-    return Outcome(reported.verdict, [*reported.content, *notes], checked, True, value, unchanged)
+    content = [*reported.content, *([text_block(checked.advice)] if checked.advice else [])]
+    unchanged = reported.unchanged and not checked.advice
+    notes = tuple(str(block["text"]) for block in content[reported.same:]) if reported.same else ()
+    return Outcome(reported.verdict, content, checked, True, value, unchanged, notes)
