@@ -5,7 +5,7 @@ import asyncio
 import sys
 import uuid
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypedDict
 
 import policies
 import served
@@ -44,6 +44,10 @@ async def sleeps(city: str) -> str:
     sleeping.set()
     await asyncio.sleep(3600)
     return city
+
+
+class Role(TypedDict):
+    role: str
 
 
 class Counting(AgentState[Any]):
@@ -248,6 +252,39 @@ async def test_policy_words(_: str) -> None:
                 await gate.close()
         assert model.described[0] == {"forecast": "The weather in a city.\n" + policies.USE_WHEN}, model.described
         assert sorted(model.offered[1]) == ["forecast", "later"] and heard[1] == "late", (model.offered, heard)
+
+
+async def test_context(_: str) -> None:
+    """LangChain: what policies read as call.context comes from the run, with and without asyncio"""
+    for make in (Gate, toolgate.sync.Gate):
+        with served.daemon(policies.POLICIES) as one:
+            gate = make(one.socket)
+            for role in ("boss", "clerk"):
+                model = Playing(messages=iter([calls(("secret", {"city": "Bern"})), AIMessage("done")]), offered=[])
+                middleware = Toolgate(gate.session(role), context=lambda request: {"role": request.runtime.context["role"]})
+                agent: Any = create_agent(model, [forecast, secret], middleware=[middleware], context_schema=Role)
+                question, context = {"messages": [("user", "?")]}, {"role": role}
+                state = await agent.ainvoke(question, context=context) if make is Gate else agent.invoke(question, context=context)
+                heard = [message.text for message in state["messages"] if isinstance(message, ToolMessage)]
+                assert ("secret" in model.offered[0]) == (role == "boss") == (heard == ["hush"]), (model.offered, heard)
+            if isinstance(gate, Gate):
+                await gate.close()
+
+
+@tool
+def draw(city: str, days: int = 1) -> list[dict[str, Any]]:
+    """A picture."""
+    return [{"type": "image", "base64": "aGk=", "mime_type": "image/png"}]
+
+
+async def test_picture_with_a_note(socket: str) -> None:
+    """LangChain: a picture stays one where toolgate adds a note"""
+    async with Gate(socket) as gate:
+        model = Playing(messages=iter([calls(("draw", {"city": "Bern", "days": "2"})), AIMessage("done")]))
+        agent = create_agent(model, [draw], middleware=[Toolgate(gate.session(str(uuid.uuid4())))])
+        state = await agent.ainvoke({"messages": [("user", "?")]})
+    picture, note = next(message.content for message in state["messages"] if isinstance(message, ToolMessage))
+    assert picture["base64"] == "aGk=" and "'days' was read as 2" in note["text"], (picture, note)
 
 
 async def test_two_agents(socket: str) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import policies
 import served
 import tap
-from agents import Agent, ModelResponse, RunConfig, Runner, Usage, function_tool
+from agents import Agent, ModelResponse, RunConfig, Runner, ToolOutputImage, Usage, function_tool
 from agents.testing import ModelCall, ModelStep, ScriptedModel, assistant_message, function_call
 
 from toolgate import Gate, Halt
@@ -206,6 +206,45 @@ async def test_policy_words(_: str) -> None:
             heard = await ask(agent.clone(name="b"))
     assert playing.described[0] == {"forecast": "The weather in a city.\n" + policies.USE_WHEN}, playing.described
     assert sorted(playing.described[1]) == ["forecast", "later"] and heard[1] == "late", (playing.described, heard)
+
+
+async def test_context(_: str) -> None:
+    """OpenAI Agents: what policies read as call.context comes from the run"""
+    with served.daemon(policies.POLICIES) as one:
+        async with Gate(one.socket) as gate:
+            for role in ("boss", "clerk"):
+                playing = Played([("secret", {"city": "Bern"})] if role == "boss" else [])
+                agent = guarded(Agent(name="a", model=playing.model, tools=[forecast, secret]), gate.session(role),
+                                context=lambda context: {"role": context.context})
+                assert await ask(agent, context=role) == (["hush"] if role == "boss" else [])
+                assert ("secret" in playing.described[0]) == (role == "boss"), playing.described
+
+
+async def test_two_runs(socket: str) -> None:
+    """OpenAI Agents: two runs of one session at a time begin one turn each, so that attempts run out"""
+    async with Gate(socket) as gate:
+        session = gate.session(str(uuid.uuid4()))
+        steps: list[Step] = [[("forecast", wrong)] for wrong in tap.WRONG]
+        with policies.overheard() as made:
+            await asyncio.gather(*[
+                ask(guarded(Agent(name="a", model=Played(*steps).model, tools=[forecast]), session)) for _ in range(2)])
+        assert policies.turns(made) == 2, made
+
+
+@function_tool
+def draw(city: str) -> ToolOutputImage:
+    """A picture."""
+    return ToolOutputImage(image_url="data:image/png;base64,aGk=")
+
+
+async def test_picture_with_a_note(socket: str) -> None:
+    """OpenAI Agents: a picture stays one where toolgate adds a note"""
+    async with Gate(socket) as gate:
+        playing = Played([("draw", {"City": "Bern"})])
+        agent = guarded(Agent(name="a", model=playing.model, tools=[draw]), gate.session(str(uuid.uuid4())))
+        result = await Runner.run(agent, "?", run_config=RunConfig(tracing_disabled=True))
+    picture, note = next(item["output"] for item in result.to_input_list() if item.get("type") == "function_call_output")
+    assert picture["type"] == "input_image" and "'City' was read as 'city'" in note["text"], (picture, note)
 
 
 async def test_two_agents(socket: str) -> None:

@@ -28,6 +28,7 @@ from .verdict import Outcome, Verdict
 from .words import EXACT, STRICT_KEY
 
 AnySession: TypeAlias = "Session | sync.Session"
+ContextOf: TypeAlias = "Callable[[ModelRequest[Any] | ToolCallRequest], Mapping[str, Any]]"
 S = TypeVar("S", Session, sync.Session)
 Ran: TypeAlias = "ToolMessage | Command[Any]"
 
@@ -37,11 +38,14 @@ MALFORMED = "malformed_arguments"  # holds the model's text that is no JSON
 
 
 class Toolgate(AgentMiddleware[AgentState[Any], Any, Any]):
-    """Checks every tool call of the agent. `session` may be a function of the state, for one agent of many chats."""
+    """Checks every tool call of the agent. `session` may be a function of the state, for one agent of many chats.
 
-    def __init__(self, session: AnySession | Callable[[Any], AnySession]) -> None:
+    `context`: what policies read as `call.context`, such as `lambda request: {"role": request.runtime.context.role}`.
+    """
+
+    def __init__(self, session: AnySession | Callable[[Any], AnySession], context: ContextOf | None = None) -> None:
         super().__init__()
-        self._session = session
+        self._session, self._context = session, context
 
     # ---- the run is a turn ----
 
@@ -65,7 +69,7 @@ class Toolgate(AgentMiddleware[AgentState[Any], Any, Any]):
             return handler(_without_tools(request))
         session = self._of(request.state, sync.Session)
         session.declare(_definitions(request))
-        return handler(_shown(request, session.definitions(agent=_subgraph())))
+        return handler(_shown(request, session.definitions(**self._place(request))))
 
     async def awrap_model_call(
         self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], Awaitable[ModelResponse[Any]]]
@@ -74,7 +78,7 @@ class Toolgate(AgentMiddleware[AgentState[Any], Any, Any]):
             return await handler(_without_tools(request))
         session = self._of(request.state, Session)
         session.declare(_definitions(request))
-        return await handler(_shown(request, await session.definitions(agent=_subgraph())))
+        return await handler(_shown(request, await session.definitions(**self._place(request))))
 
     def after_model(self, state: Any, runtime: Any) -> dict[str, Any] | None:
         """A model that calls on after a halt ends the run. A call that is no JSON is a call, too."""
@@ -101,7 +105,7 @@ class Toolgate(AgentMiddleware[AgentState[Any], Any, Any]):
     def wrap_tool_call(self, request: ToolCallRequest, handler: Callable[[ToolCallRequest], Ran]) -> Ran:
         session, call = self._of(request.state, sync.Session), request.tool_call
         checked = session.check(
-            call["name"], _arguments(call), step=_step(request.state), call=call["id"], agent=_subgraph())
+            call["name"], _arguments(call), step=_step(request.state), call=call["id"], **self._place(request))
 
         def execute() -> Ran:
             return _unless_failed(handler(_with(request, checked.name, checked.arguments)))
@@ -113,7 +117,7 @@ class Toolgate(AgentMiddleware[AgentState[Any], Any, Any]):
     ) -> Ran:
         session, call = self._of(request.state, Session), request.tool_call
         checked = await session.check(
-            call["name"], _arguments(call), step=_step(request.state), call=call["id"], agent=_subgraph())
+            call["name"], _arguments(call), step=_step(request.state), call=call["id"], **self._place(request))
 
         async def execute() -> Ran:
             return _unless_failed(await handler(_with(request, checked.name, checked.arguments)))
@@ -121,6 +125,9 @@ class Toolgate(AgentMiddleware[AgentState[Any], Any, Any]):
         return _told(request, await session.run(checked, execute, failure=_failure, plain=_plain))
 
     # ---- the session ----
+
+    def _place(self, request: ModelRequest[Any] | ToolCallRequest) -> dict[str, Any]:
+        return {"agent": _subgraph(), "context": self._context(request) if self._context else None}
 
     def _any(self, state: Any) -> AnySession:
         return self._session(state) if callable(self._session) else self._session

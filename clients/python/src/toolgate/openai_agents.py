@@ -33,6 +33,7 @@ from .verdict import Outcome
 from .words import EXACT, STRICT_KEY
 
 SessionOf: TypeAlias = "Session | Callable[[RunContextWrapper[Any]], Session]"
+ContextOf: TypeAlias = "Callable[[RunContextWrapper[Any]], Mapping[str, Any]]"
 
 RUNS_MAX = 1024  # that are remembered at a time
 STRUCTURED = (ToolOutputText, ToolOutputImage, ToolOutputFileContent)
@@ -70,12 +71,16 @@ def _run_of(given: SessionOf, context: RunContextWrapper[Any], agent: str) -> _R
     return run
 
 
-def guarded(agent: Agent[Any], session: SessionOf) -> Agent[Any]:
-    """A copy of the agent whose function tools toolgate checks. `session` may be a function of the run's context."""
+def guarded(agent: Agent[Any], session: SessionOf, context: ContextOf | None = None) -> Agent[Any]:
+    """A copy of the agent whose function tools toolgate checks. `session` may be a function of the run's context.
+
+    `context`: what policies read as `call.context`, such as `lambda ctx: {"role": ctx.context.role}`.
+    """
     values = {one.name: getattr(agent, one.name) for one in fields(agent) if one.init}
     values["tools"] = [
-        _guarded_tool(tool, session, agent.name) if isinstance(tool, FunctionTool) else tool for tool in agent.tools]
-    values["hooks"] = _Hooks(session, agent)
+        _guarded_tool(tool, session, context, agent.name) if isinstance(tool, FunctionTool) else tool
+        for tool in agent.tools]
+    values["hooks"] = _Hooks(session, context, agent)
     return _showing(type(agent))(**values)  # type: ignore[arg-type]
 
 
@@ -92,7 +97,7 @@ def _showing(kind: type[Agent[Any]]) -> type[Agent[Any]]:
     return Showing
 
 
-def _guarded_tool(tool: FunctionTool, given: SessionOf, agent: str) -> FunctionTool:
+def _guarded_tool(tool: FunctionTool, given: SessionOf, about: ContextOf | None, agent: str) -> FunctionTool:
     ends_run = not tool._use_default_failure_error_function and not tool._failure_error_function
     raising = replace(tool, _failure_error_function=None, _use_default_failure_error_function=False)
 
@@ -100,7 +105,8 @@ def _guarded_tool(tool: FunctionTool, given: SessionOf, agent: str) -> FunctionT
         name = context.agent.name if context.agent else agent
         run = _run_of(given, context, name)
         checked = await run.session.check(
-            tool.name, text, step=f"{run.id}/{run.step}", call=context.tool_call_id, agent=run.agent(name))
+            tool.name, text, step=f"{run.id}/{run.step}", call=context.tool_call_id, agent=run.agent(name),
+            context=about(context) if about else None)
 
         async def execute() -> Any:
             try:
@@ -119,8 +125,8 @@ def _guarded_tool(tool: FunctionTool, given: SessionOf, agent: str) -> FunctionT
 class _Hooks(AgentHooks[Any]):
     """Begins the turn, counts the model's messages, and ends a run whose model calls on after a halt."""
 
-    def __init__(self, session: SessionOf, agent: Agent[Any]) -> None:
-        self._given, self._inner = session, agent.hooks or AgentHooks[Any]()
+    def __init__(self, session: SessionOf, about: ContextOf | None, agent: Agent[Any]) -> None:
+        self._given, self._about, self._inner = session, about, agent.hooks or AgentHooks[Any]()
         self._own = {tool.name: _definition(tool) for tool in agent.tools if isinstance(tool, FunctionTool)}
 
     async def shown(self, agent: Agent[Any], tools: list[Tool], context: RunContextWrapper[Any]) -> list[Tool]:
@@ -132,7 +138,8 @@ class _Hooks(AgentHooks[Any]):
         run.session.declare(list(self._own.values()))
         if run.halt:
             return [tool for tool in tools if tool.name not in self._own]
-        shown = await run.session.definitions(step=f"{run.id}/{run.step + 1}", agent=run.agent(agent.name))
+        shown = await run.session.definitions(
+            step=f"{run.id}/{run.step + 1}", agent=run.agent(agent.name), context=self._about(context) if self._about else None)
         if shown is None:
             return tools
         return [
