@@ -11,8 +11,8 @@ import {
 import { Halt, stoppedBy, ToolgateError } from "./errors.js";
 import { InvalidArguments, type Definition } from "./guard.js";
 import { EXACT, isObject, STRICT_KEY, type JsonObject } from "./protocol.js";
-import { failureOf } from "./results.js";
-import { cutGoal, type Session } from "./session.js";
+import { failureOf, hasBlocks } from "./results.js";
+import type { Session } from "./session.js";
 import type { Checked, Outcome } from "./verdict.js";
 
 /** What guarded reads and replaces of the options of generateText, streamText and ToolLoopAgent. */
@@ -274,12 +274,12 @@ async function lastOf(output: unknown): Promise<unknown> {
 /** What toolgate made of the result: MCP blocks if the tool returned such, else text. */
 function withContent(outcome: Outcome): unknown {
   const { value, content, text } = outcome;
-  return isObject(value) && Array.isArray(value["content"]) ? { ...value, content } : text;
+  return hasBlocks(value) ? { ...value, content } : text;
 }
 
 /** The user's last message, in words. */
 function goalOf(messages: readonly ModelMessage[]): string | undefined {
   const content = messages.findLast((message) => message.role === "user")?.content;
-  if (!Array.isArray(content)) return content === undefined ? undefined : cutGoal(String(content));
-  return cutGoal(content.map((part) => part.type === "text" ? part.text : "").filter(Boolean).join("\n")) || undefined;
+  if (!Array.isArray(content)) return content === undefined ? undefined : String(content);
+  return content.map((part) => part.type === "text" ? part.text : "").filter(Boolean).join("\n") || undefined;
 }

@@ -3,7 +3,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { isDeepStrictEqual } from "node:util";
 import { Lost, ToolgateError, Unavailable } from "./errors.js";
 import type { Definition } from "./guard.js";
-import { Link, type Answerer, type AskOptions } from "./link.js";
+import { Link, untilAborted, type Answerer, type AskOptions } from "./link.js";
 import {
   BACKOFF_FIRST_MS, BACKOFF_MAX_MS, isObject, REGISTER, SESSION_KEY, SESSIONS_MAX, type JsonObject, type Request,
 } from "./protocol.js";
@@ -55,9 +55,10 @@ export class Connection {
   }
 
   private async ask(request: Request, deadline: number, options: RequestOptions): Promise<JsonObject> {
-    const greeted = await this.ready(deadline);
+    const greeted = await untilAborted(() => this.ready(deadline), options.signal);
     // All lines are written at once, so that no other declaration comes between them.
     const declared = Promise.all((options.declared ?? []).map((one) => this.declare(greeted, one, deadline)));
+    declared.catch(() => {}); // ask may throw before it is awaited
     const asked = greeted.link.ask(request, { ...options, timeoutMs: remaining(deadline) });
     asked.catch(() => {}); // the declaration's error comes first
     await declared;
@@ -109,7 +110,7 @@ export class Connection {
       try {
         return await Link.open(this.settings.path, this.answerer);
       } catch (error) {
-        if (performance.now() + pause > until) throw this.unavailable(error);
+        if (codeOf(error) === "EACCES" || performance.now() + pause > until) throw this.unavailable(error);
       }
       await sleep(pause);
     }
@@ -117,6 +118,10 @@ export class Connection {
 
   private unavailable(error: unknown): ToolgateError {
     const { path } = this.settings, why = error instanceof Error ? error.message : String(error);
+    if (codeOf(error) === "EACCES") {
+      const text = `this user may not connect to ${path}: the operator must let it, by the socket's group or mode`;
+      return new Unavailable(text, { cause: error });
+    }
     return new Unavailable(`no toolgate at ${path}: ${why}; start it with \`toolgate serve --socket ${path}\``, { cause: error });
   }
 
@@ -124,6 +129,10 @@ export class Connection {
     this.greeted?.link.close();
     this.greeted = undefined;
   }
+}
+
+function codeOf(error: unknown): unknown {
+  return error instanceof Error && "code" in error ? error.code : undefined;
 }
 
 function remaining(deadline: number): number {

@@ -4,7 +4,7 @@
 // process alive.
 import { connect, type Socket } from "node:net";
 import { Lost, Unavailable } from "./errors.js";
-import { LATE_MAX_COUNT, LINE_MAX_BYTES, isObject, type JsonObject, type Request } from "./protocol.js";
+import { LATE_MAX_COUNT, REPLY_MAX_BYTES, isObject, type JsonObject, type Request } from "./protocol.js";
 import { notificationLine, readMessage, requestLine, responseLine, resultOf } from "./wire.js";
 
 /** Puts a question of the daemon to the user. */
@@ -72,6 +72,7 @@ export class Link {
           return;
         }
         giveUp(new Unavailable(`toolgate has not answered ${request.method} within ${options.timeoutMs} ms`));
+        if (this.socket.writableLength > 0) this.end(new Error("the daemon reads nothing")); // what waits for it would only grow
       };
       let timer = setTimeout(expire, options.timeoutMs);
       const settle = (): void => {
@@ -118,7 +119,7 @@ export class Link {
     }
     this.chunks.push(chunk.subarray(from));
     this.bufferedBytes += chunk.length - from;
-    if (this.bufferedBytes > LINE_MAX_BYTES) this.end(new Error(`a line of more than ${LINE_MAX_BYTES} bytes`));
+    if (this.bufferedBytes > REPLY_MAX_BYTES) this.end(new Error(`a line of more than ${REPLY_MAX_BYTES} bytes`));
   }
 
   private takeLine(line: string): void {
@@ -177,5 +178,21 @@ export class Link {
   private finish(): void {
     this.lost ??= new Lost("the connection to toolgate ended: this program closed it");
     this.socket.end();
+  }
+}
+
+/** The value of `run`, or the signal's reason as soon as it is aborted: `run` may not heed it. */
+export async function untilAborted<T>(run: () => T | Promise<T>, signal: AbortSignal | undefined): Promise<T> {
+  signal?.throwIfAborted();
+  if (!signal) return await run();
+  let stop: (() => void) | undefined;
+  const aborted = new Promise<never>((_, reject) => {
+    stop = () => reject(signal.reason);
+    signal.addEventListener("abort", stop, { once: true });
+  });
+  try {
+    return await Promise.race([Promise.resolve().then(run), aborted]);
+  } finally {
+    if (stop) signal.removeEventListener("abort", stop);
   }
 }

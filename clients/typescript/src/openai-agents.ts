@@ -11,7 +11,7 @@ import { Halt } from "./errors.js";
 import { issuesText, type Definition, type StandardIssue } from "./guard.js";
 import { EXACT, isObject, STRICT_KEY, type JsonObject } from "./protocol.js";
 import { failureOf, type Failure } from "./results.js";
-import { cutGoal, type Session } from "./session.js";
+import type { Session } from "./session.js";
 import type { Outcome } from "./verdict.js";
 
 // An agent of any context and output: the SDK's own types differ in both.
@@ -23,9 +23,14 @@ export type SessionOf<Context = any> = Session | ((context: Context) => Session)
 /** What the SDK tells the model of a tool's exception, unless the tool has another `errorFunction`. */
 const DEFAULT_ERROR = "An error occurred while running the tool.";
 
+export interface GuardSettings<Context = any> {
+  /** What policies read as `call.context`, or how to find it: `(context) => ({ role: context.role })`. */
+  readonly context?: JsonObject | ((context: Context) => JsonObject);
+}
+
 /** A copy of the agent with every function tool behind toolgate. */
-export function guarded<Guarded extends AnyAgent>(agent: Guarded, session: SessionOf): Guarded {
-  return new Guarding(session).agent(agent) as Guarded;
+export function guarded<Guarded extends AnyAgent>(agent: Guarded, session: SessionOf, settings: GuardSettings = {}): Guarded {
+  return new Guarding(session, settings).agent(agent) as Guarded;
 }
 
 /** One run of an agent, through all its handoffs. */
@@ -66,7 +71,7 @@ class Guarding {
   private readonly tools = new WeakMap<FunctionTool, FunctionTool>();
   private readonly runs = new WeakMap<RunContext, Run>();
 
-  constructor(private readonly session: SessionOf) {}
+  constructor(private readonly session: SessionOf, private readonly settings: GuardSettings) {}
 
   agent(original: AnyAgent): AnyAgent {
     const known = this.agents.get(original);
@@ -112,6 +117,11 @@ class Guarding {
     return typeof this.session === "function" ? this.session(context.context) : this.session;
   }
 
+  private place(context: RunContext, run: Run): { step: string; agent: string | undefined; context: JsonObject | undefined } {
+    const about = this.settings.context;
+    return { step: run.stepId, agent: run.agent, context: typeof about === "function" ? about(context.context) : about };
+  }
+
   /** Before each message of the model. After a halt there are no tools; one that calls nevertheless ends the run. */
   private async offered(context: RunContext, agent: string, tools: Tool[]): Promise<Tool[]> {
     const run = this.run(context, agent);
@@ -120,7 +130,7 @@ class Guarding {
     if (run.halt) return [];
     await run.begin();
     const functions = tools.filter((tool): tool is FunctionTool => tool.type === "function");
-    const shown = await run.session.definitions({ step: run.stepId, agent: run.agent, tools: functions.map(definitionOf) });
+    const shown = await run.session.definitions({ ...this.place(context, run), tools: functions.map(definitionOf) });
     return tools.flatMap((tool) => {
       const guarded = this.tool(tool), definition = shown?.get(tool.name);
       if (!shown || guarded.type !== "function") return [guarded];
@@ -157,7 +167,7 @@ class Guarding {
     const run = this.run(context, ""), signal = details?.signal;
     await run.begin();
     const checked = await run.session.check(tool.name, asArguments(input),
-      { step: run.stepId, call: details?.toolCall?.callId, agent: run.agent, signal, tools: [definitionOf(tool)] });
+      { ...this.place(context, run), call: details?.toolCall?.callId, signal, tools: [definitionOf(tool)] });
     const outcome = await run.session.run(checked, async () => {
       const value: unknown = await tool.invoke(context, JSON.stringify(checked.arguments), details);
       if (typeof value === "string" && value.startsWith(DEFAULT_ERROR)) throw new Error(value);
@@ -208,7 +218,7 @@ function failureIn(error: unknown): Failure {
 function goalOf(input: readonly AgentInputItem[]): string | undefined {
   const message = input.findLast((item) => "role" in item && item.role === "user");
   if (!message || !("content" in message)) return undefined;
-  if (typeof message.content === "string") return cutGoal(message.content);
+  if (typeof message.content === "string") return message.content;
   const texts = message.content.map((part) => "text" in part && typeof part.text === "string" ? part.text : "");
-  return cutGoal(texts.filter(Boolean).join("\n")) || undefined;
+  return texts.filter(Boolean).join("\n") || undefined;
 }

@@ -25,11 +25,13 @@ export const EXACT = { "dev.toolgate/schema": "strict" };
 // Error codes of the daemon, by what the caller can do.
 export const STOPPING = 1013;
 export const UNAVAILABLE_CODES: ReadonlySet<number> = new Set([1004, 1005, 1006, 1007, 1008, STOPPING, 1015, 1017]);
-/** The model's arguments are too long, too deep or have too many values. */
-export const MODEL_CODES: ReadonlySet<number> = new Set([1001, 1002, 1003]);
+/** The arguments or the result are too long, too deep, have too many values, or make a reply that is too long. */
+export const MODEL_CODES: ReadonlySet<number> = new Set([1001, 1002, 1003, 1010]);
 
-/** Of a request, as the daemon reads it, and of a reply. */
+/** Of a request, as the daemon reads it. */
 export const LINE_MAX_BYTES = 8 * 1024 * 1024;
+/** The daemon sends 9 MiB. */
+export const REPLY_MAX_BYTES = 16 * 1024 * 1024;
 export const GOAL_MAX_BYTES = 8 * 1024;
 export const AGENT_MAX_BYTES = 128;
 /** Whose own tools a connection has declared; the daemon keeps more of them. */

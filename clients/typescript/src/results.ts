@@ -33,9 +33,17 @@ export function jsonResult(value: unknown): unknown {
   return value === undefined ? null : value;
 }
 
+const CALL_RESULT: ReadonlySet<string> = new Set(["content", "structuredContent", "isError", "_meta", "resultType"]);
+
+/** Whether a tool returned MCP blocks. Many APIs have a page of items under `content`. */
+export function hasBlocks(result: unknown): result is { content: Block[] } {
+  return isObject(result) && Array.isArray(result["content"]) && Object.keys(result).every((key) => CALL_RESULT.has(key))
+    && result["content"].every((block) => isObject(block) && typeof block["type"] === "string");
+}
+
 /** The result as MCP blocks, as the daemon writes them. */
 export function contentOf(result: unknown): Block[] {
-  if (isObject(result) && Array.isArray(result["content"])) return result["content"] as Block[];
+  if (hasBlocks(result)) return result.content;
   return [textBlock(typeof result === "string" ? result : toJson(jsonResult(result), "the result"))];
 }
 

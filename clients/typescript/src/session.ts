@@ -2,6 +2,7 @@
 import { ProtocolError, TooLarge, ToolgateError, Unavailable } from "./errors.js";
 import type { Connection, Declared, OnUnavailable, Settings } from "./connection.js";
 import { isTool, type AnyTool, type Definition } from "./guard.js";
+import { untilAborted } from "./link.js";
 import { agentOf, isNested, runInside } from "./nesting.js";
 import {
   AGENT_KEY, CALL_KEY, CHECK, CONTEXT_KEY, GOAL_MAX_BYTES, MODEL_CODES, REPORT, SESSION_KEY, STEP_KEY, TOOLS, TURN, TURN_KEY,
@@ -271,7 +272,7 @@ export class Session {
 
   /** Begins a turn; returns its id. */
   async beginTurn(turn: TurnOptions = {}): Promise<TurnId | undefined> {
-    const result = await this.requestTurn(given({ ...turn }));
+    const result = await this.requestTurn(given({ ...turn, goal: turn.goal === undefined ? undefined : cutGoal(turn.goal) }));
     const id = result?.["turn"];
     this.turnId = typeof id === "number" || typeof id === "string" ? id : undefined;
     return this.turnId;
@@ -330,25 +331,9 @@ function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
 
-/** The value of `run`, or the signal's reason as soon as it is aborted: a tool may not heed it. */
-async function untilAborted(run: () => unknown, signal: AbortSignal | undefined): Promise<unknown> {
-  signal?.throwIfAborted();
-  if (!signal) return await run();
-  let stop: (() => void) | undefined;
-  const aborted = new Promise<never>((_, reject) => {
-    stop = () => reject(signal.reason);
-    signal.addEventListener("abort", stop, { once: true });
-  });
-  try {
-    return await Promise.race([Promise.resolve().then(run), aborted]);
-  } finally {
-    if (stop) signal.removeEventListener("abort", stop);
-  }
-}
-
-/** A user's words as a goal: the daemon takes no longer ones. */
-export function cutGoal(goal: string): string {
-  if (Buffer.byteLength(goal) <= GOAL_MAX_BYTES) return goal;
+/** A user's words as a goal: the daemon takes no longer ones, and no lone surrogates, which a Buffer replaces. */
+function cutGoal(goal: string): string {
+  if (Buffer.byteLength(goal) <= GOAL_MAX_BYTES) return Buffer.from(goal).toString();
   return Buffer.from(goal).subarray(0, GOAL_MAX_BYTES - REPLACEMENT_BYTES).toString().replace(/\uFFFD$/, "");
 }
 

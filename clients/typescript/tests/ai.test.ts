@@ -262,6 +262,16 @@ test("AI SDK: the model reads a policy's words, and sees at each step what prepa
   }
 });
 
+test("AI SDK: a page of items under content reaches the model and the program as the tool returned it", async () => {
+  const page = { content: [{ id: 1 }], total: 3 };
+  const search = tool({ description: "Search.", inputSchema: z.object({ q: z.string() }), execute: async () => page });
+  const playing = new Playing([[["search", { q: "x" }]]]);
+  const result = await generateText(guarded({ model: playing.model, tools: { search }, prompt: "?", stopWhen: stepCountIs(5) },
+    gate.session(fresh())));
+  assert.deepEqual(playing.heard[0], { type: "json", value: page });
+  assert.deepEqual(result.steps[0]?.toolResults[0]?.output, page);
+});
+
 test("AI SDK: two agents of one Gate have their own tools, also of one name", async () => {
   const sessions = [gate.session(fresh()), gate.session(fresh())] as const;
   const weather = tool({ description: "Another.", inputSchema: z.object({ place: z.string() }), execute: async ({ place }) => place });

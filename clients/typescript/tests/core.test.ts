@@ -166,6 +166,21 @@ test("core: a turn has a goal, and an id of the program's own; its end gives bac
   });
 });
 
+test("core: a user may write more than a goal may have, and half a character", async () => {
+  for (const [n, goal] of ["ä".repeat(9000), "rain? \ud83d", "x".repeat(8191) + "ä"].entries()) {
+    assert.equal(await gate.session(fresh()).beginTurn({ goal }), 1, String(n));
+  }
+});
+
+test("core: a page of items under content is a result as any other", async () => {
+  for (const page of [{ content: [{ id: 1 }], total: 3 }, { content: [null, "a"] }, { content: [{ type: "text", text: "x" }], page: 1 }]) {
+    const tool = guard({ name: "page", parameters: { type: "object", properties: {} }, execute: () => page });
+    const outcome = await gate.session(fresh()).call(tool, {});
+    assert.equal(outcome.text, JSON.stringify(page));
+    assert.ok(outcome.unchanged);
+  }
+});
+
 // ---- asking the user ----
 
 test("core: onAsk answers a policy's question, and without it the model reads the question", async () => {
@@ -248,8 +263,12 @@ test("core: a daemon that never answers, answers garbage or an endless line is U
   await assert.rejects(new Gate(silent.path, { timeoutMs: 50 }).session("s").check("f", {}), /has not answered toolgate\/check within/);
   const garbage = await lying("garbage.sock", (peer) => { peer.write("HTTP/1.1 400 Bad Request\r\n\r\n"); });
   await assert.rejects(new Gate(garbage.path).session("s").check("f", {}), Unavailable);
-  const endless = await lying("endless.sock", (peer) => { peer.write("x".repeat(9 * 1024 * 1024)); });
-  await assert.rejects(new Gate(endless.path).session("s").check("f", {}), /more than 8388608 bytes/);
+  const endless = await lying("endless.sock", (peer) => { peer.write("x".repeat(17 * 1024 * 1024)); });
+  await assert.rejects(new Gate(endless.path).session("s").check("f", {}), /more than 16777216 bytes/);
+  const deaf = await lying("deaf.sock", (peer) => { peer.pause(); });
+  const long = new Gate(deaf.path, { timeoutMs: 50 }), { connection } = long;
+  await assert.rejects(long.session("s").check("f", { text: "x".repeat(4_000_000) }), /has not answered toolgate\/check within/);
+  assert.ok((connection as unknown as { greeted: { link: { lost?: Error } } }).greeted.link.lost, "what it has not read is dropped");
   const closing = await lying("closing.sock", (peer) => { peer.end(); });
   await assert.rejects(new Gate(closing.path).session("s").check("f", {}), Unavailable);
 });
@@ -292,6 +311,25 @@ test("core: an aborted check is cancelled, and released if it passes nevertheles
   stop.abort(new Error("the user left"));
   await assert.rejects(checking, /the user left/);
   await eventually("the late pass is given back", async () => lines.find((one) => one.params.callId === "c-1"));
+});
+
+test("core: a request is aborted at once while there is no daemon", async () => {
+  const stop = new AbortController(), absent = new Gate(join(folder, "absent.sock"), { waitMs: 3_600_000, timeoutMs: 3_600_000 });
+  const checking = absent.session("s").check("f", {}, { signal: stop.signal });
+  stop.abort(new Error("the user left"));
+  await assert.rejects(checking, /the user left/);
+  absent.close();
+});
+
+test("core: a check that cannot be sent while its definition is refused is one error, and none that nobody handles", async () => {
+  const unhandled: unknown[] = [], note = (error: unknown): void => { unhandled.push(error); };
+  process.on("unhandledRejection", note);
+  const wrong = new Gate(socket, { tools: [{ name: "wrong", inputSchema: { type: "objet" } }] });
+  await assert.rejects(wrong.session(fresh()).check("wrong", { callback: () => 1 }), /'callback' is a function/);
+  await wrong.request("toolgate/status"); // the refusal has come before
+  await new Promise((resolve) => setImmediate(resolve));
+  process.off("unhandledRejection", note);
+  assert.deepEqual(unhandled, []);
 });
 
 test("core: a message that is too long is for the model to repair", async () => {

@@ -209,6 +209,17 @@ test("OpenAI Agents: the session may depend on the run's context", async () => {
   assert.equal((await history(gate.session(name))).length, 1);
 });
 
+test("OpenAI Agents: what policies read as the context may depend on the run's", async () => {
+  for (const context of [{ role: "boss" }, (given: { user: string }) => ({ role: given.user })]) {
+    const playing = new Playing([[["hush", { city: "Bern" }]]]);
+    const agent = guarded(new Agent<{ user: string }>({ name: "a", model: playing, tools: [simple("hush", "A secret.")] }),
+      gate.session(fresh()), { context });
+    await runAgent(agent, "?", { context: { user: "boss" } });
+    assert.deepEqual(playing.offered[0], ["hush"]);
+    assert.match(playing.heard[0] ?? "", /Bern/);
+  }
+});
+
 test("OpenAI Agents: an approved call is checked when it runs", async () => {
   const pay = tool({ name: "pay", description: "Pays.", parameters: z.object({ amount: z.number() }), needsApproval: true,
     execute: async ({ amount }) => `paid ${amount}` });
