@@ -87,13 +87,13 @@ void bridge_answer(struct bridge *bridge, const struct tracked *request, bool se
 
 /* ---- the greeting of a new daemon ---- */
 
-/* Appends the line with another id in place of `id`, which was parsed from it. */
-static void put_line(struct buf *to, struct str line, const struct json *id, struct str with)
+/* Appends the line with other JSON in place of `value`, which was parsed from it. */
+static void put_line(struct buf *to, struct str line, const struct json *value, struct str with)
 {
-    size_t before = (size_t)(id->raw - line.at);
+    size_t before = (size_t)(value->raw - line.at);
     buf_add(to, line.at, before);
     buf_str(to, with);
-    buf_str(to, str_from(line, before + id->raw_len));
+    buf_str(to, str_from(line, before + value->raw_len));
 }
 
 /* Keeps a copy for the next daemon, unless the line is longer than BRIDGE_KEEP_MAX_BYTES. */
@@ -381,16 +381,29 @@ static void insert(struct buf *out, struct str line, const char *brace, struct s
     buf_str(out, str_from(line, head));
 }
 
+/* What the daemon reads as absent, and some clients write. */
+static bool is_nothing(const struct json *value)
+{
+    return json_is(value, JSON_NULL) || (json_is(value, JSON_ARRAY) && !value->len);
+}
+
 void bridge_put_session(struct buf *out, struct str line, const struct json *message, struct str session)
 {
     struct arena *arena = arena_new();
     const struct json *params = json_get_text(message, "params"), *meta = json_get_text(params, "_meta");
+    const struct json *named = json_get_text(meta, GATE_SESSION_KEY);
     struct str key = arena_printf(arena, "\"" GATE_SESSION_KEY "\":" STR_FMT, STR_ARG(session));
     struct str member = arena_printf(arena, "\"_meta\":{" STR_FMT "}", STR_ARG(key));
-    if (json_is(meta, JSON_OBJECT) && !json_get_text(meta, GATE_SESSION_KEY))
+    if (json_is(named, JSON_NULL))
+        put_line(out, line, named, session);
+    else if (json_is(meta, JSON_OBJECT) && !named)
         insert(out, line, meta->raw, key, meta->len > 0);
+    else if (is_nothing(meta))
+        put_line(out, line, meta, arena_printf(arena, "{" STR_FMT "}", STR_ARG(key)));
     else if (json_is(params, JSON_OBJECT) && !meta)
         insert(out, line, params->raw, member, params->len > 0);
+    else if (is_nothing(params))
+        put_line(out, line, params, arena_printf(arena, "{" STR_FMT "}", STR_ARG(member)));
     else if (!params)
         insert(out, line, message->raw, arena_printf(arena, "\"params\":{" STR_FMT "}", STR_ARG(member)),
                true);

@@ -41,6 +41,13 @@ describe("toolgate connect", function()
     assert.is_not_true(other.result.isError)
   end)
 
+  it("sets the session for a client that writes null in the place of what it does not say", function()
+    local call = '{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"echo","arguments":{"text":"x"},"_meta":null}}\n'
+    for _ = 1, 2 do connect(call, "--session", "chat-3") end
+    local again = client_of.json.decode((select(2, connect(call, "--session", "chat-3"))))
+    assert.equal("loop", client_of.verdict(again.result).error_class)
+  end)
+
   it("does not override a session that the client sets", function()
     local _, out = connect('{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"echo","arguments":'
       .. '{"txt":"x"},"_meta":{"dev.toolgate/session":"mine"}}}\n', "--session", "chat-1")

@@ -57,7 +57,21 @@ TEST(keeps_a_given_session)
 TEST(keeps_params_of_a_wrong_type)
 {
     stays("{\"id\":1,\"method\":\"m\",\"params\":[1]}");
-    stays("{\"id\":1,\"method\":\"m\",\"params\":{\"_meta\":null}}");
+    stays("{\"id\":1,\"method\":\"m\",\"params\":{\"_meta\":7}}");
+}
+
+TEST(replaces_what_the_daemon_reads_as_absent)
+{
+    becomes("{\"id\":1,\"method\":\"m\",\"params\":{\"_meta\" : null ,\"a\":1}}",
+            "{\"id\":1,\"method\":\"m\",\"params\":{\"_meta\" : {" SESSION "} ,\"a\":1}}");
+    becomes("{\"id\":1,\"method\":\"m\",\"params\":{\"a\":1,\"_meta\":[]}}",
+            "{\"id\":1,\"method\":\"m\",\"params\":{\"a\":1,\"_meta\":{" SESSION "}}}");
+    becomes("{\"id\":1,\"method\":\"m\",\"params\":{\"_meta\":{\"dev.toolgate/session\":null}}}",
+            "{\"id\":1,\"method\":\"m\",\"params\":{\"_meta\":{" SESSION "}}}");
+    becomes("{\"params\":null,\"id\":1,\"method\":\"m\"}",
+            "{\"params\":{\"_meta\":{" SESSION "}},\"id\":1,\"method\":\"m\"}");
+    becomes("{\"id\":1,\"method\":\"m\",\"params\":[]}",
+            "{\"id\":1,\"method\":\"m\",\"params\":{\"_meta\":{" SESSION "}}}");
 }
 
 TEST(adds_the_session_despite_a_soft_fault)
