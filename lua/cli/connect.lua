@@ -14,7 +14,8 @@ Without a socket it starts the user's own daemon if none listens, with ~/.config
 if that exists; never where /etc/toolgate/toolgate.lua does. Ends when stdin ends.]],
   exits = [[
   0  stdin ended, and the pending replies were delivered
-  2  usage, the user's own daemon did not start, or stdin ended and a request had no daemon]],
+  2  usage, the user's own daemon did not start, or stdin ended and a request had no daemon, or no answer
+     within 2 s]],
   example = [[
   claude mcp add gate -- toolgate connect --session auto
   echo '{"jsonrpc":"2.0","id":1,"method":"tools/list"}' | toolgate connect /tmp/toolgate.sock]],

@@ -346,8 +346,11 @@ static int turn(struct bridge *bridge)
         {.fd = reads ? STDIN_FILENO : -1, .events = POLLIN},
     };
     int ready = poll(fds, 2, pause_ms);
-    if (ready == 0 && lingers)
-        return CLI_OK;
+    if (ready == 0 && lingers) {
+        if (bridge->sent.count)
+            term_error("connect", "requests without an answer after stdin ended: %zu", bridge->sent.count);
+        return bridge->sent.count || bridge->has_failed ? CLI_ERROR : CLI_OK;
+    }
     if (ready > 0 && fds[1].revents && !read_client(bridge)) {
         term_error("connect", "a line of more than 1 GiB on stdin");
         return CLI_ERROR;

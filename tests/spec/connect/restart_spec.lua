@@ -73,6 +73,15 @@ describe("toolgate connect, through a restart", function()
     assert.equal("x\n", process.read(client.directory .. "/ran"))
   end)
 
+  it("says that a call has no answer when its input has ended", function()
+    starts():serves { policies = POLICIES }
+    begins(1, "look")
+    local code, rest = client:ends()
+    assert.same({ 2, "" }, { code, rest })
+    assert.matches("without an answer after stdin ended: 1", client:err(), 1, true)
+    process.write(client.directory .. "/go", "")
+  end)
+
   it("takes a call for one that writes if the client has never listed the tools", function()
     starts():serves { policies = POLICIES }
     begins(2, "look")
