@@ -172,8 +172,8 @@ local function declare(e)
 end
 
 local function check(e)
-  -- The assistant puts the question to its user itself.
-  local asks = e.client ~= "codex" and e.client ~= "gemini" and ',"asks":true' or ""
+  -- Claude Code puts the question to its user itself; elsewhere the user needs an id to approve.
+  local asks = e.client == "claude" and ',"asks":true' or ""
   return call("toolgate/check", '{"name":' .. quote(e.tool) .. ',"arguments":' .. e.input .. asks .. "," .. meta(e) .. "}")
 end
 

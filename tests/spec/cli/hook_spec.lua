@@ -187,7 +187,9 @@ describe("toolgate hook", function()
   it("asks Claude Code's user also where a model of another provider runs in it", function()
     serves()
     local pre = before("Bash", { command = "rm -rf /srv/data" }, "chatcmpl-tool-1")
-    assert.equal("deny", (decision(hears(pre))))
+    local what, why = decision(hears(pre))
+    assert.equal("deny", what)
+    assert.matches("toolgate approve %x+", why) -- else nobody could ever allow it
     pre.prompt_id = "p1"
     assert.equal("ask", (decision(hears(pre))))
     pre.prompt_id = nil
