@@ -87,7 +87,7 @@ local function read_event(texts, raw)
   local e = { name = texts.hook_event_name or "", session = texts.session_id or "", tool = texts.tool_name or "",
               call = texts.tool_use_id or "", agent = cli.cut(texts.agent_id or "", AGENT_BYTES),
               prompt = texts.prompt or "", error = texts.error or "", input = raw.tool_input,
-              response = raw.tool_response }
+              response = raw.tool_response, cancelled = raw.is_interrupt == "true" } -- by its user: no failure of the tool
   e.client = client_of(e.name, raw, e.call)
   e.kind = KINDS[e.name]
   if e.name == "AfterTool" then read_gemini_response(e) end -- a failure is another kind
@@ -179,7 +179,8 @@ end
 
 local function report(e, call_id, result)
   if e.kind == "failed" then
-    result = '"error":{"message":' .. quote(e.error ~= "" and e.error or "it failed without a message") .. "}"
+    result = '"error":{"message":' .. quote(e.error ~= "" and e.error or "it failed without a message")
+             .. (e.cancelled and ',"cancelled":true}' or "}")
   else
     result = '"result":' .. result
   end
@@ -259,7 +260,8 @@ local function on_after(e, call_id)
   if not verdict then return answer_failure(e, why, wrong) end
   local words, advice = verdict.text or "", verdict.advice or ""
   if verdict.verdict == "halt" then return say(answer.halt(e, words)) end
-  if verdict.code == "exit_code" then words = "" end -- the model reads the code and the output itself
+  -- the model reads the code and the output itself, or what its user says next
+  if verdict.code == "exit_code" or e.cancelled then words = "" end
   if verdict.verdict ~= "pass" and words ~= "" then return say(answer.block(e, words)) end
   words = words ~= "" and words or advice
   return say(words ~= "" and answer.note(e, words) or "")

@@ -270,6 +270,20 @@ describe("toolgate hook", function()
     assert.matches("No rule to make target", why, 1, true)
   end)
 
+  it("counts no call that the user interrupted", function()
+    serves()
+    for _ = 1, 4 do
+      local pre = before("Bash", { command = "make all" })
+      assert.is_nil(hears(pre))
+      local it = failed(pre, "[Request interrupted by user for tool use]")
+      it.is_interrupt = true
+      assert.is_nil(hears(it))
+    end
+    for _, call in ipairs(gate:connect():asks("toolgate/session", { session = "5c3f" }).history) do
+      assert.equal("cancelled", call.class)
+    end
+  end)
+
   it("begins a turn with the user's prompt, which is the goal", function()
     serves()
     local answer, code = hears(event("UserPromptSubmit", { prompt = "Tidy up the build folder" }))
