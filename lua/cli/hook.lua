@@ -238,13 +238,12 @@ local function on_before(e)
   local kind, detail = verdict.verdict or "", verdict.detail or ""
   local words = (verdict.text or "") ~= "" and verdict.text or detail
   if kind == "" then return answer_failure(e, "the daemon's answer has no verdict", true) end
-  if kind == "pass" then
-    if (verdict.callId or "") ~= "" then
-      local noted, why = keep(call_key(e), verdict.callId)
-      if not noted then cli.warn("the result of this call cannot be reported: " .. why) end
-    end
-    return say(answer_pass(e, verdict, raw))
+  local may_run = kind == "pass" or (kind == "ask" and e.client == "claude") -- there its user may let it run
+  if may_run and (verdict.callId or "") ~= "" then
+    local noted, why = keep(call_key(e), verdict.callId)
+    if not noted then cli.warn("the result of this call cannot be reported: " .. why) end
   end
+  if kind == "pass" then return say(answer_pass(e, verdict, raw)) end
   if kind == "ask" then -- elsewhere than in Claude Code the model reads it
     return say(answer.decision(e, "ask", e.client == "claude" and detail or words))
   end

@@ -69,6 +69,17 @@ describe("toolgate hook", function()
     assert.equal("This command deletes folders. Run it?", why) -- the user reads it, not the model
   end)
 
+  it("reports a call that its user has allowed", function()
+    serves()
+    local pre = before("Bash", { command = "rm -rf /srv/data" })
+    assert.equal("ask", (decision(hears(pre))))
+    hears(after(pre, { stdout = "", stderr = "" }))
+    process.eventually("it is recorded", function()
+      local lines = process.whole_lines(gate.socket .. ".state/decisions.ndjson")
+      return #lines == 2 and cjson.decode(lines[2]).method == "toolgate/report"
+    end)
+  end)
+
   it("asks with the corrected arguments where some were repaired", function()
     serves()
     local what, _, updated = decision(hears(before("Bash", { Command = "ls" })))
