@@ -238,7 +238,8 @@ static enum step admit_answered(struct call *c)
     if (answer->lax)
         call_lax_pass(c);
     c->admitted = answer->error == OK && answer->says == LEDGER_RUN && !verdict_is_decided(&c->verdict);
-    if (c->admitted && c->ids && c->ids->too_many) {
+    bool reads = c->tool && c->tool->limits->effects == LEDGER_EFFECTS_READ; /* then it finds out itself */
+    if (c->admitted && c->ids && c->ids->too_many && !reads) {
         verdict_from_many_ids(&c->verdict, c->arena, c->ids->too_many);
     } else if (c->admitted && c->ids && answer->unseen) {
         /* If the ledger's record is incomplete, or there is no goal, the id may be known after all: the model

@@ -166,6 +166,7 @@ WAYS = {
     "chown": lambda path: os.chown(path, -1, os.getgid()),
     "set_attribute": lambda path: os.setxattr(path, "user.toolgate", b"x"),
     "chmod_own": chmod_own,
+    "chmod_run": lambda path: os.chmod(path, 0o755),
     "execute": lambda path: os.spawnv(os.P_WAIT, path, [path]),
     "kill": lambda pid: os.kill(int(pid), 0),
     "environ": lambda pid: read("/proc/%s/environ" % pid),

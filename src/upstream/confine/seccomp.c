@@ -44,8 +44,8 @@ static const char denied[] =
     "mq_unlink";
 
 /* Landlock lets a process change the mode, the group and the attributes of every file of its user, by a path
- * or by a descriptor that cannot even be read: the daemon's configuration, state and sockets among them. Of
- * an open file it may change the mode (fchmod). */
+ * or by a descriptor that cannot even be read: the daemon's configuration, state and sockets among them. The
+ * mode is in `by_value`; of an open file it may be any (fchmod). */
 static const char owners[] = "chown lchown fchownat";
 static const char attributes[] = "setxattr lsetxattr removexattr lremovexattr";
 
@@ -84,6 +84,13 @@ static const struct {
     {SCMP_SYS(clone), 0, CLONE_NEWUSER, CLONE_NEWUSER},
     {SCMP_SYS(clone), 0, CLONE_NEWPID, CLONE_NEWPID},
     {SCMP_SYS(clone), 0, CLONE_NEWNET, CLONE_NEWNET},
+    /* No file that everybody may write to, or that runs as its owner. git, npm and uv need other modes. */
+    {SCMP_SYS(chmod), 1, S_IWOTH, S_IWOTH},
+    {SCMP_SYS(chmod), 1, S_ISUID, S_ISUID},
+    {SCMP_SYS(chmod), 1, S_ISGID, S_ISGID},
+    {SCMP_SYS(fchmodat), 2, S_IWOTH, S_IWOTH},
+    {SCMP_SYS(fchmodat), 2, S_ISUID, S_ISUID},
+    {SCMP_SYS(fchmodat), 2, S_ISGID, S_ISGID},
     /* No signal to the owner of a descriptor, and no input into a terminal. */
     {SCMP_SYS(fcntl), 1, LOW, F_SETOWN},
     {SCMP_SYS(fcntl), 1, LOW, F_SETOWN_EX},
@@ -154,9 +161,8 @@ const struct sock_fprog *seccomp_filter(struct arena *arena, bool network, int a
         return NULL;
     b.failed = seccomp_attr_set(b.filter, SCMP_FLTATR_ACT_BADARCH, SCMP_ACT_KILL_PROCESS) != 0;
     refuse_all(&b, denied, DENY);
-    /* These seem to succeed: a process that left its group would survive it; and git, cp and Python give each
-     * file that they write the mode that it has already, and fail if they may not. */
-    refuse_all(&b, "setsid setpgid chmod fchmodat", 0);
+    /* These seem to succeed: a process that left its group would survive it. */
+    refuse_all(&b, "setsid setpgid", 0);
     refuse_all(&b, owners, NOT_YOURS);
     refuse_all(&b, attributes, EOPNOTSUPP); /* as on a file system without them */
     refuse_all(&b, missing, MISSING);
