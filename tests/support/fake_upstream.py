@@ -564,6 +564,8 @@ def hear(message):
     if heard == 1 and "initialize_first" in OPTIONS and message.get("method") != "initialize":
         note("Error: not initialized")
         os._exit(8)
+    if "answers_notices" in OPTIONS and "id" not in message:
+        write({"id": None, "error": {"code": -32601, "message": "Method not found"}})
     if "method" not in message:
         asked.pop(message["id"], lambda reply: None)(message)
     elif message["method"] in METHODS:

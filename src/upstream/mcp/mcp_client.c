@@ -164,6 +164,7 @@ void mcp_client_opened(struct mcp_client *client)
         return;
     client->open = true;
     client->modern = false;
+    client->notified_before = 0;
     mcp_request(client, "initialize", on_handshake, 0,
                 STR_LIT("\"protocolVersion\":\"" LEGACY "\",\"capabilities\":{\"elicitation\":{}},"
                         "\"clientInfo\":{\"name\":\"toolgate\",\"version\":\"" TOOLGATE_VERSION "\"}"));
@@ -322,10 +323,14 @@ void mcp_client_stop(struct mcp_client *client)
 
 /* ---- messages ------------------------------------------------------------------------------ */
 
-/* What a message without an id that is ours answers: the only call, or the only request, that is pending. */
-static struct pending_request *only_pending(struct mcp_client *client, uint64_t about)
+/* What a message without an id that is ours answers: the only call, or the only request, that is pending.
+ * Many servers answer notifications, too, by an error with `id: null`: until they have answered a later
+ * request, an error may be about the notification. */
+static struct pending_request *only_pending(struct mcp_client *client, uint64_t about, bool is_whole)
 {
     struct pending_request *first = TAILQ_FIRST(&client->pending.sent);
+    if (!about && is_whole && client->notified_before)
+        return NULL;
     if (!about && first && !first->call && !TAILQ_NEXT(first, entry) && !first->subscription)
         return first;
     return pending_subject(client, about);
@@ -338,10 +343,12 @@ static void take_message(struct mcp_client *client, uint64_t about, struct mcp_m
     struct pending_request *pending = pending_find(client, id);
     bool answers = message.kind == MCP_MESSAGE_RESPONSE || message.is_response;
     if (!pending && !message.id.len && answers)
-        pending = only_pending(client, about);
+        pending = only_pending(client, about, message.kind == MCP_MESSAGE_RESPONSE);
     switch (message.kind) {
     case MCP_MESSAGE_RESPONSE:
         if (pending) {
+            if (id >= client->notified_before)
+                client->notified_before = 0;
             pending->on_response(pending, &message);
             break;
         }

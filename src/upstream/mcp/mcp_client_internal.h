@@ -123,6 +123,7 @@ struct mcp_client {
     bool listens; /* modern: to changes of its lists */
     struct pending_requests pending;
     struct abandoned_call abandoned[MCP_ABANDONED_MAX];
+    uint64_t notified_before; /* the first id after our last notification; 0: a request since was answered */
     struct timer start_deadline, restart, soon, relisten;
     int64_t up_us, next_us;
     uint32_t failures;

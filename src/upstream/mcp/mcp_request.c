@@ -162,6 +162,8 @@ void mcp_send(struct mcp_client *client, uint64_t id, const char *method, struct
 {
     struct mcp_outgoing outgoing = {.id = id, .method = method};
     struct json_out out = mcp_message_open(client, id, method);
+    if (!id)
+        client->notified_before = client->pending.last_id + 1;
     if (params.len)
         json_put_raw(&out, params);
     mcp_message_send(client, &out, &outgoing, 0);

@@ -59,6 +59,19 @@ describe("a server that misbehaves", function()
       is_well()
     end)
 
+    it("answers notifications by errors of id null, which end neither the list of its tools nor the next call", function()
+      serves "answers_notices"
+      all_is_well()
+      is_well()
+      client:begins(91, "bad__do", { how = "silent" })
+      process.eventually("the call is under way", function() return state_of("bad").in_flight == 1 end)
+      client.stream:send(json.encode { jsonrpc = "2.0", method = "notifications/cancelled", params = { requestId = 91 } } .. "\n"
+        .. json.encode { jsonrpc = "2.0", id = 92, method = "tools/call",
+                         params = { name = "bad__echo", arguments = { text = "mine" } } } .. "\n")
+      assert.equal("mine", text(client:answer(92).result))
+      assert.truthy(text(does("error_of_null")):find("q must be a number", 1, true))
+    end)
+
     for _, how in ipairs { "broken_off", "broken_nested" } do
       it("breaks its answer off, and the call ends as broken at once: " .. how, function()
         serves "banner"
