@@ -296,10 +296,10 @@ class Ways:
 
     @staticmethod
     def progress(request, args):
-        steps = int(args.get("steps", 3))
+        steps, mine = int(args.get("steps", 3)), token(request)
         for i in range(steps):
-            notify("notifications/progress", progressToken=token(request), progress=i + 1, total=steps,
-                   message="step %d" % (i + 1))
+            notify("notifications/progress", progressToken=str(mine) if args.get("as_text") else mine, progress=i + 1,
+                   total=steps, message="step %d" % (i + 1))
         answer(request, text("progress %s" % ("told" if token(request) else "not asked for")))
 
     @staticmethod

@@ -445,12 +445,12 @@ static void on_page(struct pending_request *pending, const struct mcp_message *m
 /* Progress renews the call's timeout. It is relayed if it advances, and not too often. */
 static void on_progress(struct mcp_client *client, const struct json *params)
 {
+    const struct json *token = json_get_text(params, "progressToken");
     struct pending_request *pending = NULL;
-    int64_t token = 0;
     double progress = 0, total = 0;
     uint64_t held;
-    if (json_int(json_get_text(params, "progressToken"), &token) && token > 0)
-        pending = pending_find(client, (uint64_t)token);
+    if (token)
+        pending = pending_find(client, mcp_message_own_id((struct str){token->raw, token->raw_len}));
     if (!pending || !pending->call || !pending->call->request->progress ||
         !json_double(json_get_text(params, "progress"), &progress)) {
         mcp_client_ignore(client, "progress of an unknown request", STR_NONE);

@@ -111,19 +111,22 @@ return { upstreams = { fake = { command = "python3", args = { "-SE", "%s/tests/s
     assert.is_nil(next(ids))
   end)
 
-  it("relays progress to the client that asked for it", function()
+  it("relays progress to the client that asked for it, also with the token as a string", function()
     serves()
     has_tools "do"
-    local id = begins("do", { how = "progress" }, { progressToken = "mine" })
-    local answer = client:answer(id)
-    assert.equal("progress told", answer.result.content[1].text)
-    local heard = {}
-    for _, notice in ipairs(client.notices) do
-      assert.equal("notifications/progress", notice.method)
-      assert.equal("mine", notice.params.progressToken)
-      heard[#heard + 1] = notice.params.progress .. "/" .. notice.params.total .. " " .. notice.params.message
+    for _, as_text in ipairs { false, true } do
+      client.notices = nil
+      local id = begins("do", { how = "progress", as_text = as_text }, { progressToken = "mine" })
+      local answer = client:answer(id)
+      assert.equal("progress told", answer.result.content[1].text)
+      local heard = {}
+      for _, notice in ipairs(client.notices) do
+        assert.equal("notifications/progress", notice.method)
+        assert.equal("mine", notice.params.progressToken)
+        heard[#heard + 1] = notice.params.progress .. "/" .. notice.params.total .. " " .. notice.params.message
+      end
+      assert.same({ "1/3 step 1", "2/3 step 2", "3/3 step 3" }, heard)
     end
-    assert.same({ "1/3 step 1", "2/3 step 2", "3/3 step 3" }, heard)
     assert.equal("progress not asked for", text(client:calls("do", { how = "progress" })))
   end)
 
