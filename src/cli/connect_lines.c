@@ -576,10 +576,8 @@ void bridge_client_line(struct bridge *bridge, struct str line)
     bool parsed = json_parse(arena, line, NULL, &message, &fault) == OK || fault.soft;
     const struct json *id = parsed ? json_get_text(&message, "id") : NULL;
     bool has_method = parsed && json_is(json_get_text(&message, "method"), JSON_STRING);
-    bool has_id =
-        json_is(id, JSON_STRING) || json_is(id, JSON_NUMBER); /* that a daemon takes, and answers with */
-    for (uint32_t i = 0; json_is(id, JSON_NUMBER) && i < id->len; i++)
-        has_id &= ascii_is_digit(id->text[i]) || id->text[i] == '-';
+    /* That a daemon takes, and answers with. */
+    bool has_id = id && id->raw_len && (json_is(id, JSON_STRING) || id->integral);
     if (has_method && has_id)
         take_request(bridge, line, &message);
     else if (has_method && !id)

@@ -48,13 +48,12 @@ static enum err read_id(struct request *r)
     bool notifies = str_starts(json_str(json_get_text(&r->message, "method")), "notifications/");
     if (!id || (notifies && json_is(id, JSON_NULL)))
         return OK;
-    bool number = json_is(id, JSON_NUMBER), plain = number;
-    for (uint32_t i = 0; plain && i < id->len; i++)
-        plain = id->text[i] != '.' &&
-                (id->text[i] | 32) != 'e'; /* a client that reads 1.0 as 1 would not find its reply */
-    if (!plain && !json_is(id, JSON_STRING))
+    /* 1.0, as runtimes write it whose only number is a double, is 1, and goes back as it came. */
+    if (!id->integral && !json_is(id, JSON_STRING))
         return reply_refuse(r, RPC_INVALID_REQUEST, "id: expected a string or an integer, got %s",
-                            number ? "a number with a fraction or an exponent" : param_kind(id));
+                            json_is(id, JSON_NUMBER) ? "a number with a fraction" : param_kind(id));
+    if (!id->raw_len) /* else it would pass for a notification, and its client wait in vain */
+        return reply_refuse(r, RPC_INVALID_REQUEST, "id: " STR_FMT, STR_ARG(r->fault));
     if (id->raw_len > REQUEST_ID_MAX_BYTES)
         return reply_refuse(r, RPC_INVALID_REQUEST, "id: expected at most %u bytes, got %u",
                             REQUEST_ID_MAX_BYTES, id->raw_len);
@@ -74,14 +73,14 @@ static enum err read_envelope(struct request *r)
     if (!json_is(message, JSON_OBJECT))
         return reply_refuse(r, RPC_INVALID_REQUEST, "expected a JSON-RPC request object, got %s",
                             param_kind(message));
-    enum err err = read_id(r);
-    if (err)
-        return err;
     if (!method && (json_get_text(message, "result") || json_get_text(message, "error"))) {
         if (!elicitation_answer(r->client, message))
             log_event(LOG_DEBUG, "response_ignored", LOG_TEXT("connection", r->client->name));
-        return ERR_NOT_FOUND; /* no reply is due */
+        return ERR_NOT_FOUND; /* no reply is due, whatever its id is */
     }
+    enum err err = read_id(r);
+    if (err)
+        return err;
     if (!json_is(method, JSON_STRING))
         return reply_refuse(r, RPC_INVALID_REQUEST, "method: expected a string, got %s", param_kind(method));
     if (!str_is(json_str(version), "2.0"))

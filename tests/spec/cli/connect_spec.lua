@@ -72,7 +72,7 @@ describe("toolgate connect", function()
   end)
 
   it("asks once for what a daemon refuses to read", function()
-    local code, out = connect '{"jsonrpc":"2.0","id":1.0,"method":"tools/list"}\n'
+    local code, out = connect '{"jsonrpc":"2.0","id":1.5,"method":"tools/list"}\n'
     assert.equal(0, code)
     assert.equal(1, select(2, out:gsub("\n", "")))
   end)

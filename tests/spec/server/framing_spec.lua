@@ -19,11 +19,23 @@ describe("a line from a client", function()
   end
 
   describe("whose id", function()
-    it("is a string or a 64-bit integer is answered with that id", function()
-      for _, id in ipairs { '"a\\u00e9b"', '""', "0", "-5", "9007199254740993", "9223372036854775807" } do
+    it("is a string or a whole number is answered with that id, as it was sent", function()
+      for _, id in ipairs { '"a\\u00e9b"', '""', "0", "-5", "1.0", "2E1", "9007199254740993", "9223372036854775807" } do
         client:say_line('{"jsonrpc":"2.0","id":' .. id .. ',"method":"ping"}')
         assert.equal('{"jsonrpc":"2.0","id":' .. id .. ',"result":{}}', client:hears_line())
       end
+    end)
+
+    it("has a lone surrogate gets an error at once", function()
+      assert.equal(-32600, says '{"jsonrpc":"2.0","id":"\\ud800","method":"ping"}'.error.code)
+    end)
+
+    it("is that of an answer gets no answer, whatever it is", function()
+      for _, id in ipairs { "null", "1.5", "7", '"a"' } do
+        client:say_line('{"jsonrpc":"2.0","id":' .. id .. ',"error":{"code":-32700,"message":"what?"}}')
+        client:say_line('{"jsonrpc":"2.0","id":' .. id .. ',"result":{}}')
+      end
+      assert.is_true(client:hears_only_a_ping())
     end)
 
     for _, id in ipairs { "null", "1.5", "true", "[1]", '{"a":1}' } do
