@@ -67,6 +67,53 @@ static struct json told_meta(struct arena *arena, const struct json *meta, const
     return json_object(arena, members, count);
 }
 
+struct fit_walk {
+    struct arena *arena;
+    const char *needs; /* of a list of objects: what each of them must have, a string */
+};
+
+/* Leaves out what is null or of another type than MCP's, for which SDKs reject a whole list. */
+static const struct json *fit_child(void *owner, const struct json *parent, uint32_t i, struct str *key)
+{
+    static const struct {
+        const char *key, *needs;
+        enum json_type type;
+        bool is_part; /* with members of this table */
+    } members[] = {{"title", NULL, JSON_STRING, false},      {"description", NULL, JSON_STRING, false},
+                   {"mimeType", NULL, JSON_STRING, false},   {"lastModified", NULL, JSON_STRING, false},
+                   {"size", NULL, JSON_NUMBER, false},       {"priority", NULL, JSON_NUMBER, false},
+                   {"sizes", NULL, JSON_ARRAY, false},       {"audience", NULL, JSON_ARRAY, false},
+                   {"required", NULL, JSON_BOOL, false},     {"_meta", NULL, JSON_OBJECT, false},
+                   {"annotations", NULL, JSON_OBJECT, true}, {"icons", "src", JSON_ARRAY, true},
+                   {"arguments", "name", JSON_ARRAY, true}};
+    const struct fit_walk *walk = owner;
+    const struct json *child = json_child(parent, i);
+    double n;
+    if (parent->type == JSON_ARRAY)
+        return json_is(json_get_text(child, walk->needs), JSON_STRING)
+                   ? json_map(walk->arena, child, fit_child, owner)
+                   : NULL;
+    if (child->type == JSON_NULL || (str_is(*key, "priority") && json_double(child, &n) && (n < 0 || n > 1)))
+        return NULL;
+    for (size_t k = 0; k < sizeof(members) / sizeof(members[0]); k++) {
+        if (!str_is(*key, members[k].key))
+            continue;
+        if (child->type != members[k].type)
+            return NULL;
+        struct fit_walk inner = {walk->arena, members[k].needs};
+        const struct json *fits =
+            members[k].is_part ? json_map(walk->arena, child, fit_child, &inner) : child;
+        return fits == child || fits->len ? fits : NULL;
+    }
+    return child;
+}
+
+const struct json *definition_fit(struct arena *arena, const struct json *definition)
+{
+    struct fit_walk walk = {arena, NULL};
+    return json_map(arena, definition, fit_child, &walk);
+}
+
 /* `extras`: the definition whose icons and _meta are kept; NULL: none. */
 static enum err write_definition(struct arena *arena, const struct str texts[3], const struct json *input,
                                  const struct json *output, const struct json *annotations,
@@ -102,10 +149,9 @@ static enum err write_definition(struct arena *arena, const struct str texts[3],
     }
     if (json_is(&kept, JSON_OBJECT))
         members[count++] = json_member(STR_LIT("annotations"), kept);
-    bool valid = json_is(icons, JSON_ARRAY);
-    for (uint32_t i = 0; valid && i < icons->len; i++)
-        valid = json_is(json_get_text(&icons->items[i], "src"), JSON_STRING);
-    if (valid)
+    const struct json_member only_icons = json_member(STR_LIT("icons"), icons ? *icons : json_null());
+    struct json fitting = json_object(arena, &only_icons, 1);
+    if ((icons = json_get_text(definition_fit(arena, &fitting), "icons")))
         members[count++] = json_member(STR_LIT("icons"), *icons);
     if (json_is(meta, JSON_OBJECT) || strict)
         members[count++] = json_member(STR_LIT("_meta"), told_meta(arena, meta, strict));

@@ -17,6 +17,10 @@ enum err definition_from_tool(struct arena *arena, const struct tool *tool, stru
 enum err definition_repair(struct arena *arena, struct str name, const struct json *definition,
                            struct json *out, struct why *why);
 
+/* Of a prompt, a resource or a template: without the members for which SDKs reject the whole list, as they are
+ * null or of another type than MCP's. The definition itself if it has none. */
+const struct json *definition_fit(struct arena *arena, const struct json *definition);
+
 /* Hidden characters in what a server says of its tools: zero-width, bidirectional and tag characters, which a
  * person who reviews the definition does not see and a model reads. Descriptions lose them; a name or an
  * allowed value that has any cannot be repaired without a change of its meaning, and its tool is left out. */

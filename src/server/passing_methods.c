@@ -514,8 +514,8 @@ static enum request_status reply_answer(struct request *r)
         [UPSTREAM_BROKEN] = CLASS_TOOL_ERROR,   [UPSTREAM_INPUT_REQUIRED] = CLASS_NEED_USER_INPUT};
     struct passed *passed = r->work;
     struct upstream_answer *answer = &passed->answer;
-    passed->text_changed =
-        answer->outcome == UPSTREAM_RESULT && passed->text.len && is_text_changed(r, passed);
+    const struct json *result = answer->outcome == UPSTREAM_RESULT ? answer->result : NULL;
+    passed->text_changed = result && passed->text.len && is_text_changed(r, passed);
     uint64_t held;
     if (passed->text_changed && rate_limit_allow(&r->client->server->lists.lines, LINES_PER_SECOND, &held))
         log_event(LOG_WARN, "prompt_text_changed", LOG_STR("upstream", passed->target.upstream),
@@ -523,15 +523,15 @@ static enum request_status reply_answer(struct request *r)
                   LOG_TEXT("do", "toolgate pins"), LOG_NUM("not_logged", held));
     record_read(r, passed->target.upstream, passed->target.tool, classes[answer->outcome],
                 passed->text_changed ? STR_LIT("text_changed") : answer->code,
-                answer->outcome == UPSTREAM_RESULT ? answer->result->raw_len : 0);
+                result && result->raw_len ? result->raw_len : json_to_str(r->arena, result).len);
     unsigned masks = guard_of(r->client->server).enforced & PATTERN_SETS_MASKING;
     if (masks) { /* in an error, a server's words are masked as in its results */
         answer->quoted = pattern_sets_mask_text(r->arena, masks, answer->quoted);
         answer->detail = pattern_sets_mask_text(r->arena, masks, answer->detail);
         answer->rpc_error = pattern_sets_mask(r->arena, masks, answer->rpc_error);
     }
-    if (answer->outcome == UPSTREAM_RESULT)
-        return reply_result(r, answer->result);
+    if (result)
+        return reply_result(r, result);
     if (answer->rpc_code == MCP_RESOURCE_NOT_FOUND && r->modern)
         return reply_not_found(r, answer->quoted);
     if (answer->rpc_code)

@@ -427,16 +427,15 @@ void passing_write_status(struct json_out *out, struct server *server)
 
 /* ---- the lists' methods ---- */
 
-/* SDKs demand a `name` of resources and of templates, and take null for no member; then they drop the list.
- */
+/* SDKs demand a `name` of resources and of templates, and drop the list if there is none. */
 static const struct json *repaired(struct arena *arena, enum served_kind kind, const struct served_item *item,
                                    const struct json *definition)
 {
-    struct json now = json_without_nulls(arena, definition);
+    const struct json *now = definition_fit(arena, definition);
     bool named = json_is(json_get_text(definition, "name"), JSON_STRING);
     if (!item->renamed && (named || kind == SERVED_PROMPTS))
-        return now.len == definition->len ? definition : json_keep(arena, now);
-    return json_keep(arena, json_with(arena, &now, STR_LIT("name"), json_string(item->name)));
+        return now;
+    return json_keep(arena, json_with(arena, now, STR_LIT("name"), json_string(item->name)));
 }
 
 /* A page as its client reads it: what it may have, under published names, without hidden characters. Returns

@@ -67,7 +67,7 @@ def read(params):
         raise LookupError(uri)
     size = int(uri.split("size=")[1]) if "size=" in uri else 0
     text = "x" * size if size else "%s of %s" % (uri, os.environ.get("TOKEN", "the library"))
-    return {"contents": [{"uri": uri, "mimeType": "text/plain", "text": text}], "_meta": {"dev.toolgate/verdict": {}, "k": 1}}
+    return {"contents": [{"uri": uri, "mimeType": None if "odd" in uri else "text/plain", "text": text}], "_meta": {"dev.toolgate/verdict": {}, "k": 1}}
 
 
 def result_of(method, params):

@@ -342,7 +342,7 @@ static void take_result(struct pending_request *pending, struct str text)
     static const struct json_limits limits = {.nodes = RESULT_NODES};
     struct upstream_call *call = pending->call;
     struct json *result = arena_alloc(call->arena, sizeof(*result));
-    const struct json *usable = result;
+    const struct json *usable;
     struct json_error error;
     const char *what;
     enum err err =
@@ -367,10 +367,9 @@ static void take_result(struct pending_request *pending, struct str text)
         mcp_call_broken(pending, "no_tool_result", problem);
         return;
     }
-    if (!call->request->method) {
-        usable = mcp_result_repair(call->arena, result, &what);
-        log_repair(pending, what);
-    }
+    usable = call->request->method ? mcp_result_without_nulls(call->arena, result, &what)
+                                   : mcp_result_repair(call->arena, result, &what);
+    log_repair(pending, what);
     take_call(pending);
     call->answer->outcome = UPSTREAM_RESULT;
     call->answer->result = usable;

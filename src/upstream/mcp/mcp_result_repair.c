@@ -143,3 +143,20 @@ const struct json *mcp_result_repair(struct arena *arena, const struct json *res
     *repaired = json_object(arena, members, count);
     return repaired;
 }
+
+/* ---- results of other methods ---- */
+
+static const struct json *without_null(void *arena, const struct json *parent, uint32_t i, struct str *key)
+{
+    const struct json *child = json_child(parent, i);
+    if (parent->type == JSON_OBJECT && child->type == JSON_NULL)
+        return NULL;
+    return str_is(*key, "_meta") ? child : json_map(arena, child, without_null, arena);
+}
+
+const struct json *mcp_result_without_nulls(struct arena *arena, const struct json *result, const char **what)
+{
+    const struct json *now = json_map(arena, result, without_null, arena);
+    *what = now == result ? NULL : "members are null instead of absent";
+    return now;
+}

@@ -115,13 +115,29 @@ describe("a server's prompts and resources", function()
     end
   end)
 
-  it("get a name where the server gives none, and lose null members: an SDK would drop the list", function()
+  it("get a name where the server gives none, and lose members for which an SDK would drop the list", function()
     serves()
     assert.equal("book:///emma", client:asks("resources/list", {}).resources[2].name)
-    offers("books", { resources = { { uri = "a:", name = "a", description = json.null } } })
+    offers("books", {
+      resources = { { uri = "a:", name = "a", description = json.null, size = "2 KB", _meta = { k = json.null },
+                      annotations = { priority = 7, lastModified = "2026-05-03" } } },
+      prompts = { { name = "p", title = 7, icons = { { src = "i:", mimeType = json.null, sizes = "48x48" }, { theme = "dark" } },
+                    arguments = { { name = "of", description = json.null, required = true },
+                                  { name = "by", required = "yes" }, { title = "nameless" } } } } })
     client:calls("do", { notify = "resources/list_changed" })
+    client:calls("do", { notify = "prompts/list_changed" })
     lists(client, "resources/list", "a:")
-    assert.is_nil(client:asks("resources/list", {}).resources[1].description)
+    lists(client, "prompts/list", "p")
+    assert.same({ { uri = "a:", name = "a", _meta = { k = json.null }, annotations = { lastModified = "2026-05-03" } } },
+                client:asks("resources/list", {}).resources)
+    assert.same({ { name = "p", icons = { { src = "i:" } }, arguments = { { name = "of", required = true }, { name = "by" } } } },
+                client:asks("prompts/list", {}).prompts)
+  end)
+
+  it("are read without members that are null", function()
+    serves()
+    assert.same({ uri = "book:///odd/1", text = "book:///odd/1 of the library" },
+                client:asks("resources/read", { uri = "book:///odd/1" }).contents[1])
   end)
 
   it("may have thousands of null members", function()
