@@ -151,7 +151,8 @@ static void keep_beside(struct call *c, const struct result *result)
 {
     struct verdict *v = &c->verdict;
     v->keeps_blocks = result->is_call_result;
-    if (result->structured && result->error_text.len &&
+    bool has_data = result->structured && !json_is(result->structured, JSON_NULL);
+    if (has_data && result->error_text.len &&
         !result_content_says(c->arena, result->content, result->structured))
         v->data = json_to_str(c->arena, result->structured);
 }

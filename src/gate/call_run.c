@@ -32,7 +32,7 @@ enum step call_run_answered(struct call *c)
         c->result.error_text = a->quoted;
         call_redact(c); /* before the verdict: what cannot be redacted is left out */
         said = c->result.error_text;
-        if (c->result.value)
+        if (c->result.value && !json_is(c->result.value, JSON_NULL))
             v->data = json_is(c->result.value, JSON_STRING) ? json_str(c->result.value)
                                                             : json_to_str(c->arena, c->result.value);
         c->result = (struct result){0};

@@ -19,6 +19,8 @@ local TOOLS = {
   only_data = { error = { code = -32000, message = "", data = { reason = "the table is locked" } } },
   plain_data = { error = { code = -32603, message = "it failed", data = "at line 7" } },
   long_data = { error = { code = -32000, message = ("m"):rep(9000) .. " last", data = { rows = ("d"):rep(20000) .. " end" } } },
+  nothing_beside = { answer = { isError = true, structuredContent = json.null, content = words(1) } },
+  nothing_given = { error = { code = -32000, message = "it failed", data = json.null } },
   limited = { error = { code = -32000, message = "Too many requests", data = { retryAfter = 7 } } },
   secret = { error = { code = -32000, message = 'no user "kimberley-7"',
                        data = { user = "kimberley-7", why = "kimberley-7 is locked" } } },
@@ -49,6 +51,13 @@ for _, over in ipairs(offered.OVER) do
       local result = client:calls("limited", {})
       assert.same({ "wait", "rate_limited", 7 }, { verdict(result).verdict, verdict(result).code, verdict(result).after_s })
       assert.truthy(text(result):find("the call did not run", 1, true), text(result))
+    end)
+
+    it("has no data beside it that is null", function()
+      serves()
+      for _, name in ipairs { "nothing_beside", "nothing_given" } do
+        assert.is_nil(select(2, fails(name)):find("null", 1, true), name)
+      end
     end)
 
     it("keeps its structure as JSON, its pictures and its links", function()
