@@ -4,8 +4,9 @@
 #include "base/share.h"
 #include "json/build.h"
 #include "json/write.h"
-#include "server/problems.h"
 #include "server/method_table.h"
+#include "server/problems.h"
+#include "server/served.h"
 
 #include <stdlib.h>
 
@@ -189,6 +190,20 @@ void subscriptions_apply_config(struct client *client)
     }
 }
 
+/* MCP: what has changed may be a part of what the client watches; it hears of what it may read. */
+static bool is_told_of(const struct client *client, const struct watched_resource *w, struct str uri)
+{
+    const struct config *config = server_config(client->server);
+    size_t len = w->uri.len;
+    if (!len || uri.len <= len || !str_eq(str_cut(uri, len), w->uri))
+        return str_eq(uri, w->uri);
+    char next = w->uri.at[len - 1] == '/' ? '/' : uri.at[len];
+    if (next != '/' && next != '?' && next != '#')
+        return false;
+    const struct upstream_spec *spec = config_find_upstream(config, w->upstream);
+    return spec && served_may_read(config, &client->peer, spec, uri);
+}
+
 /* A client that does not read gets no more of them: what it missed, it reads when it looks. */
 void subscriptions_resource_updated(struct server *server, struct str upstream, struct str uri)
 {
@@ -200,7 +215,7 @@ void subscriptions_resource_updated(struct server *server, struct str upstream, 
     buf_printf(&params, "{" STR_FMT "}", STR_ARG(str_from(buf_view(&member), 1)));
     LIST_FOREACH (client, &server->clients, link)
         LIST_FOREACH (w, &client->watched, link) {
-            if (!str_eq(w->upstream, upstream) || !str_eq(w->uri, uri) ||
+            if (!str_eq(w->upstream, upstream) || !is_told_of(client, w, uri) ||
                 conn_out(client->conn)->len > CONN_OUT_HIGH_BYTES)
                 continue;
             if (w->by)

@@ -403,6 +403,9 @@ describe("a resource that a client watches", function()
       local stranger = gate:connect()
       changes "book:///emma"
       assert.equal("book:///emma", client:hears_notice("notifications/resources/updated").params.uri)
+      changes "book:///emma/3" -- a part of it
+      assert.equal("book:///emma/3", client:hears_notice("notifications/resources/updated", 2).params.uri)
+      changes "book:///emmaline"
       changes "book:///moby-dick"
       stranger:hears_only_a_ping()
       local method = env == "" and "resources/subscribe" or "subscriptions/listen"
