@@ -444,6 +444,15 @@ describe("an MCP server over HTTP that misbehaves", function()
     assert.equal(7, verdict(says "x").after_s)
   end)
 
+  it("is perhaps one of the transport HTTP+SSE: its state says so", function()
+    server = http_server.start { routes = { ["POST /mcp"] = { status = 405 } } }
+    server.url = server.address .. "/mcp"
+    gates()
+    process.eventually("the reason is named", function()
+      return json.encode(gate:status().upstreams[1]):find("HTTP+SSE", 1, true)
+    end)
+  end)
+
   it("breaks its stream for good: the call is transient", function()
     local result = breaks_off(function() return { status = 405 } end)
     is_transient(result, "broken_off")
