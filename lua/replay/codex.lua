@@ -4,6 +4,7 @@ local conversation = require "replay/conversation"
 local each, parsed, is_object = conversation.each, conversation.parsed, conversation.is_object
 
 local HEAD_BYTES = 400 -- of an output, in which its exit code is
+local FAILED_MAX = 256 -- calls of which an event has said so, before their outputs
 
 local KINDS = { session_meta = true, turn_context = true, response_item = true, event_msg = true, compacted = true }
 
@@ -50,11 +51,14 @@ ITEMS.local_shell_call_output = ITEMS.function_call_output
 local CALLS = { function_call = true, custom_tool_call = true, local_shell_call = true }
 
 local function read_event(c, p)
+  local failed = p.type == "patch_apply_end" and p.success == false
   if p.type == "mcp_tool_call_end" and is_object(p.result) then
     local ok = p.result.Ok
-    c.failures = { [p.call_id or ""] = p.result.Err ~= nil or (is_object(ok) and (ok.isError or ok.is_error)) or nil }
-  elseif p.type == "patch_apply_end" and p.success == false then
-    c.failures = { [p.call_id or ""] = true }
+    failed = p.result.Err ~= nil or (is_object(ok) and (ok.isError or ok.is_error))
+  end
+  if failed then
+    c.failures = c.failures or conversation.remembered(FAILED_MAX)
+    c.failures[p.call_id or ""] = true
   elseif p.type == "token_count" and is_object(p.info) then
     c:usage(p.info.total_token_usage, "total")
   end

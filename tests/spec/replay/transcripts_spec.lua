@@ -50,6 +50,24 @@ describe("toolgate replay reads without a flag", function()
     end)
   end
 
+  it("the failures of Codex' calls that ran at once, each by its own event", function()
+    local lines = { '{"type":"session_meta","payload":{"id":"s"}}' }
+    local function add(kind, payload, ...)
+      lines[#lines + 1] = ('{"type":"%s","payload":%s}'):format(kind, payload:format(...))
+    end
+    for _, id in ipairs { "a", "b" } do
+      add("response_item", [[{"type":"function_call","call_id":"%s","name":"look","arguments":"{\"at\":\"%s\"}"}]], id, id)
+    end
+    add("event_msg", [[{"type":"mcp_tool_call_end","call_id":"a","result":{"Err":"it is down"}}]])
+    add("event_msg", [[{"type":"mcp_tool_call_end","call_id":"b","result":{"Ok":{"content":[],"isError":false}}}]])
+    for _, id in ipairs { "a", "b" } do
+      add("response_item", [[{"type":"function_call_output","call_id":"%s","output":"seen"}]], id)
+    end
+    local code, report, err = replay(folder:file("rollout-1.jsonl", table.concat(lines, "\n") .. "\n"))
+    assert.equal(0, code, err)
+    assert.same({ 2, 1 }, { report.calls, report.failures })
+  end)
+
   it("the tools that a conversation brings as those of its file alone", function()
     local files = {}
     for i, name in ipairs { "aa", "bb" } do
