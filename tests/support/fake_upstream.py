@@ -93,6 +93,11 @@ class Ways:
         answer(request, text("after garbage"))
 
     @staticmethod
+    def json_log(request, args):
+        write_raw('{"level":"error","error":"no disk"}\n{"level":"info","id":%d,"msg":"looked up"}\n' % request["id"])
+        answer(request, text("after a log"))
+
+    @staticmethod
     def truncated(request, args):
         write_raw('{"jsonrpc":"2.0","id":%d,"result":{"content":[{"type":"text","te\n' % request["id"])
 

@@ -325,11 +325,13 @@ void mcp_client_stop(struct mcp_client *client)
 
 /* What a message without an id that is ours answers: the only call, or the only request, that is pending.
  * Many servers answer notifications, too, by an error with `id: null`: until they have answered a later
- * request, an error may be about the notification. */
-static struct pending_request *only_pending(struct mcp_client *client, uint64_t about, bool is_whole)
+ * request, an error may be about the notification. Others write their log, as JSON, to stdout. */
+static struct pending_request *only_pending(struct mcp_client *client, uint64_t about,
+                                            const struct mcp_message *message)
 {
     struct pending_request *first = TAILQ_FIRST(&client->pending.sent);
-    if (!about && is_whole && client->notified_before)
+    bool is_whole = message->kind == MCP_MESSAGE_RESPONSE;
+    if (!about && is_whole && (!message->has_version || client->notified_before))
         return NULL;
     if (!about && first && !first->call && !TAILQ_NEXT(first, entry) && !first->subscription)
         return first;
@@ -343,7 +345,7 @@ static void take_message(struct mcp_client *client, uint64_t about, struct mcp_m
     struct pending_request *pending = pending_find(client, id);
     bool answers = message.kind == MCP_MESSAGE_RESPONSE || message.is_response;
     if (!pending && !message.id.len && answers)
-        pending = only_pending(client, about, message.kind == MCP_MESSAGE_RESPONSE);
+        pending = only_pending(client, about, &message);
     switch (message.kind) {
     case MCP_MESSAGE_RESPONSE:
         if (pending) {

@@ -81,6 +81,7 @@ static bool take_member(struct scan *s, struct mcp_message *message)
     s->at++;
     if (!take_value(s, &value))
         return false;
+    message->has_version |= str_is(key, "\"jsonrpc\"");
     for (size_t i = 0; i < sizeof(members) / sizeof(members[0]); i++)
         if (str_eq(key, members[i].key)) {
             if (members[i].value->at)
@@ -130,7 +131,8 @@ static struct mcp_message classify(struct mcp_message message)
     if (!message.id.len && !message.error.len)
         return unusable(MCP_MESSAGE_MALFORMED, STR_NONE, "it has neither an id nor a method");
     if (!answers)
-        return unusable(MCP_MESSAGE_MALFORMED, message.id, "it has neither result nor error");
+        return unusable(MCP_MESSAGE_MALFORMED, message.has_version ? message.id : STR_NONE,
+                        "it has neither result nor error");
     message.kind = MCP_MESSAGE_RESPONSE;
     return message;
 }

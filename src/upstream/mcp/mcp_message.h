@@ -25,6 +25,7 @@ struct mcp_message {
     struct str id, method, params, result, error;
     const char *problem; /* MCP_MESSAGE_NOISE, MCP_MESSAGE_MALFORMED */
     bool is_response;    /* MCP_MESSAGE_MALFORMED: it can only have been a response */
+    bool has_version;    /* a member `jsonrpc`: else an object may be a line of a log */
 };
 
 /* Points into the text. `id` is a string or an integer as it was sent; `method` has no quotes. */

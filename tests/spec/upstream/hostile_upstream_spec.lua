@@ -82,8 +82,8 @@ describe("a server that misbehaves", function()
     end
 
     for how, said in pairs {
-      garbage = "after garbage", wrong_ids = "yours", twice = "first", no_jsonrpc = "no jsonrpc", null_id = "after null",
-      error_null = "error is null", batch = "in a batch", keys_twice = "one id", wild_progress = "wild",
+      garbage = "after garbage", json_log = "after a log", wrong_ids = "yours", twice = "first", no_jsonrpc = "no jsonrpc",
+      null_id = "after null", error_null = "error is null", batch = "in a batch", keys_twice = "one id", wild_progress = "wild",
       flood_stderr = "flooded", long_stderr = "long", asks_a_lot = "asked a lot",
       id_as_string = "as a string", id_as_float = "as a float", shared_line = "on a shared line", indented = "over lines",
       byte_order_mark = "marked", dribbles = "drop by drop",

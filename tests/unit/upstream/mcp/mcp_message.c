@@ -68,15 +68,17 @@ TEST(other_lines_are_noise)
 
 TEST(id_of_a_truncated_line_is_recovered)
 {
-    static const char *const broken[] = {"{\"id\":7,\"result\":{\"content\":[",
-                                         "{\"jsonrpc\":\"2.0\",\"id\":7,\"result\":\"abc",
-                                         "{\"id\":7,\"result\":}", "{\"id\":7}", "{\"id\":7,\"result\":{},}"};
+    static const char *const broken[] = {
+        "{\"id\":7,\"result\":{\"content\":[", "{\"jsonrpc\":\"2.0\",\"id\":7,\"result\":\"abc",
+        "{\"id\":7,\"result\":}", "{\"jsonrpc\":\"2.0\",\"id\":7}", "{\"id\":7,\"result\":{},}"};
     for (size_t i = 0; i < sizeof(broken) / sizeof(*broken); i++) {
         struct mcp_message line = mcp_message_scan(str_of(broken[i]));
         if (line.kind != MCP_MESSAGE_MALFORMED || mcp_message_own_id(line.id) != 7)
             fail_msg("%s: kind %d, id " STR_FMT, broken[i], line.kind, STR_ARG(line.id));
         assert_non_null(line.problem);
     }
+    /* a line of a log is none */
+    assert_int_equal(mcp_message_scan(STR_LIT("{\"level\":30,\"id\":7}")).id.len, 0);
     /* a truncated request is not a response, even with an id */
     struct mcp_message line = mcp_message_scan(STR_LIT("{\"method\":\"ping\",\"id\":7,\"par"));
     assert_int_equal(line.kind, MCP_MESSAGE_MALFORMED);
