@@ -201,6 +201,7 @@ static enum request_status begin_list(struct request *r, struct tools_list *list
     struct ledger_place place = {.turn_idle_s = config->turn_idle_s};
     list->wanted.peer = &client->peer;
     list->of = r;
+    upstreams_refresh(gate->upstreams, UPSTREAM_TOOLS);
     if (param_session(r, &list->wanted.session) ||
         param_goal(r, r->meta, GATE_GOAL_KEY, &list->wanted.goal) ||
         param_context(r, &list->wanted.context) ||

@@ -27,8 +27,13 @@ struct tool_list *tool_list_new(const struct json *tools)
     struct tool_list *list = ARENA_NEW(arena, struct tool_list);
     struct buf text = {0};
     *list = (struct tool_list){.arena = arena, .refs = 1, .tools = json_copy(arena, tools)};
-    json_canonical(&text, &list->tools);
-    list->hash = hash_stable(buf_view(&text)).low;
+    list->hash = tools->type;
+    /* Their order does not count: some servers list them in another one each time. */
+    for (uint32_t i = 0; i < json_child_count(tools); i++) {
+        text.len = 0;
+        json_canonical(&text, json_child(tools, i));
+        list->hash += hash_stable(buf_view(&text)).low;
+    }
     buf_clear(&text);
     return list;
 }

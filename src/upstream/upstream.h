@@ -77,7 +77,7 @@ void upstreams_refresh(struct upstreams *upstreams, enum upstream_list list);
 struct tool_list *tool_list_ref(struct tool_list *list);
 void tool_list_unref(struct tool_list *list); /* NULL is fine */
 const struct json *tool_list_array(const struct tool_list *list);
-uint64_t tool_list_hash(const struct tool_list *list);
+uint64_t tool_list_hash(const struct tool_list *list); /* equal for the same entries in any order */
 
 /* Asks an MCP server to report changes of a resource, also after its restarts, until as many calls of
  * upstreams_unsubscribe. NULL, or why not, as the end of "the server 'x' …". */

@@ -137,9 +137,12 @@ static void on_handshake(struct pending_request *pending, const struct mcp_messa
     snprintf(client->server, sizeof(client->server), STR_FMT "%s" STR_FMT, STR_ARG(str_cut(name, 60)),
              name.len && release.len ? " " : "", STR_ARG(str_cut(release, 60)));
     const struct json *capabilities = json_get_text(&result, "capabilities"),
+                      *tools = json_get_text(capabilities, "tools"),
                       *prompts = json_get_text(capabilities, "prompts"),
                       *resources = json_get_text(capabilities, "resources");
     struct mcp_list *lists = client->lists;
+    lists[UPSTREAM_TOOLS].offered = true;
+    lists[UPSTREAM_TOOLS].announces = json_is_true(json_get_text(tools, "listChanged"));
     lists[UPSTREAM_PROMPTS].offered = json_is(prompts, JSON_OBJECT);
     lists[UPSTREAM_PROMPTS].announces = json_is_true(json_get_text(prompts, "listChanged"));
     lists[UPSTREAM_RESOURCES].offered = lists[UPSTREAM_TEMPLATES].offered = json_is(resources, JSON_OBJECT);

@@ -53,7 +53,8 @@ void mcp_client_inherit(struct mcp_client *client, const struct mcp_client *befo
 /* The lowest level of log messages (0 debug … 7 emergency) that it sends; -1: as it likes. */
 void mcp_client_set_log_level(struct mcp_client *client, int level);
 
-/* Lists again if the server is up, reports no changes, and its list is older than MCP_LIST_FRESH_MS. */
+/* Lists again if the server is up, reports no changes, and its list is older than MCP_LIST_FRESH_MS; ever
+ * less often while it goes on changing. */
 void mcp_lists_refresh(struct mcp_client *client, enum upstream_list list);
 
 enum mcp_client_state { MCP_STOPPED, MCP_STARTING, MCP_UP, MCP_WAITING, MCP_DOWN, MCP_STOPPING };

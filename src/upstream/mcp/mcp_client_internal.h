@@ -102,8 +102,9 @@ struct mcp_list {
     struct timer relist;
     int64_t relist_us, listed_us;
     uint32_t relist_ms;
-    bool offered;   /* the server says that it has some */
-    bool announces; /* and that it reports changes */
+    uint32_t fresh_ms; /* of one that reports no changes */
+    bool offered;      /* the server says that it has some */
+    bool announces;    /* and that it reports changes */
 };
 
 struct mcp_client {

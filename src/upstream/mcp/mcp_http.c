@@ -595,7 +595,8 @@ static void begin(struct exchange *x, struct fetch_request request)
 /* A request ends with its call, or with the server's start; only time ends one that renews a session. */
 static void post_now(struct exchange *x)
 {
-    uint32_t ms = x->renews ? x->transport->spec->start_ms : x->id ? 0 : MCP_HTTP_NOTIFICATION_MS;
+    uint32_t start_ms = x->transport->spec->start_ms ? x->transport->spec->start_ms : UPSTREAM_START_MS;
+    uint32_t ms = x->renews ? start_ms : x->id ? 0 : MCP_HTTP_NOTIFICATION_MS;
     begin(x,
           (struct fetch_request){
               .method = "POST", .headers = x->headers, .body = x->message, .has_body = true, .total_ms = ms});
@@ -850,6 +851,12 @@ static void http_forget(struct mcp_transport *t, uint64_t id)
         }
 }
 
+/* A server without sessions has no GET stream, although its SDK says that it reports changes. */
+static bool http_listens(const struct mcp_transport *t)
+{
+    return t->modern || (t->listener && t->listener->streams);
+}
+
 /* The version comes from the server: it is checked before it goes into a header. */
 static void http_set_version(struct mcp_transport *t, const char *version, bool modern)
 {
@@ -861,6 +868,7 @@ static void http_set_version(struct mcp_transport *t, const char *version, bool 
 const struct mcp_transport_kind mcp_transport_http = {.open = http_open,
                                                       .send = http_send,
                                                       .forget = http_forget,
+                                                      .listens = http_listens,
                                                       .set_version = http_set_version,
                                                       .close = http_close,
                                                       .free = http_free};

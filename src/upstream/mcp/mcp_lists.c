@@ -22,6 +22,7 @@
 #include <stdlib.h>
 
 #define RELIST_MAX_MS     10000u /* between the lists of a server that changes all the time */
+#define LIST_FRESH_MAX_MS 64000u /* and of one that does not report it */
 #define MESSAGE_MAX_BYTES 4096u  /* of relayed text */
 
 static const struct list_kind {
@@ -204,6 +205,8 @@ static void on_listen_end(struct pending_request *pending, const struct mcp_mess
     struct mcp_client *client = pending->client;
     pending_remove(pending);
     client->listens = message->error.len != 0;
+    for (size_t i = 0; i < UPSTREAM_LISTS && client->listens; i++)
+        client->lists[i].announces = false;
     if (!message->error.len)
         listen_again(client);
 }
@@ -320,8 +323,10 @@ static void relist_soon(struct mcp_client *client, enum upstream_list which)
 void mcp_lists_refresh(struct mcp_client *client, enum upstream_list which)
 {
     struct mcp_list *list = &client->lists[which];
-    bool old = clock_mono_us() - list->listed_us > (int64_t)MCP_LIST_FRESH_MS * 1000;
-    if (client->ready && list->offered && !list->announces && !list->listing.arena && old)
+    bool old = clock_mono_us() - list->listed_us > (int64_t)list->fresh_ms * 1000;
+    if (!client->ready || !list->offered || list->listing.arena || !old)
+        return;
+    if (!list->announces || (client->kind->listens && !client->kind->listens(client->transport)))
         mcp_list_fetch(list);
 }
 
@@ -329,6 +334,11 @@ void mcp_list_replace(struct mcp_list *list, const struct json *items)
 {
     struct tool_list *now = tool_list_new(items), *before = list->list;
     bool differs = !before || tool_list_hash(before) != tool_list_hash(now);
+    /* A definition may have the time in it: clients that hear of the change list again. */
+    if (!differs || !before)
+        list->fresh_ms = MCP_LIST_FRESH_MS;
+    else if (list->fresh_ms < LIST_FRESH_MAX_MS)
+        list->fresh_ms *= 2;
     if (differs)
         list->list = now;
     tool_list_unref(differs ? before : now);
@@ -436,6 +446,7 @@ static void on_page(struct pending_request *pending, const struct mcp_message *m
     } else {
         log_event(LOG_WARN, "upstream_list_stale", LOG_STR("upstream", client->spec->name),
                   LOG_TEXT("of", kind->noun), LOG_STR("why", why));
+        list->listed_us = clock_mono_us();
         clear(listing);
     }
 }

@@ -53,6 +53,7 @@ struct mcp_transport_kind {
      * the members below it may be NULL. */
     const char *(*blocked)(struct mcp_transport *transport);
     void (*forget)(struct mcp_transport *transport, uint64_t id); /* the request was cancelled */
+    bool (*listens)(const struct mcp_transport *transport);       /* what the server sends unasked arrives */
     void (*set_version)(struct mcp_transport *transport, const char *version, bool modern);
     /* `text` with its secrets redacted, perhaps in the arena; NULL: messages are redacted already. */
     struct str (*redact)(const struct mcp_transport *transport, struct arena *arena, struct str text);

@@ -168,8 +168,23 @@ return tool "size" { description = "x", upstream = "far/größe", schema = json 
     assert.equal("said one", text(says "one"))
     assert.equal("said two", text(says "two"))
     assert.equal(2, #server:sees("both handshakes", posts "initialize", 2))
-    local lists = server:sees("the tools asked for again", posts "tools/list", 2)
-    assert.equal("session-2", lists[2].headers["mcp-session-id"])
+    server:sees("the tools asked for again", function(seen)
+      return posts "tools/list"(seen) and seen.headers["mcp-session-id"] == "session-2"
+    end)
+  end)
+
+  it("may have no stream for what changes, and no session that ends: its tools are listed again for clients", function()
+    local file = process.directory() .. "/tools.json"
+    local function offers(name)
+      process.write(file .. ".new", json.encode { { name = name, inputSchema = { type = "object" } } })
+      os.rename(file .. ".new", file)
+    end
+    offers "before"
+    server = http_server.mcp { tools_file = file }
+    gates()
+    has_tools()
+    offers "after"
+    process.eventually("the new tool is listed", function() return select(2, client:tools()).after end)
   end)
 
   local function rpc_error(code, message)
@@ -247,7 +262,6 @@ return tool "size" { description = "x", upstream = "far/größe", schema = json 
     server:answers { ["GET /mcp"] = mcp, ["DELETE /mcp"] = mcp,
                      ["POST /mcp"] = { mcp, mcp, mcp, { status = 404 }, { hang = true }, mcp } }
     gates 'start_timeout = "1s", timeout = "10m"'
-    has_tools()
     is_transient(says "one", "crashed", "a new one could not be begun")
     assert.equal("said two", text(says "two"))
   end)
