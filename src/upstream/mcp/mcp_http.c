@@ -335,9 +335,8 @@ static void fail_status(struct exchange *x)
         fail(x, transient ? UPSTREAM_TRANSIENT : UPSTREAM_REFUSED, code, transient ? x->after_s : -1,
              STR_FMT " answered with status %d%s", STR_ARG(from), status,
              status == 404 || status == 405
-                 ? ": there is no MCP server at this path, check the upstream's url; if it is that of a "
-                   "server "
-                   "of the transport HTTP+SSE, which MCP replaced by streamable HTTP, look for its new url"
+                 ? ": there is no MCP server at this path, check the upstream's url; a server of the older "
+                   "transport HTTP+SSE has another one for streamable HTTP, or none"
                  : "");
 }
 
