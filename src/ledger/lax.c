@@ -257,22 +257,20 @@ static bool apply_pending(void *owner)
     return changed;
 }
 
-/* Until Redis takes them, changes stay pending; if its record cannot be read, they count until the next look.
- */
+/* Changes stay pending until the store has them; this daemon's own table has them at once. */
 static void on_ended(void *owner, const char *why)
 {
     struct lax_fleet *f = owner;
-    if (why)
+    if (why) {
         apply_pending(f);
-    if (!why || why == record_unreadable) {
-        f->pending_count -= f->applied;
-        memmove(f->pending, f->pending + f->applied, f->pending_count * sizeof(*f->pending));
+        return;
     }
-    f->applied = 0;
+    f->pending_count -= f->applied;
+    memmove(f->pending, f->pending + f->applied, f->pending_count * sizeof(*f->pending));
     if (!f->pending_count) {
         arena_free(f->arena);
         f->arena = arena_new();
-    } else if (!why) {
+    } else {
         record_run(&f->record); /* found while the round was under way */
     }
 }
@@ -326,8 +324,7 @@ static void add_pending(struct lax_fleet *f, struct ledger_lax finding)
     if (f->pending_count == LAX_PENDING_MAX) {
         if (!f->has_dropped)
             log_event(LOG_WARN, "schema_lax_dropped", LOG_NUM("pending", LAX_PENDING_MAX),
-                      LOG_TEXT("why",
-                               "Redis is away: what more is learnt of schemas meanwhile, it does not learn"));
+                      LOG_TEXT("why", "what is learnt of schemas cannot be stored now; more is dropped"));
         f->has_dropped = true;
         return;
     }
