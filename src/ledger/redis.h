@@ -139,8 +139,9 @@ struct redis_connection {
     uint32_t failures;     /* in a row */
     char address[108];     /* where it connects to: numeric, or a socket's path if `port` is 0 */
     uint16_t port;
-    int64_t address_since_ms;      /* the first connection there; 0: none yet */
-    char problem[REDIS_WHY_BYTES]; /* asking: the sentinel's error of AUTH; leaving: why */
+    int64_t address_since_ms; /* the first connection there; 0: none yet */
+    /* Asking: the sentinel's error of AUTH; greeting: an error that did not matter so far; leaving: why. */
+    char problem[REDIS_WHY_BYTES];
     struct redis_queue sent, waiting;
 
     /* The handshake. */

@@ -198,6 +198,8 @@ static void lost(struct redis_connection *n, int error, const char *said)
 {
     if (n->state == REDIS_ASKING)
         redis_connection_sentinel_failed(n, n->is_connected ? "closed the connection" : "cannot be reached");
+    else if (n->state == REDIS_GREETING && n->problem[0]) /* what it said before it closed */
+        redis_connection_give_up(n, "%s", n->problem);
     else if (error == REDIS_ERR_OOM)
         redis_connection_give_up(
             n, "what answers there is no Redis: it says what nobody asked for, or too much of it");

@@ -274,7 +274,9 @@ void redis_handshake_on_reply(struct redis_connection *n, uint8_t step, const re
     case STEP_MASTER:
         read_master(n, reply);
         break;
-    case STEP_COURTESY:
+    case STEP_COURTESY: /* a server that takes no more clients says so in place of the first answer */
+        if (is_error && strncmp(reply->str, "NOPERM", 6) != 0)
+            snprintf(n->problem, sizeof(n->problem), "%s", reply->str);
         break;
     case STEP_AUTH:
     case STEP_SELECT:
@@ -330,6 +332,7 @@ void redis_handshake_ask_sentinel(struct redis_connection *n)
 void redis_handshake_begin(struct redis_connection *n)
 {
     n->facts = (struct redis_facts){.server = "", .keys = -1};
+    n->problem[0] = '\0';
     ask_auth(n, STEP_AUTH, n->options->address.user, n->password);
     if (n->options->address.db)
         ask(n, STEP_SELECT, "SELECT %u", n->options->address.db);
