@@ -217,14 +217,21 @@ static const struct redis_command *oldest(const struct redis_connection *n)
     return !STAILQ_EMPTY(&n->sent) ? STAILQ_FIRST(&n->sent) : STAILQ_FIRST(&n->waiting);
 }
 
+/* A connection that is still being made has a limit of its own: its handshake may take longer than an answer
+ * may, and must not begin again with each command that waits for it. */
 static void on_deadline(void *owner)
 {
     struct redis_connection *n = owner;
-    const struct redis_command *command = oldest(n);
-    if (command && (clock_mono_us() - command->began_us) / 1000 >= n->options->timeout_ms)
-        redis_connection_give_up(n, "it did not answer within %u ms", n->options->timeout_ms);
-    else
-        watch_deadline(n);
+    const struct redis_command *command;
+    while ((command = oldest(n)) && (clock_mono_us() - command->began_us) / 1000 >= n->options->timeout_ms) {
+        if (n->state >= REDIS_UP) {
+            redis_connection_give_up(n, "it did not answer within %u ms", n->options->timeout_ms);
+            return;
+        }
+        struct redis_command *late = pop(&n->waiting);
+        late->ended(late, REDIS_UNDONE, NULL, "its node is still being connected to");
+    }
+    watch_deadline(n);
 }
 
 /* One timer for all commands under way, set for the oldest. */
