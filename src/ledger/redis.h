@@ -120,8 +120,8 @@ STAILQ_HEAD(redis_queue, redis_command);
 struct redis_connection {
     struct redis_cluster *cluster;
     const struct redis_options *options;
-    const struct redis_address_host *hosts; /* of the address; a node that the cluster named has its own */
-    struct redis_address_host own;
+    const struct redis_address_host *hosts; /* of the address; a node that the cluster named has its own, */
+    struct redis_address_host own;          /* as has a master that a sentinel named. Port 0: none */
     char own_name[REDIS_ADDRESS_HOST_MAX_BYTES + 1];
     size_t host_count;  /* more than one: sentinels; 0: a socket's path */
     size_t host, tried; /* the one in use; how many have failed in this attempt */
@@ -165,8 +165,10 @@ bool redis_connection_send(struct redis_connection *connection, struct redis_com
 void redis_connection_is_up(struct redis_connection *connection);
 void redis_connection_give_up(struct redis_connection *connection, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
-/* To a numeric address, or to a socket's path if `port` is 0, and begins the handshake. */
-void redis_connection_connect(struct redis_connection *connection, const char *address, uint16_t port);
+/* Sets `own`. */
+void redis_connection_name(struct redis_connection *connection, struct str host, uint16_t port);
+/* Connects to it: an address, or, where sentinels announce names, a name, which is looked up. */
+void redis_connection_to_master(struct redis_connection *connection, struct str host, uint16_t port);
 /* The next sentinel is asked, if there is one. */
 void redis_connection_sentinel_failed(struct redis_connection *connection, const char *format, ...)
     __attribute__((format(printf, 2, 3)));

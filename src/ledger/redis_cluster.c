@@ -259,9 +259,7 @@ struct redis_connection *redis_cluster_node(struct redis_connection *from, struc
         node = r->nodes[r->node_count++] = redis_connection_new(r, NULL, 1);
     if (!node)
         return NULL;
-    memcpy(node->own_name, host.at, host.len);
-    node->own_name[host.len] = '\0';
-    node->own = (struct redis_address_host){{node->own_name, host.len}, (uint16_t)port};
+    redis_connection_name(node, host, (uint16_t)port);
     node->hosts = &node->own;
     node->address[0] = '\0';
     node->port = 0;

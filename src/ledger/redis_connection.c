@@ -411,7 +411,8 @@ static bool read_password(struct redis_connection *n)
     return true;
 }
 
-void redis_connection_connect(struct redis_connection *n, const char *address, uint16_t port)
+/* To a numeric address, or to a socket's path if `port` is 0, and begins the handshake. */
+static void connect_to(struct redis_connection *n, const char *address, uint16_t port)
 {
     close_context(n);
     if (strcmp(n->address, address) != 0 || n->port != port)
@@ -443,11 +444,17 @@ static void sentinel_silent(void *owner)
     redis_connection_sentinel_failed(owner, "does not answer");
 }
 
+/* A host of the address, or the one that a sentinel or the cluster has named. */
+static const struct redis_address_host *host_of(const struct redis_connection *n)
+{
+    return n->own.port ? &n->own : &n->hosts[n->host];
+}
+
 static void have_host(struct redis_connection *n, const char *address)
 {
-    uint16_t port = n->hosts[n->host].port;
-    if (n->options->address.kind != REDIS_ADDRESS_SENTINEL) {
-        redis_connection_connect(n, address, port);
+    uint16_t port = host_of(n)->port;
+    if (n->options->address.kind != REDIS_ADDRESS_SENTINEL || n->own.port) {
+        connect_to(n, address, port);
         return;
     }
     n->state = REDIS_ASKING;
@@ -474,19 +481,14 @@ static void look_again(void *owner)
     if (is_found)
         have_host(n, address);
     else
-        host_failed(n, "the host '" STR_FMT "' is not found: %s", STR_ARG(n->hosts[n->host].name),
+        host_failed(n, "the host '" STR_FMT "' is not found: %s", STR_ARG(host_of(n)->name),
                     state == EAI_INPROGRESS ? "the resolver takes too long" : gai_strerror(state));
 }
 
-static void try_host(void *owner)
+static void resolve(struct redis_connection *n)
 {
-    struct redis_connection *n = owner;
     unsigned char binary[sizeof(struct in6_addr)];
-    if (!n->host_count) {
-        redis_connection_connect(n, n->options->address.path.at, 0);
-        return;
-    }
-    struct str name = n->hosts[n->host].name;
+    struct str name = host_of(n)->name;
     if (inet_pton(AF_INET, name.at, binary) == 1 || inet_pton(AF_INET6, name.at, binary) == 1) {
         have_host(n, name.at);
         return;
@@ -504,6 +506,32 @@ static void try_host(void *owner)
     }
     n->lookup = lookup;
     timer_set(&n->step, n->options->loop, LOOK_AGAIN_MS, look_again, n);
+}
+
+static void try_host(void *owner)
+{
+    struct redis_connection *n = owner;
+    if (n->options->address.kind == REDIS_ADDRESS_SENTINEL)
+        n->own.port = 0;
+    if (n->host_count)
+        resolve(n);
+    else
+        connect_to(n, n->options->address.path.at, 0);
+}
+
+void redis_connection_name(struct redis_connection *n, struct str host, uint16_t port)
+{
+    memcpy(n->own_name, host.at, host.len);
+    n->own_name[host.len] = '\0';
+    n->own = (struct redis_address_host){{n->own_name, host.len}, port};
+}
+
+void redis_connection_to_master(struct redis_connection *n, struct str host, uint16_t port)
+{
+    close_context(n);
+    redis_connection_name(n, host, port);
+    n->state = REDIS_RESOLVING;
+    resolve(n);
 }
 
 void redis_connection_wake(struct redis_connection *n)

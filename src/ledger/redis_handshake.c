@@ -241,12 +241,12 @@ static void read_master(struct redis_connection *n, const redisReply *reply)
     const struct redis_address *a = &n->options->address;
     bool names = reply->type == REDIS_REPLY_ARRAY && reply->elements == 2 &&
                  reply->element[0]->type == REDIS_REPLY_STRING &&
-                 reply->element[1]->type == REDIS_REPLY_STRING &&
-                 reply->element[0]->len < REDIS_NUMERIC_BYTES;
+                 reply->element[1]->type == REDIS_REPLY_STRING && reply->element[0]->len > 0 &&
+                 reply->element[0]->len <= REDIS_ADDRESS_HOST_MAX_BYTES;
     unsigned long port = names ? strtoul(reply->element[1]->str, NULL, 10) : 0;
     bool is_error = reply->type == REDIS_REPLY_ERROR;
     if (port > 0 && port <= UINT16_MAX) {
-        redis_connection_connect(n, reply->element[0]->str, (uint16_t)port);
+        redis_connection_to_master(n, redis_reply_text(reply->element[0]), (uint16_t)port);
         return;
     }
     if (is_error && n->problem[0]) /* one that wants no password answers all the same, and is believed */

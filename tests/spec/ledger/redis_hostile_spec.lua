@@ -5,24 +5,27 @@ local POLICIES = { ["echo.lua"] = fixtures.echo }
 local HWM_KB = 500000 -- a regression used 2 GB; sanitizers need half of this
 
 describe("in place of Redis,", function()
-  local pretender, port, gate, client, count
+  local pretenders, port, gate, client, count = {}
 
   after_each(function()
-    if pretender then
-      pretender:signal(9)
-      pcall(pretender.wait, pretender)
-      pretender = nil
+    for _, one in ipairs(pretenders) do
+      one.child:signal(9)
+      pcall(one.child.wait, one.child)
+      process.remove(one.directory)
     end
+    pretenders = {}
   end)
 
+  -- Returns what it has printed.
   local function pretends(says)
     local directory = process.directory()
     local out = directory .. "/out"
-    pretender = process.start({ "python3", daemon.root .. "/tests/support/not_redis.py", says.first or "",
-                                says.runs or "", says.forever or "" },
-                              { stdin = "/dev/null", stdout = out, stderr = directory .. "/err" })
+    local child = process.start({ "python3", daemon.root .. "/tests/support/not_redis.py", says.first or "",
+                                  says.runs or "", says.forever or "", tostring(says.delay or 0) },
+                                { stdin = "/dev/null", stdout = out, stderr = directory .. "/err" })
+    table.insert(pretenders, { child = child, directory = directory })
     port = process.eventually("it listens", function() return process.read(out):match "^%d+" end)
-    process.remove(directory)
+    return function() return process.read(out) end
   end
 
   local function begin(says, config)
@@ -66,6 +69,28 @@ describe("in place of Redis,", function()
     golden.check("log", "Redis: an answer that nobody asked for", gate:logs("redis_down"))
   end)
 
+  -- Its handshake takes longer than an answer may.
+  it("a node of a cluster that is slow to connect to is connected to all the same", function()
+    local printed = pretends { runs = [[:1\r\n]], delay = 0.05 }
+    begin({ runs = ([[-MOVED 1 127.0.0.1:%s\r\n]]):format(port) }, "return { ledger = { timeout_ms = 200 } }")
+    process.eventually("a commit reaches it", function()
+      echo()
+      return printed():find("fcall", 1, true)
+    end)
+  end)
+
+  it("a server that takes no more clients is an outage for the reason that it gives", function()
+    local store = redis.start()
+    store:does("CONFIG", "SET", "maxclients", "1")
+    local only = store:stream()
+    only:send "PING\r\n"
+    assert.equal("+PONG", only:receive "*l")
+    gate = daemon.start { policies = POLICIES, arguments = { "--redis", store:url() } }
+    assert.truthy(gate:logs("redis_down"):find("max number of clients reached", 1, true), gate:log())
+    only:close()
+    process.eventually("it is connected", function() return gate:status().ledger.connected end)
+  end)
+
   describe("a password", function()
     local function shows_none(url)
       gate = daemon.start { policies = POLICIES, arguments = { "--redis", url } }
@@ -92,6 +117,15 @@ describe("in place of Redis,", function()
       pretends { first = [[-ERR unknown command `AUTH`, with args beginning with: `hidden`\r\n-ERR I was told hidden\r\n]] }
       shows_none(("sentinel://127.0.0.1:%s/cache?sentinels=:hidden-word"):format(port))
     end)
+  end)
+
+  it("a sentinel that announces names leads to a master by its name", function()
+    local master = redis.start { port = true }
+    local name = ("0"):rep(60) .. "177.0.0.1" -- the resolver reads it as 127.0.0.1, without asking another
+    pretends { first = ([[*2\r\n$%d\r\n%s\r\n$%d\r\n%d\r\n]]):format(#name, name, #tostring(master.port), master.port) }
+    gate = daemon.start { policies = POLICIES, arguments = { "--redis", ("sentinel://127.0.0.1:%s/cache"):format(port) } }
+    process.eventually("it is connected", function() return gate:status().ledger.connected end)
+    assert.equal("127.0.0.1:" .. master.port, gate:status().ledger.master.address)
   end)
 
   it("a sentinel with malformed messages loses only its own connection", function()
