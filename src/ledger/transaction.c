@@ -191,13 +191,15 @@ static void give_up(struct ledger_entry *e)
                                   "unavailable for now; let one daemon serve a session"),
                   LOG_NUM("not_logged", held));
     e->conflicts = 0;
+    if (e->replays) { /* all of them together: later ones alone would leave a mark as if these had landed */
+        outage_serve(e, true);
+        return;
+    }
     while ((r = request_pop(&e->flying))) {
-        if (r->is_past || request_has_happened(r->kind))
+        if (request_has_happened(r->kind))
             outage_remember(e->ledger, r); /* it is tried again later */
         else
             request_fail(r, ERR_UNAVAILABLE, "too many daemons change this session at once");
-        if (r->is_past)
-            outage_replayed(e, r);
         transaction_finish(e->ledger, r);
     }
 }

@@ -7,6 +7,14 @@ local POLICIES = { ["outcome.lua"] = fixtures.outcome, ["echo.lua"] = fixtures.e
 -- Persist each write, also across a kill.
 local KEEPS = { "--appendonly", "yes", "--appendfsync", "always" }
 
+-- At the beginning of the function that commits: so many commits to sessions meet another daemon's.
+local CONFLICTS = [[
+if ARGV[1] ~= "-" and #KEYS > 1 and tonumber(redis.call("GET", "conflicts") or 0) > 0 then
+  redis.call("DECR", "conflicts")
+  ARGV[1] = "the guard of an older version"
+end
+]]
+
 describe("during an outage of Redis", function()
   local store, gate, client
 
@@ -98,6 +106,24 @@ describe("during an outage of Redis", function()
       end
       assert.equal(6, known().budgets.calls)
       assert.equal(6, #known().history)
+    end)
+
+    it("is merged whole if other daemons commit to the session all the time", function()
+      begin()
+      echo "a"
+      local library, code = store:does("FUNCTION", "LIST", "WITHCODE")[1], nil
+      for i = 1, #library, 2 do code = library[i] == "library_code" and library[i + 1] or code end
+      local changed, count = code:gsub("_com', function%(KEYS, ARGV%)\n", "%0" .. CONFLICTS)
+      assert.equal(1, count)
+      store:does("FUNCTION", "LOAD", "REPLACE", changed)
+      store:does("SET", "conflicts", "17")
+      goes()
+      for i = 1, 20 do assert.equal("local", verdict(echo("away " .. i)).ledger) end
+      returns()
+      assert.equal(21, known().budgets.calls)
+      assert.equal(0, known().budgets.waiting)
+      assert.truthy(gate:logs "ledger_conflicts")
+      assert.equal("0", store:does("GET", "conflicts"))
     end)
 
     it("spends budgets that stay spent", function()
