@@ -209,6 +209,7 @@ void ledger_free(struct ledger *l)
             LOG_TEXT("why", "the daemon ends before Redis is back: Redis does not learn what it counted"));
     if (l->redis)
         l->redis->kind->free(l->redis);
+    transaction_drop_rates(l);
     entries_clear(&l->entries);
     outage_drop(l);
     l->memory->kind->free(l->memory);

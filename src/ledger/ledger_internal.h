@@ -166,6 +166,7 @@ struct ledger {
     bool has_evicted; /* logged */
     struct loop *loop;
     LIST_HEAD(, session_request) waiting;
+    LIST_HEAD(, rate_wait) rate_waits;
     struct session_request *starting; /* inside ledger_ask */
     struct timer replay, lapsed;
     struct rate_limit refusals, unreadables, conflict_lines;
@@ -207,6 +208,7 @@ void transaction_add(struct ledger *ledger, struct session_request *request);
 void transaction_run(struct ledger_entry *entry);
 uint32_t transaction_sequence(struct ledger *ledger); /* of the next request */
 void transaction_finish(struct ledger *ledger, struct session_request *request);
+void transaction_drop_rates(struct ledger *ledger); /* after the store was freed */
 /* For outage.c: all that fly are answered, or wait again. */
 void transaction_land(struct ledger_entry *entry);
 void transaction_back_to_queue(struct ledger_entry *entry);

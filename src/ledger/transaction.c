@@ -342,6 +342,7 @@ struct rate_wait {
     struct store_rate_request store;
     struct ledger *ledger;
     struct session_request *request; /* NULL: cancelled */
+    LIST_ENTRY(rate_wait) next;
 };
 
 /* Who shares a bucket: the tool's name, then whom it is counted by. */
@@ -395,9 +396,20 @@ static void on_rate(struct store_rate_request *store)
         r->rate_wait_ms = store->wait_ms;
         r->rated_us = store->wait_ms ? 0 : clock_mono_us();
     }
+    LIST_REMOVE(wait, next);
     free(wait);
     if (r)
         transaction_add(l, r);
+}
+
+void transaction_drop_rates(struct ledger *l)
+{
+    struct rate_wait *wait;
+    while ((wait = LIST_FIRST(&l->rate_waits))) {
+        LIST_REMOVE(wait, next);
+        buf_clear(&wait->store.command.bytes);
+        free(wait);
+    }
 }
 
 /* `r` NULL: the call did not run, and is given back after `held_us`. */
@@ -415,6 +427,7 @@ static void ask_rates(struct ledger *l, const struct ledger_call *admit, struct 
     wait->store.rate_count = admit->limits->rate_count;
     memcpy(wait->store.rates, admit->limits->rates, sizeof(admit->limits->rates));
     wait->store.ended = on_rate;
+    LIST_INSERT_HEAD(&l->rate_waits, wait, next);
     if (r)
         r->rate_wait = wait;
     if (store->kind->rate(store, &wait->store))

@@ -216,6 +216,18 @@ describe("a ledger in Redis", function()
     end
   end)
 
+  -- The sanitizers report what is not freed.
+  it("ends while Redis owes it an answer about a rate", function()
+    local store = redis.start()
+    local gate = gate_on(store:url(), "return { ledger = { timeout_ms = 10000 } }")
+    local client = gate:connect()
+    store:freeze()
+    client:begins(1, "limited", { n = 1 }, session "s")
+    process.eventually("the call is under way", function() return gate:status().connections.calls_in_flight >= 1 end)
+    gate:stop()
+    store:thaw()
+  end)
+
   it("reads its password from a file, again when it changes", function()
     local store = redis.start { password = "first" }
     local directory = process.directory()
