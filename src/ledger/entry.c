@@ -78,7 +78,7 @@ void entry_begin(struct ledger_entry *e, uint64_t version)
     struct session_parts *p = &e->parts;
     if (e->begun)
         return;
-    session_begin(&e->session, version, entry_store(e)->kind->now_ms(entry_store(e)));
+    session_begin(&e->session, version, ledger_now_ms(e->ledger));
     e->session.journal_max = (uint16_t)e->ledger->history;
     p->journal.len = p->ids.len = p->details.len = 0;
     e->begun = true;

@@ -107,7 +107,7 @@ static void check_lapsed(void *owner)
 {
     struct ledger *l = owner;
     struct lru_node *node, *next;
-    int64_t now_s = l->redis->kind->now_ms(l->redis) / 1000;
+    int64_t now_s = ledger_now_ms(l) / 1000;
     for (node = l->entries.oldest; node; node = next) {
         struct ledger_entry *e = (struct ledger_entry *)node;
         const struct session *s = &e->session;
@@ -254,15 +254,14 @@ void ledger_status(const struct ledger *l, struct ledger_status *out)
         out->warnings[out->warning_count++] = l->fleet.warning;
     out->on_outage = outage_names[l->on_outage];
     out->waiting = l->kept.count + l->replaying;
-    out->clock_ahead_ms = l->redis->kind->now_ms(l->redis) - clock_wall_ms();
+    out->clock_ahead_ms = ledger_now_ms(l) - clock_wall_ms();
 }
 
 /* ---- sessions ---- */
 
 size_t ledger_sessions(const struct ledger *l, struct ledger_session *sessions)
 {
-    const struct session_store *store = l->redis ? l->redis : l->memory;
-    int64_t now_s = store->kind->now_ms((struct session_store *)store) / 1000;
+    int64_t now_s = ledger_now_ms(l) / 1000;
     size_t count = 0;
     for (const struct lru_node *node = l->entries.newest; node; node = node->older) {
         const struct ledger_entry *e = (const struct ledger_entry *)node;

@@ -182,6 +182,13 @@ struct ledger {
     void *gave_up_owner;
 };
 
+/* By the clock of Redis, whose distance from this host's goes on to count during an outage. */
+static inline int64_t ledger_now_ms(const struct ledger *ledger)
+{
+    struct session_store *clock = ledger->redis ? ledger->redis : ledger->memory;
+    return clock->kind->now_ms(clock);
+}
+
 /* ---- ledger.c ---- */
 
 /* Without a NUL, and without '=' at the end. */

@@ -318,7 +318,7 @@ void transaction_run(struct ledger_entry *e)
         if (e->ledger->redis && !outage_can_run(e)) {
             outage_serve(e, false);
         } else {
-            int64_t now_ms = entry_store(e)->kind->now_ms(entry_store(e));
+            int64_t now_ms = ledger_now_ms(e->ledger);
             /* A cached session may have ended with its time to live. Once for the requests that wait: a store
              * whose clock was set may still have it, and would be asked again and again. */
             if (e->loaded && e->stored && !e->age_checked &&

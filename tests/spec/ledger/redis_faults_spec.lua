@@ -143,5 +143,20 @@ describe("a daemon whose clock is an hour off", function()
         assert.truthy(left > 86000 and left <= 86400, key .. " lives for " .. left)
       end
     end)
+
+    it("(" .. what .. ") judges by the time of Redis also during an outage", function()
+      local store = redis.start()
+      local gate = daemon.start { policies = POLICIES, arguments = { "--redis", store:url() }, config = PATIENT,
+                                  environment = clocks.new(offset).environment }
+      local client = gate:connect()
+      local function polls() return verdict(client:calls("poll", { text = "a" }, session("p", { turn = 1 }))) end
+      local first = polls()
+      assert.same({ "pass", "redis" }, { first.verdict, first.ledger })
+      store:kill()
+      gate:loses_redis()
+      local early = polls()
+      assert.same({ "wait", "too_soon", "local" }, { early.verdict, early.code, early.ledger })
+      assert.truthy(early.after_s > 0 and early.after_s <= 30, early.after_s)
+    end)
   end
 end)
