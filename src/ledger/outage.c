@@ -317,18 +317,15 @@ bool outage_can_run(struct ledger_entry *e)
 {
     struct ledger *l = e->ledger;
     const struct session_request *first = TAILQ_FIRST(&e->queue);
-    bool forgets = e->local && first && first->kind == LEDGER_FORGET; /* also what Redis has refused */
-    if (forgets)
+    bool is_up = store_redis_is_up(l->redis), is_local = l->on_outage == LEDGER_OUTAGE_LOCAL;
+    if (e->local && first && first->kind == LEDGER_FORGET) /* also what Redis has refused */
         e->away_until_us = 0;
-    bool waits = e->away_until_us && clock_mono_us() < e->away_until_us;
-    bool away = !store_redis_is_up(l->redis) || waits;
-    bool stands_in = l->on_outage == LEDGER_OUTAGE_LOCAL || e->unreadable;
-    if (away) {
-        if (!e->local && stands_in && find_kept(l, e->node.id) && !e->replays) {
-            entry_forget(e); /* it was let go of since this daemon began to stand in */
-            e->local = true;
-        }
-        return e->local;
+    if (!is_up || (e->away_until_us && clock_mono_us() < e->away_until_us)) {
+        bool was_let_go = !e->replays && find_kept(l, e->node.id); /* since this daemon began to stand in */
+        bool stands_in = is_local ? e->local || was_let_go : is_up && e->unreadable;
+        if (stands_in != e->local)
+            entry_forget(e);
+        return e->local = stands_in;
     }
     if (e->local)
         entry_forget(e);
