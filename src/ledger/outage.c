@@ -362,16 +362,18 @@ void outage_replayed(struct ledger_entry *e, const struct session_request *r)
         timer_set(&l->replay, l->loop, 0, replay, l);
 }
 
-/* Redis is back: what was kept goes to it, some sessions at a time. */
+/* Redis is back: what was kept goes to it, some sessions at a time, past those that it does not take now. */
 static void replay(void *owner)
 {
     struct ledger *l = owner;
-    unsigned left = REPLAYING_MAX;
-    while (left-- && l->replaying < REPLAYING_MAX && store_redis_is_up(l->redis) && l->kept.oldest) {
-        struct ledger_entry *e = entries_get(&l->entries, l, l->kept.oldest->id);
-        if (e->busy || !outage_can_run(e) || e->local || !e->replays)
-            break;
-        transaction_run(e);
+    struct hash128 ids[REPLAYING_MAX]; /* what runs may take others out of the queue */
+    unsigned count = 0;
+    for (const struct lru_node *node = l->kept.oldest; node && count < REPLAYING_MAX; node = node->newer)
+        ids[count++] = node->id;
+    for (unsigned i = 0; i < count && l->replaying < REPLAYING_MAX && store_redis_is_up(l->redis); i++) {
+        struct ledger_entry *e = entries_get(&l->entries, l, ids[i]);
+        if (!e->busy && outage_can_run(e) && !e->local)
+            transaction_run(e);
     }
     if (l->kept.count)
         replay_soon(l);
