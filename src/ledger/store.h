@@ -162,7 +162,7 @@ bool store_redis_is_up(const struct session_store *store);
 
 /* The key that all daemons of this Redis share. It is stored by the first that connects, and again by those
  * that know it where Redis lost its data. False: it was never reached, or would not give it; it is asked
- * again every second. */
+ * for again, five times a second. */
 #define STORE_REDIS_KEY_BYTES 16u
 bool store_redis_key(const struct session_store *store, unsigned char out[STORE_REDIS_KEY_BYTES]);
 

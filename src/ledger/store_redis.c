@@ -32,6 +32,7 @@ struct store_redis {
     struct redis_clock clock;
     struct redis_command key_command; /* the same for the key */
     bool asks_key, has_key, is_up;
+    bool key_refused; /* logged */
     struct timer key_again;
     unsigned char key[STORE_REDIS_KEY_BYTES], offered[STORE_REDIS_KEY_BYTES];
     struct buf details; /* of the reply that is being reported */
@@ -306,13 +307,16 @@ static void on_key(struct redis_command *command, enum redis_ended how, const re
         uint64_t halves[2] = {hash.high, hash.low};
         memcpy(s->key, text.len == sizeof(s->key) ? (const void *)text.at : halves, sizeof(s->key));
         s->has_key = true;
+        s->key_refused = false;
     } else {
         timer_set(&s->key_again, s->options.loop, CALLID_KEY_AGAIN_MS, ask_key, s);
         /* If the reply was lost, the ledger is up only after the next attempt: ids that this daemon signed
          * alone would be unknown to all others. If Redis refuses the key, waiting does not help. */
         if (how != REDIS_REFUSED && how != REDIS_ANSWERED)
             return;
-        log_event(LOG_WARN, "redis_callid_key_unknown", LOG_TEXT("why", why ? why : "it was not kept"));
+        if (!s->key_refused)
+            log_event(LOG_WARN, "redis_callid_key_unknown", LOG_TEXT("why", why ? why : "it was not kept"));
+        s->key_refused = true;
     }
     set_up(s);
 }

@@ -216,6 +216,18 @@ describe("a Redis that replies", function()
     assert.is_true(connected())
   end)
 
+  it("WRONGTYPE for the key of call ids is logged once, and the key is asked for until it is there", function()
+    store = redis.start()
+    store:does("LPUSH", "tg2:callid_key", "somebody else's")
+    gate = daemon.start { policies = POLICIES, arguments = { "--redis", store:url() }, config = PATIENT }
+    gate:logs "redis_callid_key_unknown"
+    local asked = store:calls "fcall"
+    process.eventually("it was asked for again", function() return store:calls "fcall" >= asked + 5 end)
+    assert.equal(1, select(2, gate:log():gsub("redis_callid_key_unknown", "")))
+    store:does("DEL", "tg2:callid_key")
+    process.eventually("it is there", function() return store:does("EXISTS", "tg2:callid_key") == 1 end)
+  end)
+
   for what, how in pairs {
     ["a list"] = function(key) store:does("LPUSH", key, "somebody else's") end,
     ["too short to be one"] = function(key) store:does("SET", key, "garbage") end,
