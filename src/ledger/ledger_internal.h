@@ -233,6 +233,8 @@ void outage_redis_up(struct ledger *ledger);
 bool outage_can_run(struct ledger_entry *entry);
 /* Redis is away, or (`tried`) did not take the entry's load or commit: as on_outage has it. */
 void outage_serve(struct ledger_entry *entry, bool tried);
+/* Redis turned down what was to be done with the keys of this session or bucket. */
+void outage_log_refused(struct ledger *ledger, struct hash128 id, const char *why);
 /* A request that was counted here and that Redis has yet to be told. */
 void outage_remember(struct ledger *ledger, const struct session_request *request);
 /* A kept request has been committed, or has been given up. */

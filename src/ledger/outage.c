@@ -263,6 +263,16 @@ static void put_kept_back(struct ledger_entry *e, bool refused)
     replay_soon(l);
 }
 
+void outage_log_refused(struct ledger *l, struct hash128 id, const char *why)
+{
+    uint64_t held;
+    char stem[STORE_REDIS_STEM_BYTES];
+    store_redis_stem(id, stem);
+    if (rate_limit_allow(&l->refusals, EVENTS_PER_S, &held))
+        log_event(LOG_ERROR, "redis_refused", LOG_TEXT("key", stem), LOG_TEXT("why", why),
+                  LOG_NUM("not_logged", held));
+}
+
 void outage_serve(struct ledger_entry *e, bool tried)
 {
     struct ledger *l = e->ledger;
@@ -270,12 +280,8 @@ void outage_serve(struct ledger_entry *e, bool tried)
     bool applied = tried && !store_request_loads(&e->commit.store), refused = result == STORE_REFUSED;
     if (tried && store_redis_is_up(l->redis)) /* its return is no event to wait for */
         e->away_until_us = clock_mono_us() + REFUSED_RETRY_MS * 1000;
-    uint64_t held;
-    char stem[STORE_REDIS_STEM_BYTES];
-    store_redis_stem(e->node.id, stem);
-    if (refused && rate_limit_allow(&l->refusals, EVENTS_PER_S, &held))
-        log_event(LOG_ERROR, "redis_refused", LOG_TEXT("key", stem), LOG_TEXT("why", e->commit.store.why),
-                  LOG_NUM("not_logged", held));
+    if (refused)
+        outage_log_refused(l, e->node.id, e->commit.store.why);
     if (e->replays) {
         put_kept_back(e, refused);
         return;

@@ -383,6 +383,8 @@ static void on_rate(struct store_rate_request *store)
     struct rate_wait *wait = (struct rate_wait *)store;
     struct ledger *l = wait->ledger;
     struct session_request *r = wait->request;
+    if (store->result == STORE_REFUSED)
+        outage_log_refused(l, store->bucket, store->why);
     if ((r || store->held_us) && store->result != STORE_DONE) /* Redis is away: this daemon counts */
         l->memory->kind->rate(l->memory, store);
     if (!r && !store->held_us && store->result == STORE_DONE && !store->wait_ms) { /* taken, and cancelled */

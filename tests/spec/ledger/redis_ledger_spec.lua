@@ -91,6 +91,23 @@ describe("a ledger in Redis", function()
     assert.equal(1, rates)
   end)
 
+  it("logs that Redis refuses the key of a rate, which this daemon counts alone then", function()
+    local store = redis.start()
+    local gate = gate_on(store:url())
+    local client = gate:connect()
+    local function limited(n) return verdict(client:calls("limited", { n = n }, session "s")).verdict end
+    assert.equal("pass", limited(1))
+    for _, key in ipairs(store:keys()) do
+      if key:sub(-1) == "r" then
+        store:does("DEL", key)
+        store:does("LPUSH", key, "somebody else's")
+      end
+    end
+    for n = 2, 4 do assert.equal("pass", limited(n)) end
+    assert.equal("wait", limited(5))
+    assert.truthy(gate:logs("redis_refused"):find("WRONGTYPE", 1, true))
+  end)
+
   -- The client of a daemon that has read all of these requests before Redis answers the first of them.
   local function after_a_freeze(requests)
     local store = redis.start()
