@@ -49,7 +49,9 @@ void transaction_land(struct ledger_entry *e)
         if (l->redis && !r->is_past && !looks)
             *(e->local ? &l->status.by_stand_in : &l->status.by_redis) += 1;
         e->refusals += !r->is_past && refused && !r->call->not_enforced;
-        if (e->local && l->redis && !looks && !e->unreadable)
+        bool failed =
+            r->answer && r->answer->error != OK; /* no such session: nothing is done later, either */
+        if (e->local && l->redis && !looks && !e->unreadable && !failed)
             outage_remember(l, r);
         else if (r->is_past)
             outage_replayed(e, r);
