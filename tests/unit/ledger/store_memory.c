@@ -202,6 +202,18 @@ STORY(sessions_that_nobody_asks_for_go_a_few_at_a_time)
     assert_int_equal(t->gone.evicted, 0);
 }
 
+STORY(one_that_lives_longer_does_not_stand_in_their_way)
+{
+    set_core(t, 5000, "", "what is learnt of schemas", 30 * DAY_S);
+    for (uint64_t n = 1; n <= 10; n++)
+        set_core(t, n, "", "v1", 100);
+    clock_ms += 100000;
+    for (int i = 0; i < 10; i++)
+        core_of(t, 6000);
+    assert_int_equal(usage_of(t).sessions, 1);
+    assert_int_equal(t->gone.expired, 10);
+}
+
 STORY(the_sessions_untouched_for_longest_are_evicted)
 {
     t->store->kind->free(t->store);
