@@ -588,7 +588,7 @@ static void finish(struct call *c)
     outcome->traces = c->traces;
     if (c->verdict.class == CLASS_NEED_USER_INPUT && c->upstream && c->request.supports_elicitation)
         outcome->input_requests = c->upstream->answer.input;
-    if (outcome->input_requests)
+    if (outcome->input_requests || c->verdict.class == CLASS_UNAVAILABLE) /* it has not begun */
         call_ask_reopen(c);
     end_timing(c);
     if (c->gate->metrics && !c->request.dry_run)

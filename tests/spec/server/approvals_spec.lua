@@ -124,6 +124,24 @@ describe("a question that nobody can be asked", function()
     assert.equal("ask", (pays(client, 5000)).verdict)
   end)
 
+  it("is still approved if what runs the call was out of order", function()
+    local gate = daemon.start { policies = { ["wire.lua"] = [==[
+-- wire: sends money through an endpoint whose secret is not set.
+return tool "wire" {
+  description = "Send money.", effects = "write", schema = params { amount = int "How much" },
+  check = function(args) return ask("Wire " .. args.amount .. "?") end,
+  http = { "POST http://127.0.0.1:1/", headers = { ["X-Key"] = "${SPEC_NOT_SET}" } },
+}
+]==] } }
+    local client = gate:connect()
+    local function wires() return verdict(client:calls("wire", { amount = 5 }, session "s")) end
+    assert.equal(0, (runs(gate, "approve", wires().approval)))
+    for _ = 1, 2 do
+      local v = wires()
+      assert.same({ "unavailable", "not_configured" }, { v.error_class, v.code })
+    end
+  end)
+
   it("of toolgate/check is approved likewise", function()
     local gate = serve()
     local client = gate:connect()
