@@ -382,7 +382,7 @@ enum ledger_kind {
     LEDGER_SETTLE,  /* with what became of it */
     LEDGER_RELEASE, /* the ledger's own: a settle of an admit whose caller is gone: only if it was let run and
                        is open */
-    LEDGER_SEE,     /* gives_ids became known otherwise: from the goal's words, from an example's `seen` */
+    LEDGER_SEE,     /* gives_ids became known otherwise: from an example's `seen` */
     LEDGER_TURN, /* a user turn begins: open repair chains end as llm_gave_up (logged here), runs start again.
                     place.turn 0 and no turn_text: the next one */
     LEDGER_RESET,    /* a person ends a tool's run */

@@ -27,12 +27,6 @@
 
 #define HEAD_BYTES 32u /* "*65535\r\n$7\r\nEVALSHA\r\n$40\r\n" and some */
 
-static void put_digits(struct buf *out, uint64_t n)
-{
-    char digits[DIGITS_MAX_BYTES];
-    buf_add(out, digits, (size_t)(digits_put(digits, n) - digits));
-}
-
 static void begin(struct redis_command *c, unsigned script, size_t words)
 {
     c->bytes.len = 0;
@@ -45,7 +39,7 @@ void redis_command_begin(struct redis_command *c, size_t words)
 {
     begin(c, REDIS_PLAIN_COMMAND, words);
     buf_byte(&c->bytes, '*');
-    put_digits(&c->bytes, words);
+    buf_int(&c->bytes, (int64_t)words);
     buf_add(&c->bytes, "\r\n", 2);
 }
 
@@ -61,7 +55,7 @@ void redis_command_begin_script(struct redis_command *c, unsigned script, size_t
 void redis_command_word(struct redis_command *c, struct str word)
 {
     buf_byte(&c->bytes, '$');
-    put_digits(&c->bytes, word.len);
+    buf_int(&c->bytes, (int64_t)word.len);
     buf_add(&c->bytes, "\r\n", 2);
     buf_str(&c->bytes, word);
     buf_add(&c->bytes, "\r\n", 2);
