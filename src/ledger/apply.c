@@ -516,9 +516,6 @@ static void apply_request(struct ledger_entry *e, struct session_request *r, int
     case LEDGER_RESET:
         session_reset(s, r->call->tool, r->number, now_ms, changes);
         break;
-    case LEDGER_BOUNDARY:
-        session_boundary(s);
-        break;
     case LEDGER_LOOK:
         apply_look(e, r, now_ms, answer);
         break;
@@ -585,7 +582,7 @@ void apply_batch(struct ledger_entry *e, int64_t now_ms)
             break;
         /* Kept requests are committed alone. If the reply is lost, they are put back and recognised by the
          * session's mark; a request beside them would be made twice, or refused and never taken back. */
-        if (e->replays && count && !r->is_past && r->kind != LEDGER_BOUNDARY)
+        if (e->replays && count && !r->is_past)
             break;
         TAILQ_REMOVE(&e->queue, r, next);
         TAILQ_INSERT_TAIL(&e->flying, r, next);
@@ -605,5 +602,9 @@ void apply_batch(struct ledger_entry *e, int64_t now_ms)
         if (e->session.journal_max != e->ledger->history && !request_only_looks(r->kind))
             resize_journal(e, (uint16_t)e->ledger->history);
         apply_request(e, r, now_ms, entry_store(e)->kind->name);
+        if (r->ends_outage) {
+            session_boundary(&e->session);
+            e->commit.changed = true;
+        }
     }
 }

@@ -385,13 +385,12 @@ enum ledger_kind {
     LEDGER_SEE,     /* gives_ids became known otherwise: from an example's `seen` */
     LEDGER_TURN, /* a user turn begins: open repair chains end as llm_gave_up (logged here), runs start again.
                     place.turn 0 and no turn_text: the next one */
-    LEDGER_RESET,    /* a person ends a tool's run */
-    LEDGER_FORGET,   /* or the whole session is forgotten */
-    LEDGER_BOUNDARY, /* the ledger's own: after an outage */
-    LEDGER_LOOK,     /* what prepare hooks and a report see of a session before the call is admitted. With an
+    LEDGER_RESET,  /* a person ends a tool's run */
+    LEDGER_FORGET, /* or the whole session is forgotten */
+    LEDGER_LOOK,   /* what prepare hooks and a report see of a session before the call is admitted. With an
                         admission, `open` is filled in, too */
-    LEDGER_VIEW,     /* everything known of a session, as one JSON object */
-    LEDGER_LAPSED /* the ledger's own: whether a session with open chains has ended with its time to live */
+    LEDGER_VIEW,   /* everything known of a session, as one JSON object */
+    LEDGER_LAPSED  /* the ledger's own: whether a session with open chains has ended with its time to live */
 };
 /* `answer` lives with the arena; with LEDGER_SEE it may be NULL. */
 enum ledger_state ledger_ask(struct ledger *ledger, enum ledger_kind kind, const struct ledger_call *request,

@@ -27,6 +27,7 @@ struct session_request {
     uint32_t sequence; /* of this daemon's requests: session_mark */
     uint32_t number;   /* of a turn or a reset, so that it is applied once */
     bool is_past;      /* it was answered during an outage, as `past` says */
+    bool ends_outage;  /* the last of these: runs of identical calls start again behind it */
     bool is_fresh;     /* a look: what is stored was loaded for it */
     bool is_cancelled; /* an admit whose caller is gone: it is released once it is committed */
     bool is_owned;     /* in one block, with a copy of what it asks */
@@ -238,7 +239,7 @@ void outage_log_refused(struct ledger *ledger, struct hash128 id, const char *wh
 /* A request that was counted here and that Redis has yet to be told. */
 void outage_remember(struct ledger *ledger, const struct session_request *request);
 /* A kept request has been committed, or has been given up. */
-void outage_replayed(struct ledger_entry *entry, const struct session_request *request);
+void outage_replayed(struct ledger_entry *entry);
 /* The ledger is freed: Redis does not learn what was kept. */
 void outage_drop(struct ledger *ledger);
 

@@ -47,13 +47,17 @@ static struct kept_session *kept_for(struct ledger *l, struct hash128 id)
 /* Moves all of one session to the end of `queue`; returns how many. */
 static uint32_t take(struct ledger *l, struct kept_session *kept, struct request_queue *queue)
 {
-    const struct session_request *r;
+    struct session_request *r;
     uint32_t taken = 0;
+    bool admits = false;
     TAILQ_FOREACH (r, &kept->requests, next) {
         l->kept_requests--;
         l->kept_bytes -= r->bytes;
         taken++;
+        r->ends_outage = false;
+        admits |= r->kind == LEDGER_ADMIT;
     }
+    TAILQ_LAST(&kept->requests, request_queue)->ends_outage = admits;
     TAILQ_CONCAT(queue, &kept->requests, next);
     lru_remove(&l->kept, &kept->node);
     free(kept);
@@ -157,7 +161,7 @@ static void keep(struct ledger *l, struct session_request *copy)
 
 void outage_remember(struct ledger *l, const struct session_request *r)
 {
-    if (!request_only_looks(r->kind) && r->kind != LEDGER_BOUNDARY)
+    if (!request_only_looks(r->kind))
         keep(l, request_copy(r));
 }
 
@@ -204,7 +208,7 @@ static void serve_uncounted(struct ledger *l, const struct session_request *r)
                   LOG_STR("session", str_cut(admit->place.session, 128)));
         if (r->answer)
             *r->answer = (struct ledger_answer){.engine = "none", .uncounted = true};
-    } else if (r->kind != LEDGER_BOUNDARY && r->kind != LEDGER_LAPSED) {
+    } else if (r->kind != LEDGER_LAPSED) {
         refuse(l, r);
     }
 }
@@ -242,11 +246,11 @@ static void put_kept_back(struct ledger_entry *e, bool refused)
     transaction_back_to_queue(e);
     for (r = TAILQ_LAST(&e->queue, request_queue); r; r = before) {
         before = TAILQ_PREV(r, request_queue, next);
-        if (!r->is_past && r->kind != LEDGER_BOUNDARY)
+        if (!r->is_past)
             continue;
         TAILQ_REMOVE(&e->queue, r, next);
-        if (refused || r->kind == LEDGER_BOUNDARY) {
-            l->status.lost += r->is_past;
+        if (refused) {
+            l->status.lost++;
             free(r);
             continue;
         }
@@ -304,21 +308,6 @@ void outage_serve(struct ledger_entry *e, bool tried)
 
 /* ---- Redis is back ---- */
 
-/* Runs of identical calls start again behind calls that this daemon has counted alone. */
-static void add_boundary(struct ledger_entry *e, struct request_queue *kept)
-{
-    const struct session_request *r;
-    TAILQ_FOREACH (r, kept, next)
-        if (r->kind == LEDGER_ADMIT)
-            break;
-    if (!r)
-        return;
-    struct session_request *boundary = alloc_zeroed(sizeof(*boundary));
-    *boundary = (struct session_request){
-        .kind = LEDGER_BOUNDARY, .id = e->node.id, .is_owned = true, .ledger = e->ledger};
-    TAILQ_INSERT_TAIL(kept, boundary, next);
-}
-
 bool outage_can_run(struct ledger_entry *e)
 {
     struct ledger *l = e->ledger;
@@ -341,19 +330,16 @@ bool outage_can_run(struct ledger_entry *e)
         struct request_queue ahead = TAILQ_HEAD_INITIALIZER(ahead);
         e->replays = take(l, kept, &ahead);
         l->replaying++;
-        add_boundary(e, &ahead);
         TAILQ_CONCAT(&ahead, &e->queue, next);
         TAILQ_CONCAT(&e->queue, &ahead, next);
     }
     return true;
 }
 
-void outage_replayed(struct ledger_entry *e, const struct session_request *r)
+void outage_replayed(struct ledger_entry *e)
 {
     struct ledger *l = e->ledger;
-    if (r->kind == LEDGER_BOUNDARY || !e->replays)
-        return;
-    if (--e->replays)
+    if (!e->replays || --e->replays)
         return;
     forget_here(l, e->node.id);
     l->replaying--;

@@ -54,7 +54,7 @@ void transaction_land(struct ledger_entry *e)
         if (e->local && l->redis && !looks && !e->unreadable && !failed)
             outage_remember(l, r);
         else if (r->is_past)
-            outage_replayed(e, r);
+            outage_replayed(e);
         if (r->kind == LEDGER_ADMIT && r->is_cancelled && r->past.says == LEDGER_RUN)
             transaction_add(l, request_release(r)); /* it was let run, and nobody is there to run it */
         transaction_finish(l, r);
