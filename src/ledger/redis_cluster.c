@@ -204,7 +204,7 @@ void redis_cluster_on_lost(struct redis_connection *node, const char *why)
 void redis_cluster_on_up(struct redis_connection *node)
 {
     struct redis_cluster *r = node->cluster;
-    const struct redis_facts *facts = &node->facts, *last = &r->known;
+    const struct redis_facts *facts = &node->facts;
     if (node != r->first && r->is_up)
         return;
     r->first = node; /* also one that comes up while the first is still awaited */
@@ -215,11 +215,8 @@ void redis_cluster_on_up(struct redis_connection *node)
     r->worst_us = 0;
     r->why_away[0] = '\0';
     /* One that is connected to again and again is logged once. */
-    bool is_same = strcmp(facts->run_id, last->run_id) == 0;
-    bool is_known = r->connects > 1 && is_same && strcmp(facts->server, last->server) == 0 &&
-                    strcmp(facts->role, last->role) == 0 && facts->aof == last->aof &&
-                    facts->cluster == last->cluster;
-    log_event(is_known ? LOG_DEBUG : LOG_INFO, "redis_connected", LOG_STR("address", r->shown),
+    bool is_same = r->connects > 1 && strcmp(facts->run_id, r->known.run_id) == 0;
+    log_event(is_same ? LOG_DEBUG : LOG_INFO, "redis_connected", LOG_STR("address", r->shown),
               LOG_TEXT("server", facts->server), LOG_TEXT("role", facts->role),
               LOG_TEXT("cluster", facts->cluster ? "yes" : "no"), LOG_TEXT("aof", facts->aof ? "yes" : "no"));
     if (r->answers && facts->run_id[0] && !is_same && facts->keys == 0 && !facts->cluster)
