@@ -328,7 +328,7 @@ void redis_cluster_on_error(struct redis_connection *from, struct redis_command 
     if (goes)
         redis_connection_wake(to);
     if (!goes || !redis_connection_send(to, command, true))
-        command->ended(command, action == ACTION_REFUSE ? REDIS_REFUSED : REDIS_UNDONE, NULL,
+        command->ended(command, action == ACTION_REFUSE ? STORE_REFUSED : STORE_UNDONE, NULL,
                        action == ACTION_REFUSE ? text : word);
 }
 

@@ -146,9 +146,9 @@ void redis_connection_give_up(struct redis_connection *n, const char *format, ..
     redis_cluster_on_lost(n, text);
     struct redis_command *command;
     while ((command = pop(&sent)))
-        command->ended(command, REDIS_LOST, NULL, text);
+        command->ended(command, STORE_LOST, NULL, text);
     while ((command = pop(&waiting)))
-        command->ended(command, REDIS_UNDONE, NULL, text);
+        command->ended(command, STORE_UNDONE, NULL, text);
 }
 
 static void took_too_long(void *owner)
@@ -229,7 +229,7 @@ static void on_deadline(void *owner)
             return;
         }
         struct redis_command *late = pop(&n->waiting);
-        late->ended(late, REDIS_UNDONE, NULL, "its node is still being connected to");
+        late->ended(late, STORE_UNDONE, NULL, "its node is still being connected to");
     }
     watch_deadline(n);
 }
@@ -277,7 +277,7 @@ static void on_reply(struct redis_connection *n, const redisReply *reply)
             redis_cluster_on_error(n, command, reply->str);
         } else {
             n->failures = 0;
-            command->ended(command, REDIS_ANSWERED, reply, NULL);
+            command->ended(command, STORE_DONE, reply, NULL);
         }
         if (n->state == REDIS_LEAVING && STAILQ_EMPTY(&n->sent))
             redis_connection_give_up(n, "%s", n->problem);

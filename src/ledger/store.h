@@ -36,16 +36,10 @@ enum store_result {
     STORE_LOST      /* the store is away, and it may have been written or not; `why` */
 };
 
-enum redis_ended {
-    REDIS_ANSWERED, /* `reply` is the reply */
-    REDIS_REFUSED,  /* a permanent error: `why` has the server's words */
-    REDIS_UNDONE,   /* nothing happened: not sent, or rejected by a server that can't serve now */
-    REDIS_LOST      /* it may have been executed, or not */
-};
-
-/* What a request is in Redis (redis.h). `reply` is NULL unless REDIS_ANSWERED, and valid during the call. */
+/* What a request is in Redis (redis.h). `reply` is the reply if STORE_DONE, else NULL, and valid during the
+ * call. STORE_REFUSED: a permanent error, in the server's words. Never STORE_CONFLICT. */
 struct redis_command {
-    void (*ended)(struct redis_command *command, enum redis_ended how, const struct redisReply *reply,
+    void (*ended)(struct redis_command *command, enum store_result how, const struct redisReply *reply,
                   const char *why);
     struct store_redis *store;
     struct buf bytes; /* must live until `ended` */

@@ -61,14 +61,14 @@ void store_redis_stem(struct hash128 id, char out[STORE_REDIS_STEM_BYTES])
 
 /* ---- sending ---- */
 
-static void on_time(struct redis_command *command, enum redis_ended how, const redisReply *reply,
+static void on_time(struct redis_command *command, enum store_result how, const redisReply *reply,
                     const char *why)
 {
     struct store_redis *s = command->store;
     struct redis_clock clock;
     (void)why;
     s->asks_time = false;
-    if (how == REDIS_ANSWERED && redis_clock_read(&clock, reply, s->time_asked_us))
+    if (how == STORE_DONE && redis_clock_read(&clock, reply, s->time_asked_us))
         redis_clock_update(&s->clock, &clock);
 }
 
@@ -98,11 +98,6 @@ static const char *send(struct store_redis *s, struct redis_command *command)
 /* ---- replies ---- */
 
 static const char no_such_answer[] = "the answer is none that the ledger's function gives";
-
-static enum store_result result_of(enum redis_ended how)
-{
-    return how == REDIS_REFUSED ? STORE_REFUSED : how == REDIS_LOST ? STORE_LOST : STORE_UNDONE;
-}
 
 /* What was found at each key; the core alone was read by GET. */
 static bool read_stored(struct store_redis *s, const redisReply *reply, struct store_request *request)
@@ -137,20 +132,19 @@ static bool read_stored(struct store_redis *s, const redisReply *reply, struct s
     return true;
 }
 
-static void on_ended(struct redis_command *command, enum redis_ended how, const redisReply *reply,
+static void on_ended(struct redis_command *command, enum store_result how, const redisReply *reply,
                      const char *why)
 {
     struct store_request *request = (struct store_request *)command;
     bool loads = store_request_loads(request);
     memset(request->stored, 0, sizeof(request->stored));
-    request->result =
-        loads && how == REDIS_LOST ? STORE_UNDONE : result_of(how); /* reading changes nothing */
+    request->result = loads && how == STORE_LOST ? STORE_UNDONE : how; /* reading changes nothing */
     request->why = why;
-    if (how == REDIS_ANSWERED && !loads && reply->type == REDIS_REPLY_INTEGER) {
+    if (how == STORE_DONE && !loads && reply->type == REDIS_REPLY_INTEGER) {
         request->result = STORE_DONE;
-    } else if (how == REDIS_ANSWERED && read_stored(command->store, reply, request)) {
+    } else if (how == STORE_DONE && read_stored(command->store, reply, request)) {
         request->result = loads ? STORE_DONE : STORE_CONFLICT;
-    } else if (how == REDIS_ANSWERED) {
+    } else if (how == STORE_DONE) {
         request->result = STORE_REFUSED;
         request->why = no_such_answer;
     }
@@ -158,13 +152,13 @@ static void on_ended(struct redis_command *command, enum redis_ended how, const 
     request->ended(request);
 }
 
-static void on_rated(struct redis_command *command, enum redis_ended how, const redisReply *reply,
+static void on_rated(struct redis_command *command, enum store_result how, const redisReply *reply,
                      const char *why)
 {
     struct store_rate_request *request = (struct store_rate_request *)command;
-    bool answers = how == REDIS_ANSWERED && reply->type == REDIS_REPLY_INTEGER;
-    request->result = answers ? STORE_DONE : how == REDIS_ANSWERED ? STORE_REFUSED : result_of(how);
-    request->why = how == REDIS_ANSWERED ? no_such_answer : why;
+    bool answers = how == STORE_DONE && reply->type == REDIS_REPLY_INTEGER;
+    request->result = how == STORE_DONE && !answers ? STORE_REFUSED : how;
+    request->why = how == STORE_DONE ? no_such_answer : why;
     request->wait_ms = answers ? (uint32_t)(reply->integer < UINT32_MAX ? reply->integer : UINT32_MAX) : 0;
     buf_clear(&command->bytes);
     request->ended(request);
@@ -292,15 +286,15 @@ static void set_up(struct store_redis *s)
     outage_redis_up(s->ledger);
 }
 
-static void on_key(struct redis_command *command, enum redis_ended how, const redisReply *reply,
+static void on_key(struct redis_command *command, enum store_result how, const redisReply *reply,
                    const char *why)
 {
     struct store_redis *s = command->store;
     struct str text = STR_NONE;
     s->asks_key = false;
-    if (how == REDIS_ANSWERED && reply->type == REDIS_REPLY_INTEGER)
+    if (how == STORE_DONE && reply->type == REDIS_REPLY_INTEGER)
         text = (struct str){(const char *)s->offered, sizeof(s->offered)};
-    else if (how == REDIS_ANSWERED && reply->type == REDIS_REPLY_ARRAY && reply->elements == 1)
+    else if (how == STORE_DONE && reply->type == REDIS_REPLY_ARRAY && reply->elements == 1)
         text = redis_reply_text(reply->element[0]);
     if (text.len) { /* any that an operator puts there will do */
         struct hash128 hash = hash_stable(text);
@@ -312,7 +306,7 @@ static void on_key(struct redis_command *command, enum redis_ended how, const re
         timer_set(&s->key_again, s->options.loop, CALLID_KEY_AGAIN_MS, ask_key, s);
         /* If the reply was lost, the ledger is up only after the next attempt: ids that this daemon signed
          * alone would be unknown to all others. If Redis refuses the key, waiting does not help. */
-        if (how != REDIS_REFUSED && how != REDIS_ANSWERED)
+        if (how != STORE_REFUSED && how != STORE_DONE)
             return;
         if (!s->key_refused)
             log_event(LOG_WARN, "redis_callid_key_unknown", LOG_TEXT("why", why ? why : "it was not kept"));
