@@ -25,30 +25,18 @@
 
 #define REDIS_PLAIN_COMMAND 255u /* as `script` */
 
-#define HEAD_BYTES 32u /* "*65535\r\n$7\r\nEVALSHA\r\n$40\r\n" and some */
-
-static void begin(struct redis_command *c, unsigned script, size_t words)
+void redis_command_begin(struct redis_command *c, size_t words)
 {
     c->bytes.len = 0;
     c->key_at = c->key_len = 0;
     c->words = (uint16_t)words;
-    c->script = (uint8_t)script;
-}
-
-void redis_command_begin(struct redis_command *c, size_t words)
-{
-    begin(c, REDIS_PLAIN_COMMAND, words);
-    buf_byte(&c->bytes, '*');
-    buf_int(&c->bytes, (int64_t)words);
-    buf_add(&c->bytes, "\r\n", 2);
+    c->script = REDIS_PLAIN_COMMAND;
 }
 
 void redis_command_begin_script(struct redis_command *c, unsigned script, size_t key_count, size_t arg_count)
 {
-    begin(c, script, 3 + key_count + arg_count);
-    buf_reserve(&c->bytes, HEAD_BYTES + REDIS_SCRIPT_NAME_BYTES);
-    c->bytes.len = HEAD_BYTES + REDIS_SCRIPT_NAME_BYTES;
-    buf_add(&c->bytes, "\r\n", 2);
+    redis_command_begin(c, 3 + key_count + arg_count);
+    c->script = (uint8_t)script;
     redis_command_number(c, key_count);
 }
 
@@ -92,25 +80,22 @@ static uint16_t slot_of(const struct redis_command *c)
     return crc % REDIS_SLOTS;
 }
 
-struct str redis_command_finish(struct redis_command *c, const struct redis_scripts *scripts,
-                                bool by_function)
+size_t redis_command_head(const struct redis_command *c, const struct redis_scripts *scripts,
+                          bool by_function, char head[REDIS_COMMAND_HEAD_BYTES])
 {
-    *buf_reserve(&c->bytes, 1) = '\0'; /* hiredis looks at the byte behind the first word */
-    if (c->script == REDIS_PLAIN_COMMAND)
-        return buf_view(&c->bytes);
-    struct str verb =
-        by_function ? STR_LIT("\r\n$5\r\nFCALL\r\n$40\r\n") : STR_LIT("\r\n$7\r\nEVALSHA\r\n$40\r\n");
-    char *at = c->bytes.at + HEAD_BYTES;
-    memcpy(at, by_function ? scripts->functions[c->script] : scripts->shas[c->script],
-           REDIS_SCRIPT_NAME_BYTES);
-    at -= verb.len;
-    memcpy(at, verb.at, verb.len);
-    unsigned words = c->words;
-    do
-        *--at = (char)('0' + words % 10);
-    while (words /= 10);
-    *--at = '*';
-    return (struct str){at, (size_t)(c->bytes.at + c->bytes.len - at)};
+    bool is_plain = c->script == REDIS_PLAIN_COMMAND;
+    struct str verb = is_plain      ? STR_LIT("\r\n")
+                      : by_function ? STR_LIT("\r\n$5\r\nFCALL\r\n$40\r\n")
+                                    : STR_LIT("\r\n$7\r\nEVALSHA\r\n$40\r\n");
+    char *at = head;
+    *at++ = '*';
+    at = mempcpy(digits_put(at, c->words), verb.at, verb.len);
+    if (!is_plain) {
+        at = mempcpy(at, (by_function ? scripts->functions : scripts->shas)[c->script],
+                     REDIS_SCRIPT_NAME_BYTES);
+        at = mempcpy(at, "\r\n", 2);
+    }
+    return (size_t)(at - head);
 }
 
 struct str redis_reply_text(const struct redisReply *reply)

@@ -328,14 +328,16 @@ static void on_ready(void *owner, int fd, bool readable, bool writable)
 
 static void put(struct redis_connection *n, struct redis_command *command)
 {
-    struct str bytes = redis_command_finish(command, n->cluster->scripts, n->has_functions);
+    char head[REDIS_COMMAND_HEAD_BYTES];
+    size_t len = redis_command_head(command, n->cluster->scripts, n->has_functions, head);
     command->skips = 0;
     if (command->reloads)
         command->skips += redis_handshake_load_scripts(n);
     if (command->asking)
         command->skips += redisAppendCommand(n->context, "ASKING") == REDIS_OK;
     command->asking = command->reloads = false;
-    redisAppendFormattedCommand(n->context, bytes.at, bytes.len);
+    redisAppendFormattedCommand(n->context, head, len);
+    redisAppendFormattedCommand(n->context, command->bytes.at, command->bytes.len);
     STAILQ_INSERT_TAIL(&n->sent, command, next);
     write_soon(n);
 }
