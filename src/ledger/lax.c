@@ -238,21 +238,16 @@ void lax_table_code(void *table, struct record_coder *c)
 
 /* ---- the fleet ---- */
 
-static uint32_t now_s(const struct lax_fleet *f)
-{
-    return (uint32_t)(record_now_ms(&f->record) / 1000);
-}
-
 static bool apply_pending(void *owner)
 {
     struct lax_fleet *f = owner;
     bool changed = false;
     f->read_us = clock_mono_us();
     for (unsigned i = f->table.count; i-- > 0;)
-        if (has_expired(&f->table.list[i], now_s(f)))
+        if (has_expired(&f->table.list[i], record_now_s(&f->record)))
             DROP_AT(f->table.list, f->table.count, i);
     for (unsigned i = 0; i < f->pending_count; i++)
-        changed |= lax_table_apply(&f->table, &f->pending[i], now_s(f), f->record.arena);
+        changed |= lax_table_apply(&f->table, &f->pending[i], record_now_s(&f->record), f->record.arena);
     f->applied = f->pending_count;
     return changed;
 }
@@ -309,11 +304,13 @@ uint64_t ledger_lax_look(struct ledger *l, uint64_t schema, const struct ledger_
                          size_t count)
 {
     const struct lax_table *t = table_of(&l->lax);
+    uint32_t now_s = record_now_s(&l->lax.record);
     uint64_t known = 0;
     for (size_t i = 0; i < count && i < 64; i++) {
         for (unsigned k = 0; k < t->count; k++)
-            if (is_of(&t->list[k], schema, problems[i].place, problems[i].code))
-                known |= (uint64_t)(t->list[k].known_s && !has_expired(&t->list[k], now_s(&l->lax))) << i;
+            if (is_of(&t->list[k], schema, problems[i].place, problems[i].code) && t->list[k].known_s &&
+                !has_expired(&t->list[k], now_s))
+                known |= (uint64_t)1 << i;
     }
     return known;
 }
@@ -361,7 +358,7 @@ size_t ledger_lax_list(struct ledger *l, struct arena *arena, struct ledger_lax 
     *out = ARENA_ARRAY(arena, struct ledger_lax, t->count);
     for (unsigned i = 0; i < t->count; i++) {
         const struct lax_entry *e = &t->list[i];
-        if (e->known_s && !has_expired(e, now_s(&l->lax)))
+        if (e->known_s && !has_expired(e, record_now_s(&l->lax.record)))
             (*out)[count++] = (struct ledger_lax){.tool = arena_dup(arena, e->tool),
                                                   .path = arena_dup(arena, e->path),
                                                   .code = arena_dup(arena, e->code),

@@ -151,16 +151,11 @@ void record_text(struct record_coder *c, struct str *text, unsigned length_bytes
 
 /* ---- the fleet ---- */
 
-static uint32_t now_s(const struct fleet *f)
-{
-    return (uint32_t)(record_now_ms(&f->record) / 1000);
-}
-
 /* Writes this daemon down as the one heard of last. */
 static bool write_self(void *owner)
 {
     struct fleet *f = owner;
-    f->self.seen_s = now_s(f);
+    f->self.seen_s = record_now_s(&f->record);
     for (unsigned i = f->count; i-- > 0;)
         if (f->list[i].id == f->self.id || f->list[i].seen_s + FLEET_GONE_S < f->self.seen_s)
             DROP_AT(f->list, f->count, i);

@@ -49,6 +49,10 @@ void record_clear(struct record *record); /* after the store was freed */
 /* Begins a round unless one is under way. It may end inside this call. */
 void record_run(struct record *record);
 int64_t record_now_ms(const struct record *record); /* by the clock of the store */
+static inline uint32_t record_now_s(const struct record *record)
+{
+    return (uint32_t)(record_now_ms(record) / 1000);
+}
 
 /* Reads or writes a record: the same calls in the same order do either. */
 struct record_coder {
