@@ -36,7 +36,8 @@ void transaction_land(struct ledger_entry *e)
     struct ledger *l = e->ledger;
     struct session_request *r;
     const struct session_chain *gave_up = (const struct session_chain *)e->commit.gave_up.at;
-    for (size_t i = 0; i < e->commit.gave_up.len / sizeof(*gave_up); i++)
+    bool come_again = e->local && l->redis && !e->unreadable; /* then what they end is logged */
+    for (size_t i = 0; !come_again && i < e->commit.gave_up.len / sizeof(*gave_up); i++)
         log_gave_up(l, &gave_up[i]);
     while ((r = request_pop(&e->flying))) {
         bool looks = request_only_looks(r->kind);
@@ -49,9 +50,8 @@ void transaction_land(struct ledger_entry *e)
         if (l->redis && !r->is_past && !looks)
             *(e->local ? &l->status.by_stand_in : &l->status.by_redis) += 1;
         e->refusals += !r->is_past && refused && !r->call->not_enforced;
-        bool failed =
-            r->answer && r->answer->error != OK; /* no such session: nothing is done later, either */
-        if (e->local && l->redis && !looks && !e->unreadable && !failed)
+        /* To a session that is reported as unknown nothing is done later, either. */
+        if (come_again && !looks && (!r->answer || r->answer->error == OK))
             outage_remember(l, r);
         else if (r->is_past)
             outage_replayed(e);

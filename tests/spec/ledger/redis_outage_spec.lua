@@ -179,6 +179,15 @@ describe("during an outage of Redis", function()
       assert.same({}, known().budgets.chains)
     end)
 
+    it("gives a repair chain up once, also one that Redis knows", function()
+      begin()
+      client:calls("create_task", { name = "a" }, session("s", { turn = 1 }))
+      goes()
+      client:asks("toolgate/turn", { _meta = session "s", turn = 2 })
+      returns()
+      assert.equal(1, select(2, gate:log():gsub("outcome=llm_gave_up", "")))
+    end)
+
     it("begins turns and stores facts and goals, which are merged", function()
       begin()
       echo "a"
