@@ -4,6 +4,8 @@
  */
 #include "base/suggest.h"
 
+#include "base/hash.h"
+
 #define NAME_MAX_BYTES    64u
 #define WORDS_MAX         12u
 #define ABBREVIATION_MIN  3u  /* bytes that a shorter word must have to stand for a longer one */
@@ -277,23 +279,41 @@ static const char *const synonyms[] = {
     "price quote cost rate",
 };
 
-static bool is_word_of(const char *group, struct str word)
+/* The groups of a word, a bit each: names are compared with each tool's, and the words of all groups with each
+ * word of a name would be most of that. The table is filled once. */
+#define GROUP_SLOTS 512u /* a power of two, more than twice the words of all groups */
+
+struct grouped_word {
+    struct str word; /* empty: the slot is free */
+    uint32_t groups;
+};
+
+static struct grouped_word *slot_of(struct grouped_word *table, struct str word)
 {
-    struct str rest = str_of(group);
-    while (rest.len)
-        if (str_eq(str_split(&rest, ' '), word))
-            return true;
-    return false;
+    size_t at = hash_stable(word).low % GROUP_SLOTS;
+    while (table[at].word.len && !str_eq(table[at].word, word))
+        at = (at + 1) % GROUP_SLOTS;
+    return &table[at];
 }
 
-/* Its plural, too. */
-static bool is_in_group(const char *group, struct str word)
+/* Those of the word that it is the plural of, too. */
+static uint32_t groups_of(struct str word)
 {
+    static struct grouped_word table[GROUP_SLOTS];
+    static bool filled;
+    for (size_t g = 0; !filled && g < sizeof(synonyms) / sizeof(*synonyms); g++)
+        for (struct str rest = str_of(synonyms[g]); rest.len;) {
+            struct str one = str_split(&rest, ' ');
+            struct grouped_word *slot = slot_of(table, one);
+            slot->word = one;
+            slot->groups |= 1u << g;
+        }
+    filled = true;
     bool plural = word.len > 3 && word.at[word.len - 1] == 's';
-    return is_word_of(group, word) || (plural && is_word_of(group, (struct str){word.at, word.len - 1}));
+    return slot_of(table, word)->groups | (plural ? slot_of(table, str_cut(word, word.len - 1))->groups : 0);
 }
 
-/* A name, and the groups of each of its words, a bit each. */
+/* A name, and the groups of each of its words. */
 struct meaning {
     struct words words;
     uint32_t groups[WORDS_MAX];
@@ -302,40 +322,30 @@ struct meaning {
 static void read_meaning(struct str name, struct meaning *out)
 {
     split(name, &out->words);
-    for (size_t i = 0; i < out->words.count; i++) {
-        out->groups[i] = 0;
-        for (size_t g = 0; g < sizeof(synonyms) / sizeof(*synonyms); g++)
-            out->groups[i] |= (uint32_t)is_in_group(synonyms[g], out->words.at[i]) << g;
-    }
-}
-
-static unsigned likeness_or_synonym(struct str a, uint32_t groups, struct str b)
-{
-    unsigned like = likeness(a, b);
-    for (; groups && like < LIKE_SYNONYM; groups &= groups - 1)
-        if (is_in_group(synonyms[__builtin_ctz(groups)], b))
-            return LIKE_SYNONYM;
-    return like;
+    for (size_t i = 0; i < out->words.count; i++)
+        out->groups[i] = groups_of(out->words.at[i]);
 }
 
 /* How much of both names' letters the other one has, by words: at most 3000, what was sent counts double. */
-static unsigned coverage(const struct meaning *sent, const struct words *other)
+static unsigned coverage(const struct meaning *sent, const struct meaning *other)
 {
+    const struct words *said = &sent->words, *there = &other->words;
     unsigned best_of_other[WORDS_MAX] = {0};
     size_t of_sent = 0, of_other = 0;
-    for (size_t i = 0; i < sent->words.count; i++) {
+    for (size_t i = 0; i < said->count; i++) {
         unsigned best = 0;
-        for (size_t k = 0; k < other->count; k++) {
-            unsigned here = likeness_or_synonym(sent->words.at[i], sent->groups[i], other->at[k]);
+        for (size_t k = 0; k < there->count; k++) {
+            unsigned here = likeness(said->at[i], there->at[k]);
+            if (here < LIKE_SYNONYM && sent->groups[i] & other->groups[k])
+                here = LIKE_SYNONYM;
             best = here > best ? here : best;
             best_of_other[k] = here > best_of_other[k] ? here : best_of_other[k];
         }
-        of_sent += best * sent->words.at[i].len;
+        of_sent += best * said->at[i].len;
     }
-    for (size_t k = 0; k < other->count; k++)
-        of_other += best_of_other[k] * other->at[k].len;
-    return (unsigned)((sent->words.len ? 2 * of_sent / sent->words.len : 0) +
-                      (other->len ? of_other / other->len : 0));
+    for (size_t k = 0; k < there->count; k++)
+        of_other += best_of_other[k] * there->at[k].len;
+    return (unsigned)((said->len ? 2 * of_sent / said->len : 0) + (there->len ? of_other / there->len : 0));
 }
 
 /* Pairs of letters of the shorter name that the other has, of 100: for names that share no word. */
@@ -349,14 +359,13 @@ static unsigned shared_pairs(struct str a, struct str b)
 
 size_t suggest_meant(struct str word, const struct str *candidates, size_t count, size_t out[SUGGEST_MEANT])
 {
-    struct meaning sent;
-    struct words other __attribute__((uninitialized)); /* `count` and `len` say how much is written */
+    struct meaning sent, other __attribute__((uninitialized)); /* the counts say how much is written */
     unsigned scores[SUGGEST_MEANT] = {0};
     size_t found = 0;
     read_meaning(word, &sent);
     for (size_t i = 0; i < count; i++) {
-        split(candidates[i], &other);
-        struct str a = {sent.words.text, sent.words.len}, b = {other.text, other.len};
+        read_meaning(candidates[i], &other);
+        struct str a = {sent.words.text, sent.words.len}, b = {other.words.text, other.words.len};
         unsigned slip =
             3 * likeness(a, b); /* the whole name, but for a letter or two: whatever its words are */
         unsigned by_words = coverage(&sent, &other);
