@@ -146,6 +146,8 @@ bool description_says_optional(struct str description)
 static void report(struct softening *s, const struct location *at, const char *code, struct str message)
 {
     struct buf path = buf_in(s->arena);
+    if (problems_skip(s->found)) /* a name on the way may be long */
+        return;
     put_pointer(&path, at);
     problems_add(s->found, (struct problem){
                                .path = buf_view(&path), .code = code, .message = message, .warning = true});

@@ -130,12 +130,15 @@ struct str message_got(struct arena *arena, const struct json *v)
 void message_add(struct explain_ctx *e, const struct location *location, struct problem problem)
 {
     bool in_list = false, has_place = false;
-    if (!pass_spend(&e->pass, MESSAGE_STEPS + PROBLEM_STEPS * e->problems->count))
-        return;
+    /* names that an agent sent, and values of a schema, may be long: each problem writes them anew */
+    size_t bytes = problem.message.len + problem.expected.len + problem.suggestion.len;
     for (const struct location *l = location; l; l = l->up) {
         in_list |= !l->key.at;
         has_place |= !l->key.at || l->index == LOCATION_FREE;
+        bytes += l->key.len;
     }
+    if (!pass_spend(&e->pass, MESSAGE_STEPS + PROBLEM_STEPS * e->problems->count + STEPS_OF_BYTES(bytes)))
+        return;
     if (location && !location->up && location->key.at && is_plain_name(location->key))
         problem.path = location->key; /* most problems are in a field at the top */
     else

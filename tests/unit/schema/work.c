@@ -190,6 +190,44 @@ TEST(problems_of_unlike_items_are_compared_in_little_memory)
     arena_free(own);
 }
 
+static const char *long_word(void)
+{
+    char *word = memset(arena_alloc(arena, 50001), 'x', 50000);
+    word[50000] = '\0';
+    return word;
+}
+
+/* A path that an agent has made long, and what a server wants there, are written once a problem. */
+TEST(long_names_and_values_are_repeated_in_little_memory)
+{
+    const char *word = long_word();
+    const struct {
+        const char *schema, *instance;
+    } table[] = {
+        {"{`additionalProperties`:{`additionalProperties`:{`type`:`integer`}}}",
+         repeated(arena_printf(arena, "{`%s`:{", word).at, 5000, "`a%u`:`x`", "}}")},
+        {"{`additionalProperties`:{`items`:{`format`:`date-time`}}}",
+         repeated(arena_printf(arena, "{`%s`:[", word).at, 5000, "`2026-05-03T00:00:0%u`", "]}")},
+        {arena_printf(arena, "{`items`:{`const`:`%s`}}", word).at, repeated("[", 5000, "%u", "]")},
+        {repeated(arena_printf(arena, "{`dependentRequired`:{`%s`:[", word).at, 9000, "`m%u`", "]}}"),
+         arena_printf(arena, "{`%s`:1}", word).at},
+        {arena_printf(arena, "{`items`:{`type`:`object`,`properties`:{`%s`:{}}}}", word).at,
+         repeated("[", 5000, "%u", "]")},
+    };
+    for (size_t i = 0; i < sizeof(table) / sizeof(*table); i++) {
+        const struct schema *schema = compile(table[i].schema);
+        const struct json *instance = parse(table[i].instance);
+        struct problems problems;
+        struct arena *own = arena_new();
+        problems_init(&problems, own);
+        assert_int_equal(schema_explain(schema, instance, &problems, NULL), SCHEMA_INVALID);
+        assert_true(problems.count > 0);
+        if (arena_bytes(own) > 16u << 20)
+            fail_msg("row %zu: %zu bytes", i, arena_bytes(own));
+        arena_free(own);
+    }
+}
+
 /* ---- what a server publishes: nothing counts the steps of reading a schema ---- */
 
 /* Definitions of which each lists the next one `fan` times, under the keyword. */
@@ -206,13 +244,6 @@ static const char *fan_of_definitions(const char *keyword, unsigned levels, unsi
     buf_printf(&out, "`d%u`:{`type`:`integer`}}}", levels);
     buf_byte(&out, '\0');
     return out.at;
-}
-
-static const char *long_word(void)
-{
-    char *word = memset(arena_alloc(arena, 50001), 'x', 50000);
-    word[50000] = '\0';
-    return word;
 }
 
 TEST(published_schemas_are_read_in_bounded_memory)
@@ -236,6 +267,8 @@ TEST(published_schemas_are_read_in_bounded_memory)
                  "`a%u`:{`type`:`str`}", "}}}}"),
         repeated(arena_printf(arena, "{`properties`:{`%s`:{`properties`:{", word).at, 2000,
                  "`a%u`:{`type`:5}", "}}}}"),
+        repeated(arena_printf(arena, "{`properties`:{`%s`:{`properties`:{", word).at, 2000,
+                 "`a%u`:{`minimum`:2,`maximum`:1}", "}}}}"),
     };
     for (size_t i = 0; i < sizeof(schemas) / sizeof(*schemas); i++) {
         struct arena *own = arena_new();
