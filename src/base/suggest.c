@@ -279,8 +279,8 @@ static const char *const synonyms[] = {
     "price quote cost rate",
 };
 
-/* The groups of a word, a bit each: names are compared with each tool's, and the words of all groups with each
- * word of a name would be most of that. The table is filled once. */
+/* The groups of a word, a bit each. Names are compared with those of all tools: the words of all groups with
+ * each word of each name would be most of that. The table is filled once. */
 #define GROUP_SLOTS 512u /* a power of two, more than twice the words of all groups */
 
 struct grouped_word {

@@ -631,6 +631,10 @@ static void note_change(struct feedback *f, const struct json *op)
 {
     struct str pointer = json_str(json_get_text(op, "path"));
     struct str place = shown_path(f->arena, pointer);
+    if (!pointer.len) {
+        put(f, "Note: the arguments were read otherwise in many places.\n");
+        return;
+    }
     if (!str_is(json_str(json_get_text(op, "op")), "remove")) {
         struct str value = json_to_str(f->arena, json_get_text(op, "value"));
         put(f, "Note: '" STR_FMT "' was read as " STR_FMT ".\n", STR_ARG(place),

@@ -100,15 +100,20 @@ void json_diff_find(struct arena *arena, const struct json *expected, const stru
 
 /* ---- for programs ---- */
 
+#define PATCH_PATHS_MAX_BYTES 65536u /* of all operations: each path below a long name has it */
+
 struct patch_walk {
     struct arena *arena;
     struct buf path; /* JSON Pointer to the current place */
     struct json *operations;
-    size_t count;
+    size_t count, path_bytes;
 };
 
 static void add_operation(struct patch_walk *d, const char *name, const struct json *value)
 {
+    d->path_bytes += d->path.len;
+    if (d->path_bytes > PATCH_PATHS_MAX_BYTES)
+        return;
     struct json_member members[3] = {
         json_member(STR_LIT("op"), json_string(str_of(name))),
         json_member(STR_LIT("path"), json_string(arena_dup(d->arena, buf_view(&d->path)))),
@@ -168,5 +173,9 @@ struct json json_patch(struct arena *arena, const struct json *before, const str
 {
     struct patch_walk d = {.arena = arena, .path = buf_in(arena)};
     diff_value(&d, before, after);
+    if (d.path_bytes > PATCH_PATHS_MAX_BYTES) {
+        d = (struct patch_walk){.arena = arena, .path = buf_in(arena)};
+        add_operation(&d, "replace", after);
+    }
     return json_array(d.operations, d.count);
 }

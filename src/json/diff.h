@@ -25,8 +25,9 @@ void json_diff_find(struct arena *arena, const struct json *expected, const stru
                     struct json_diff_result *out);
 
 /* A JSON Patch (RFC 6902) that turns `before` into `after`, an array, empty if nothing changed. It uses
- * `remove`, `add` and `replace` only; an array whose length changed is replaced whole. Two numbers with
- * different literals count as a change, even if they are equal. */
+ * `remove`, `add` and `replace` only; an array whose length changed is replaced whole, and so is `before` if
+ * the paths would take too many bytes. Two numbers with different literals count as a change, even if they
+ * are equal. */
 struct json json_patch(struct arena *arena, const struct json *before, const struct json *after);
 
 #endif

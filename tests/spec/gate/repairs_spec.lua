@@ -53,6 +53,19 @@ describe("a repair", function()
     end)
   end
 
+  it("lists the changes below a long name as one, since each path would have the name", function()
+    local digits, name = {}, ("n"):rep(1000)
+    for i = 1, 300 do digits[i] = tostring(i) end
+    local schema = [[{"type":"object","additionalProperties":{"type":"array","items":{"type":"integer"}}}]]
+    local client = daemon.start { policies = { ["hears.lua"] = listener(schema) } }:connect()
+    local result = client:calls("hears", { [name] = digits })
+    local rewrites = verdict(result).rewrites
+    assert.equal(300, result.structuredContent.heard[name][300])
+    assert.equal(1, #rewrites)
+    assert.equal("", rewrites[1].path)
+    assert.equal("Note: the arguments were read otherwise in many places.", result.content[#result.content].text)
+  end)
+
   local refused = {
     { "two spellings of one name",          { filePath = "a", FilePath = "a" }, nil },
     { "a text that may be a list",          { file_path = "a", tags = "a, b" }, "list" },
