@@ -433,7 +433,7 @@ static const struct json *rebuilt(void *arena, const struct json *parent, uint32
 /* The record has no room for such a value, so it need not be masked. */
 static bool is_too_long_to_mask(const struct json *value, unsigned content)
 {
-    return value && content == DECISIONS_MASKED && value->raw_len > DECISION_MASKED_MAX_BYTES;
+    return value && content == DECISIONS_MASKED && json_is_longer(value, DECISION_MASKED_MAX_BYTES);
 }
 
 /* What is secret in the values has to be known before a text is written that may quote it: if it is not, the

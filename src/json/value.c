@@ -306,6 +306,24 @@ bool json_equal(const struct json *a, const struct json *b)
     return false;
 }
 
+/* At least; exact up to `most`. */
+static size_t bytes_of(const struct json *v, size_t most)
+{
+    size_t bytes = v->raw_len;
+    if (!bytes && (v->type == JSON_STRING || v->type == JSON_NUMBER))
+        bytes = v->len;
+    for (uint32_t i = 0; !v->raw_len && i < json_child_count(v) && bytes <= most; i++) {
+        bytes += 1 + (v->type == JSON_OBJECT ? v->members[i].key.len : 0);
+        bytes += bytes_of(json_child(v, i), most);
+    }
+    return bytes;
+}
+
+bool json_is_longer(const struct json *value, size_t bytes)
+{
+    return bytes_of(value, bytes) > bytes;
+}
+
 const char *json_type_name(enum json_type type)
 {
     static const char *const names[] = {"null", "boolean", "number", "string", "array", "object"};

@@ -589,19 +589,9 @@ void result_mask_write(struct buf *out, struct arena *scratch, const struct json
     }
 }
 
-/* Of its strings, or of the text that it was parsed from. */
-static size_t bytes_of(const struct json *value)
-{
-    bool holds = value->type == JSON_ARRAY || value->type == JSON_OBJECT;
-    size_t bytes = value->raw_len ? value->raw_len : holds ? 0 : value->len;
-    for (uint32_t i = 0; holds && !value->raw_len && i < value->len && bytes <= RESULT_MASK_MAX_BYTES; i++)
-        bytes += 1 + bytes_of(json_child(value, i));
-    return bytes;
-}
-
 bool result_is_maskable(const struct json *value)
 {
-    return bytes_of(value) <= RESULT_MASK_MAX_BYTES;
+    return !json_is_longer(value, RESULT_MASK_MAX_BYTES);
 }
 
 struct hash128 result_masked(struct arena *arena, const struct json *value, struct str text, bool digits)

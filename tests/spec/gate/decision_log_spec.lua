@@ -347,6 +347,26 @@ return tool "login" {
     assert.is_nil(process.read(file_of(gate)):find("hidden-", 1, true))
   end)
 
+  it("does not mask a result that no record could hold, whoever wrote it", function()
+    local makes = [==[
+-- makes: returns many rows. Read only.
+return tool "makes" { description = "Returns rows.", effects = "read", params = { text = str },
+  run = function()
+    local rows = {}
+    for i = 1, 12000 do rows[i] = { id = i, secret = "hidden-" .. i } end
+    return { rows = rows }
+  end }
+]==]
+    local gate = daemon.start { policies = { ["makes.lua"] = makes },
+                                config = 'return { decisions = { results = "masked" } }' }
+    gate:connect():calls("makes", { text = "short" })
+    local record = records(file_of(gate), 1)[1]
+    assert.is_true(record.cut)
+    assert.is_nil(record.arguments) -- which might quote what is secret in the result
+    assert.equal(32, #record.arguments_hash)
+    assert.is_nil(process.read(file_of(gate)):find("hidden-", 1, true))
+  end)
+
   it("has a call that its client gave up", function()
     local slow = [==[
 -- wait: waits for a long time. Read only.
