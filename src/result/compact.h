@@ -27,6 +27,7 @@ bool compact_result(struct arena *arena, const struct tool *tool, const struct j
 
 #define COMPACT_GOAL_WORDS_MAX   16u
 #define COMPACT_ARGUMENT_IDS_MAX 32u
+#define COMPACT_ID_MAX_BYTES     4096u /* of an argument that is an id; a longer one is none */
 #define COMPACT_KEPT_TEXT_BYTES  200u /* of a title that is kept but too long */
 #define COMPACT_PATH_MAX_BYTES   80u  /* of a path in a note */
 #define COMPACT_OMISSIONS_MAX    8u   /* paths in a note; the rest are counted */
@@ -41,7 +42,10 @@ struct compact_rules {
     /* of three letters and more, without common ones, in lower case */
     struct str goal_words[COMPACT_GOAL_WORDS_MAX];
     size_t goal_word_count;
-    struct str argument_ids[COMPACT_ARGUMENT_IDS_MAX];
+    struct compact_id {
+        struct str text;
+        const uint16_t *restart; /* compact_has_argument_id */
+    } argument_ids[COMPACT_ARGUMENT_IDS_MAX];
     size_t argument_id_count;
     struct compact_key *keys; /* COMPACT_KEYS of them, by their places in their objects */
 };

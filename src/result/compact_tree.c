@@ -103,13 +103,27 @@ static struct str scalar_text(const struct json *value)
     return STR_NONE;
 }
 
+/* For each k how many of the id's first bytes are also the last of its first k. */
+static const uint16_t *restarts_of(struct arena *arena, struct str id)
+{
+    uint16_t *restart = ARENA_ARRAY(arena, uint16_t, id.len + 1);
+    for (size_t i = 1, k = 0; i < id.len; i++) {
+        while (k && id.at[i] != id.at[k])
+            k = restart[k];
+        k += id.at[i] == id.at[k];
+        restart[i + 1] = (uint16_t)k;
+    }
+    return restart;
+}
+
 static void add_argument_ids(struct compact_rules *rules, const struct json *value)
 {
     struct str text = scalar_text(value);
     for (uint32_t i = 0; value->type == JSON_ARRAY && i < value->len; i++)
         add_argument_ids(rules, &value->items[i]);
-    if (text.len && rules->argument_id_count < COMPACT_ARGUMENT_IDS_MAX)
-        rules->argument_ids[rules->argument_id_count++] = text;
+    if (text.len && text.len <= COMPACT_ID_MAX_BYTES && rules->argument_id_count < COMPACT_ARGUMENT_IDS_MAX)
+        rules->argument_ids[rules->argument_id_count++] =
+            (struct compact_id){text, restarts_of(rules->arena, text)};
 }
 
 struct compact_rules compact_rules_of(struct arena *arena, const struct tool *tool, const struct json *args,
@@ -135,19 +149,31 @@ struct compact_rules compact_rules_of(struct arena *arena, const struct tool *to
     return rules;
 }
 
+/* By Knuth, Morris and Pratt where it stands somewhere: an agent and a server together choose both texts, and
+ * one may be full of the beginnings of the other. */
+static bool stands_alone_in(struct str text, const struct compact_id *id)
+{
+    if (text.len < id->text.len || !memmem(text.at, text.len, id->text.at, id->text.len))
+        return false;
+    for (size_t i = 0, k = 0; i < text.len; i++) {
+        while (k && (k == id->text.len || text.at[i] != id->text.at[k]))
+            k = id->restart[k];
+        k += text.at[i] == id->text.at[k];
+        if (k < id->text.len)
+            continue;
+        size_t from = i + 1 - k;
+        if ((!from || !is_word_byte((unsigned char)text.at[from - 1])) &&
+            (i + 1 == text.len || !is_word_byte((unsigned char)text.at[i + 1])))
+            return true;
+    }
+    return false;
+}
+
 bool compact_has_argument_id(const struct compact_rules *rules, struct str text)
 {
-    for (size_t i = 0; i < rules->argument_id_count; i++) {
-        struct str id = rules->argument_ids[i];
-        const char *at = id.len ? text.at : NULL;
-        for (size_t left = text.len; at && (at = memmem(at, left, id.at, id.len)); at++) {
-            const char *end = at + id.len;
-            bool begins = at == text.at || !is_word_byte((unsigned char)at[-1]);
-            if (begins && (end == text.at + text.len || !is_word_byte((unsigned char)*end)))
-                return true;
-            left = (size_t)(text.at + text.len - at) - 1;
-        }
-    }
+    for (size_t i = 0; i < rules->argument_id_count; i++)
+        if (stands_alone_in(text, &rules->argument_ids[i]))
+            return true;
     return false;
 }
 
@@ -301,7 +327,7 @@ static void add_child(const struct compact_rules *rules, struct compact_node *no
     /* An object is identified by its own members. */
     bool may_be_id = text.len && rules->argument_id_count && (is_id_name(child->key) || child->kept);
     for (size_t i = 0; may_be_id && i < rules->argument_id_count; i++)
-        node->entity |= str_eq(rules->argument_ids[i], text);
+        node->entity |= str_eq(rules->argument_ids[i].text, text);
     if (child->value->type == JSON_STRING && is_time(text) &&
         (!node->time.len || str_cmp(text, node->time) > 0))
         node->time = text;

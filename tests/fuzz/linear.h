@@ -121,7 +121,7 @@ static void linear_goal(struct arena *arena, struct str text)
     ids_in_goal(text, (struct str){text.at, text.len / 2});
 }
 
-/* As text, and as HTML. */
+/* As text, and as HTML; of a call whose id repeats the same. */
 static void linear_compact(struct arena *arena, struct str text)
 {
     struct tool tool = {.name = STR("t"), .compact = {.on = true, .max_bytes = 1000}};
@@ -134,8 +134,10 @@ static void linear_compact(struct arena *arena, struct str text)
                                       json_member(STR_LIT("text"), texts[i])};
         struct json item = json_object(arena, block, 2), content = json_array(&item, 1);
         struct result result = {.content = &content};
+        struct json_member id[] = {json_member(STR_LIT("id"), json_string(str_cut(text, text.len / 2)))};
+        struct json arguments = json_object(arena, id, 1);
         struct compaction out;
-        compact_result(arena, &tool, NULL, STR_LIT("find the answer"), &result, &out);
+        compact_result(arena, &tool, &arguments, STR_LIT("find the answer"), &result, &out);
     }
 }
 
