@@ -326,6 +326,7 @@ static struct str mask_named_values(struct arena *arena, const struct names *nam
 
 #define REFS_MAX         16u  /* of a chain of $ref; a longer one is followed no further */
 #define FIT_BRANCHES_MAX 256u /* looked at for one child: references can make a few branches many */
+#define FITTED_MAX       64u  /* different schemas of hidden fields in one result; of more, none is compiled */
 
 /* "#/$defs/Card" in the root: names without escapes, as generators write them. */
 static const struct json *resolve(const struct json *root, const struct json *schema)
@@ -380,11 +381,10 @@ static const struct json *fit_child(const struct json *root, const struct json *
     return found;
 }
 
-/* `mask` if the schema accepts it, else a sample of the schema (minItems, enum, format, const); NULL:
- * neither, and the field is optional. If it is required, `mask`, and the result does not fit. A field's
- * schema is compiled by itself, beside the definitions of the whole, so that its $refs resolve. */
+/* `mask` if the schema accepts it, else a sample of the schema (minItems, enum, format, const); NULL: neither.
+ * A field's schema is compiled by itself, beside the definitions of the whole, so that its $refs resolve. */
 static const struct json *fit_mask(struct arena *arena, const struct json *root, const struct json *schema,
-                                   const struct json *mask, bool is_required)
+                                   const struct json *mask)
 {
     static const char *const definitions[] = {"$defs", "definitions"};
     struct json alone = *resolve(root, schema), sample;
@@ -402,7 +402,7 @@ static const struct json *fit_mask(struct arena *arena, const struct json *root,
         if (schema_sample(arena, compiled, SAMPLE_REQUIRED, &sample))
             return json_keep(arena, sample);
     }
-    return is_required ? mask : NULL;
+    return NULL;
 }
 
 /* ---- the walks ---- */
@@ -419,6 +419,10 @@ struct walk {
     bool keeps_words;           /* a string that is one lower-case word may be an enum's: is no copy */
     const struct json *root;    /* of the output schema, which accepts the masks; NULL: masks by type */
     const struct json *schema;  /* of the object or list whose children are walked; NULL: none */
+    struct fitted {
+        const struct json *schema, *mask, *fit; /* fit NULL: nothing does */
+    } *fitted;                                  /* what stands for a hidden value of this schema and type */
+    size_t fitted_count;
     unsigned masked_keys;       /* of that object */
     struct redact_found *found; /* NULL: not asked for */
     unsigned nested;            /* JSON in a string */
@@ -466,7 +470,22 @@ static const struct json masks[] = {
     [JSON_OBJECT] = {.type = JSON_OBJECT},
 };
 
-/* What stands for a hidden value; NULL: it is left out. */
+/* The rows of a list have one schema, which is compiled once for all of them. */
+static const struct json *fitted_mask(struct walk *w, const struct json *schema, const struct json *mask)
+{
+    for (size_t i = 0; i < w->fitted_count; i++)
+        if (w->fitted[i].schema == schema && w->fitted[i].mask == mask)
+            return w->fitted[i].fit;
+    if (w->fitted_count == FITTED_MAX)
+        return NULL;
+    const struct json *fit = fit_mask(w->arena, w->root, schema, mask);
+    w->fitted = arena_grow(w->arena, w->fitted, w->fitted_count, sizeof(*w->fitted));
+    w->fitted[w->fitted_count++] = (struct fitted){schema, mask, fit};
+    return fit;
+}
+
+/* What stands for a hidden value; NULL: it is left out, as its schema takes no mask and does not require it. If
+ * it does, the mask, and the result does not fit. */
 static const struct json *hide(struct walk *w, const struct json *value, const struct json *schema,
                                bool is_required)
 {
@@ -478,8 +497,8 @@ static const struct json *hide(struct walk *w, const struct json *value, const s
     }
     if (w->found && value->type != JSON_STRING && value->type != JSON_NULL)
         w->found->blank = true;
-    const struct json *mask = &masks[value->type];
-    return schema ? fit_mask(w->arena, w->root, schema, mask, is_required) : mask;
+    const struct json *mask = &masks[value->type], *fit = schema ? fitted_mask(w, schema, mask) : mask;
+    return !fit && is_required ? mask : fit;
 }
 
 static const struct json *walk(struct walk *w, const struct json *value, const struct json *schema);
@@ -552,7 +571,7 @@ static const struct json *walk_child(void *walking, const struct json *parent, u
     const struct json *child = json_child(parent, i), *schema = w->schema, *inner = NULL;
     struct str name = *key;
     size_t length = w->path.len;
-    bool is_item = parent->type == JSON_ARRAY, is_required = is_item;
+    bool is_item = parent->type == JSON_ARRAY;
     if (is_item) {
         buf_text(&w->path, "[]");
     } else {
@@ -563,9 +582,11 @@ static const struct json *walk_child(void *walking, const struct json *parent, u
     if (schema) {
         unsigned branches = FIT_BRANCHES_MAX;
         inner = fit_child(w->root, schema, is_item, name, i, REFS_MAX, &branches);
-        is_required |= json_array_has(json_get_text(resolve(w->root, schema), "required"), name);
     }
-    const struct json *now = is_hidden(w, name) ? hide(w, child, inner, is_required) : walk(w, child, inner);
+    bool hides = is_hidden(w, name), is_required = is_item;
+    if (hides && inner) /* `required` may be long, and is read for each hidden member alone */
+        is_required |= json_array_has(json_get_text(resolve(w->root, schema), "required"), name);
+    const struct json *now = hides ? hide(w, child, inner, is_required) : walk(w, child, inner);
     w->path.len = length;
     return now || !is_item ? now : &null;
 }
