@@ -161,6 +161,7 @@ struct conn {
     struct buf out;
     int64_t read_ns;                        /* the last read; 0: not timed */
     size_t sent;                            /* of `out` */
+    uint64_t gone;                          /* bytes of output that are no longer in `out` */
     size_t counted;                         /* bytes of both buffers that are included in the loop's sum */
     const struct conn_callbacks *callbacks; /* NULL: dropped */
     void *owner;
@@ -246,6 +247,11 @@ void loop_time_reads(struct loop *loop, bool timed)
 size_t conn_unsent_bytes(const struct conn *c)
 {
     return c->out.len - c->sent;
+}
+
+uint64_t conn_written_bytes(const struct conn *c)
+{
+    return c->gone + c->out.len;
 }
 
 static void mark_dirty(struct conn *c)
@@ -419,6 +425,7 @@ static void stop_sending(struct conn *c)
 
 static void clear_sent(struct conn *c)
 {
+    c->gone += c->out.len;
     c->out.len = c->sent = 0;
     if (c->out.cap > CONN_OUT_LOW_BYTES)
         buf_clear(&c->out);
@@ -452,6 +459,7 @@ static void send_out(struct conn *c)
     }
     if (c->sent > c->out.len / 2) { /* most of the buffer is sent: free it */
         buf_drop(&c->out, c->sent);
+        c->gone += c->sent;
         c->sent = 0;
     }
     c->blocked = true;

@@ -86,6 +86,8 @@ void conn_close_out(struct conn *conn);
 /* Append output here; it is sent at the end of this turn. */
 struct buf *conn_out(struct conn *conn);
 size_t conn_unsent_bytes(const struct conn *conn);
+/* All that was appended so far. Less what is unsent: all that was sent. */
+uint64_t conn_written_bytes(const struct conn *conn);
 bool conn_can_send(const struct conn *conn); /* false: the peer reads no more */
 
 /* When the bytes of the line that is handled now were read, by the monotonic clock; 0 unless the loop times

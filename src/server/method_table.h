@@ -88,8 +88,6 @@ void passing_free(struct server *server);
 #define SUBSCRIPTIONS_MAX     16u  /* of one connection */
 #define WATCHED_RESOURCES_MAX 256u /* of one connection */
 
-enum list_changed { LIST_CHANGED_TOOLS, LIST_CHANGED_PROMPTS, LIST_CHANGED_RESOURCES, LIST_CHANGED_COUNT };
-
 /* Notifies every client that wants it, or this one, in the way of its era. */
 void subscriptions_changed(struct server *server, enum list_changed list);
 void subscriptions_client_changed(struct client *client, enum list_changed list);

@@ -95,6 +95,8 @@ struct user_calls {
     size_t connections, pending;
 };
 
+enum list_changed { LIST_CHANGED_TOOLS, LIST_CHANGED_PROMPTS, LIST_CHANGED_RESOURCES, LIST_CHANGED_COUNT };
+
 struct client {
     LIST_ENTRY(client) link;
     struct server *server;
@@ -115,6 +117,7 @@ struct client {
     struct unreported unreported;
     const char *protocol;    /* legacy: the version that initialize agreed on; NULL: none */
     bool wants_list_changed; /* legacy: it sent initialize, or asked for a list */
+    uint64_t told[LIST_CHANGED_COUNT]; /* the end of the last such notification in its output */
     int log_level;           /* legacy: the lowest level of notifications/message that it gets */
     int asked_level;         /* modern: the lowest that a request has asked for */
     bool elicits;            /* legacy: initialize declared elicitation by forms */

@@ -16,6 +16,7 @@ struct subscription {
     struct str id; /* JSON */
     struct json id_value;
     bool wants[LIST_CHANGED_COUNT];
+    uint64_t told[LIST_CHANGED_COUNT]; /* as the client's */
 };
 
 struct watched_resource {
@@ -247,14 +248,27 @@ void subscriptions_cancel(struct client *client, const struct json *id)
         }
 }
 
+/* One that is not sent yet says what another would: a client that does not read gets no more of them. */
+static void tell_changed(struct client *client, const struct subscription *s, enum list_changed list,
+                         uint64_t *told)
+{
+    if (*told > conn_written_bytes(client->conn) - conn_unsent_bytes(client->conn))
+        return;
+    if (s)
+        notify_one(client, s, lists[list].method, STR_NONE);
+    else
+        reply_notification(client, lists[list].method, STR_NONE);
+    *told = conn_written_bytes(client->conn);
+}
+
 void subscriptions_client_changed(struct client *client, enum list_changed list)
 {
-    const struct subscription *s;
+    struct subscription *s;
     if (client->wants_list_changed)
-        reply_notification(client, lists[list].method, STR_NONE);
+        tell_changed(client, NULL, list, &client->told[list]);
     LIST_FOREACH (s, &client->subscriptions, link)
         if (s->wants[list])
-            notify_one(client, s, lists[list].method, STR_NONE);
+            tell_changed(client, s, list, &s->told[list]);
 }
 
 void subscriptions_changed(struct server *server, enum list_changed list)

@@ -200,6 +200,34 @@ describe("a reload of many policies", function()
   end)
 end)
 
+describe("a client that does not read", function()
+  it("is told once that the tools have changed, however often they do", function()
+    local policies = {}
+    for i = 1, 40 do
+      policies[("big%d.lua"):format(i)] = fixtures.echo:gsub("echo", "big" .. i)
+        :gsub('description = "[^"]*"', 'description = ("x"):rep(6000)')
+    end
+    local gate = daemon.start { policies = policies }
+    local deaf = gate:connect()
+    for id = 1, 20 do deaf:say { jsonrpc = "2.0", id = id, method = "tools/list" } end
+    process.eventually("its output waits", function()
+      return gate:status().connections.buffered_bytes >= 256 * 1024
+    end)
+    for i = 1, 4 do
+      gate:write_policy("more.lua", (fixtures.echo:gsub("echo", "more" .. i)))
+      gate:reload()
+    end
+    local told = 0
+    for _ = 1, 20 do
+      local message = deaf:hears()
+      while message.method do told, message = told + 1, deaf:hears() end
+    end
+    assert.equal(1, told)
+    gate:write_policy("more.lua", (fixtures.echo:gsub("echo", "last")))
+    assert.equal("notifications/tools/list_changed", deaf:hears().method)
+  end)
+end)
+
 describe("SIGTERM", function()
   it("is obeyed even if a client never reads", function()
     local gate = daemon.start { policies = { ["echo.lua"] = fixtures.echo } }
