@@ -200,6 +200,24 @@ describe("a reload of many policies", function()
   end)
 end)
 
+describe("reloads that wait", function()
+  it("count among the requests of their connection that have no answer", function()
+    local gate = daemon.start { policies = { ["echo.lua"] = fixtures.echo },
+                                config = "return { limits = { in_flight = 4 } }" }
+    local client, asked, done = gate:connect(), {}, { ok = 0, refused = 0 }
+    for id = 1, 200 do asked[id] = ('{"jsonrpc":"2.0","id":%d,"method":"toolgate/reload"}\n'):format(id) end
+    client.stream:send(table.concat(asked))
+    for _ = 1, 200 do
+      local answer = client:hears()
+      local how = answer.result and "ok" or "refused"
+      done[how] = done[how] + 1
+      assert.is_true(answer.result and answer.result.ok or answer.error.data.name == "too_many_calls_of_connection")
+    end
+    assert.is_true(done.ok >= 4)
+    assert.is_true(done.refused > 0)
+  end)
+end)
+
 describe("a client that does not read", function()
   it("is told once that the tools have changed, however often they do", function()
     local policies = {}
