@@ -38,7 +38,10 @@ struct view {
         const struct tool *tool;
         struct json definition;
     } * list;
-    size_t count;
+    size_t count, next; /* next: of the generation's tools, then of the client's */
+    struct str *own;    /* the names of the client's tools when the list began */
+    size_t own_count;
+    struct map *own_names;
     bool failed;     /* a hook broke: the list is no answer to keep */
     int64_t used_us; /* by prepare hooks, of CATALOG_PREPARE_MS */
     size_t late;     /* tools whose hook had no time left */
@@ -210,22 +213,42 @@ static int compare_names(const void *a, const void *b)
     return str_cmp(((const struct listed_tool *)a)->name, ((const struct listed_tool *)b)->name);
 }
 
-/* A client's own tool replaces one of the same name that the agent runs, as check and report find it. */
-static void list_tools(struct view *v)
+static void begin_list(struct view *v)
 {
     struct client_tools *own = v->request->all ? v->request->client_tools : NULL;
-    size_t own_count = client_tools_count(own), all_count = v->generation->tool_count;
-    v->list = ARENA_ARRAY(v->arena, struct listed_tool, all_count + own_count + 1);
-    for (size_t i = 0; i < all_count; i++) {
-        const struct tool *tool = v->generation->tools[i];
-        if (is_granted(v, tool) && !tool->schema_pending && !tool->held &&
-            !(own_count && client_tools_find(own, v->generation, tool->name)))
-            add(v, tool);
+    size_t count = client_tools_count(own);
+    v->own = ARENA_ARRAY(v->arena, struct str, count);
+    v->own_names = map_new_for(v->arena, count);
+    for (size_t i = 0; i < count; i++) {
+        struct str name = client_tools_name_at(own, i);
+        if (name.len && map_add(v->own_names, name, v))
+            v->own[v->own_count++] = name;
     }
-    for (size_t i = 0; i < own_count; i++) {
-        const struct tool *tool = client_tools_find(own, v->generation, client_tools_name_at(own, i));
+    v->list = ARENA_ARRAY(v->arena, struct listed_tool, v->generation->tool_count + v->own_count + 1);
+}
+
+static const struct tool *find_own(const struct view *v, struct str name)
+{
+    return client_tools_find(v->request->client_tools, v->generation, name);
+}
+
+/* Lists one more tool. A client's own tool replaces one of the same name that the agent runs, as check and
+ * report find it. False: it was the last, and prepare_tools has seen all of them. */
+static bool list_next(struct view *v)
+{
+    size_t all_count = v->generation->tool_count, at = v->next++;
+    if (at < all_count) {
+        const struct tool *tool = v->generation->tools[at];
+        bool is_replaced = map_get(v->own_names, tool->name) && find_own(v, tool->name);
+        if (is_granted(v, tool) && !tool->schema_pending && !tool->held && !is_replaced)
+            add(v, tool);
+        return true;
+    }
+    if (at < all_count + v->own_count) {
+        const struct tool *tool = find_own(v, v->own[at - all_count]);
         if (tool)
             add(v, tool);
+        return true;
     }
     if (v->late)
         log_event(LOG_ERROR, "tools_not_prepared", LOG_NUM("tools", v->late),
@@ -233,9 +256,17 @@ static void list_tools(struct view *v)
                   LOG_TEXT("why", "the prepare hooks of a list took all of its time: the tools of those that "
                                   "did not run are hidden"),
                   LOG_TEXT("fix", "make the hooks faster; toolgate status names those that failed"));
-    if (own_count)
+    if (v->own_count)
         qsort(v->list, v->count, sizeof(*v->list), compare_names);
     prepare_tools(v);
+    return false;
+}
+
+static void list_tools(struct view *v)
+{
+    begin_list(v);
+    while (list_next(v))
+        continue;
 }
 
 /* Each object has a member for each tool of which there is something to say. Every client may read the
@@ -285,6 +316,7 @@ struct catalog_writing {
     struct view view;
     struct provider_options provider;
     struct json_out out;
+    bool lists;  /* what there is to write is not known yet */
     size_t next; /* of view.list */
 };
 
@@ -295,7 +327,8 @@ struct catalog_writing *catalog_write_begin(struct arena *arena, struct generati
     w->view = (struct view){.arena = arena, .generation = generation, .request = request};
     w->provider = request->provider;
     w->out = json_out(out);
-    list_tools(&w->view);
+    w->lists = true;
+    begin_list(&w->view);
     json_open(&w->out, '[');
     return w;
 }
@@ -303,6 +336,10 @@ struct catalog_writing *catalog_write_begin(struct arena *arena, struct generati
 bool catalog_write_next(struct catalog_writing *w)
 {
     struct view *v = &w->view;
+    if (w->lists) {
+        w->lists = list_next(v);
+        return true;
+    }
     if (w->next < v->count) {
         const struct listed_tool *next = &v->list[w->next];
         w->next += !provider_format_write(v->arena, &w->provider, &next->definition, next->tool->plain_name,

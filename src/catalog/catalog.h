@@ -33,7 +33,8 @@ struct catalog_request {
 void catalog_write(struct arena *arena, struct generation *generation, const struct catalog_request *request,
                    struct buf *out);
 
-/* The same in steps of at most one tool, for an event loop, as a provider's format takes 0.2 ms for each.
+/* The same in steps of at most one tool, for an event loop, as there may be ten thousand, and a provider's
+ * format takes 0.2 ms for each.
  * `request`, the generation and the client's tools are borrowed until catalog_write_next returns false: all
  * is written, or until catalog_write_end. */
 struct catalog_writing;

@@ -142,19 +142,18 @@ static void begin_writing(struct request *r, struct tools_list *list)
 static bool write_list(struct request *r, struct tools_list *list)
 {
     struct server *server = r->client->server;
-    bool in_turns = list->wanted.provider.format != PROVIDER_FORMAT_MCP;
+    bool in_part = list->wanted.provider.format != PROVIDER_FORMAT_MCP;
     struct request **writing = &r->client->list_writing;
-    list->waits = in_turns && *writing && *writing != r;
+    list->waits = *writing && *writing != r;
     if (list->waits)
         return false;
-    if (in_turns)
-        *writing = r;
-    if (in_turns && !may_write(server, list))
+    *writing = r;
+    if (in_part && !may_write(server, list))
         return false;
     if (!list->writing)
         begin_writing(r, list);
     while (catalog_write_next(list->writing))
-        if (in_turns && turn_is_over(loop_queue(server->loop))) {
+        if (turn_is_over(loop_queue(server->loop))) {
             if (!catalog_write_is_inside(list->writing))
                 let_next_write(server, list);
             ask_turn(list);

@@ -328,6 +328,28 @@ STORY(a_large_schema_is_written_in_pieces)
     assert_in_range(pieces.len, 100000, 400000);
 }
 
+/* A turn of the loop may end after each tool that is looked at, and after each that is written. */
+STORY(a_long_list_is_made_in_steps)
+{
+    struct buf text = buf_in(fixture->arena), out = buf_in(fixture->arena);
+    struct catalog_request request = {.all = true};
+    buf_byte(&text, '[');
+    for (int i = 0; i < 300; i++)
+        buf_printf(&text, "%s{\"name\":\"t%d\",\"inputSchema\":{\"type\":\"object\"}}", i ? "," : "", i);
+    buf_text(&text, "]");
+    buf_byte(&text, '\0');
+    write_file(fixture->folder, "tools.json", text.at);
+    build(fixture);
+    struct catalog_writing *writing =
+        catalog_write_begin(fixture->arena, fixture->generation, &request, &out);
+    size_t steps = 0;
+    while (catalog_write_next(writing))
+        steps++;
+    assert_in_range(steps, 600, 610);
+    list(fixture, request);
+    assert_true(str_eq(buf_view(&fixture->shown), buf_view(&out)));
+}
+
 /* ---- a client's own tools ---- */
 
 static const struct tool *registers(struct fixture *fixture, struct client_tools *tools, const char *text)
