@@ -33,12 +33,14 @@ struct resource_links;
 struct served;
 struct span_exporter;
 struct subscription;
+struct watch_count;
 struct watched_resource;
 
 #define SERVER_LINE_MAX_BYTES 9437184u /* to a client: at 10 MiB the official SDK closes the connection */
 #define SERVER_UNREAD_SHARES  16u      /* unread replies of one client: limits.memory divided by this */
 #define SERVER_UNREAD_FREE    65536u   /* replies up to this size are sent although others are unread */
 
+#define SERVER_WATCH_LISTS    1024u    /* by the hash of the URI */
 #define SERVER_REFUSAL_LIMITS 64u /* users whose refused connections are logged apart */
 
 struct server_lists {        /* prompts, resources and templates for clients: served.c */
@@ -62,6 +64,7 @@ struct server {
     struct http_endpoint *http_endpoint; /* NULL: none is configured */
     LIST_HEAD(, client) clients;
     LIST_HEAD(, user_calls) users;
+    LIST_HEAD(, watched_resource) watched[SERVER_WATCH_LISTS]; /* of all clients */
     size_t client_count, connections_max;
     size_t pending, pending_bytes;                     /* requests without a reply yet, and their memory */
     uint64_t accepted, refused;                        /* connections since the start */
@@ -93,6 +96,7 @@ struct user_calls {
     LIST_ENTRY(user_calls) link;
     uid_t uid;
     size_t connections, pending;
+    LIST_HEAD(, watch_count) watches; /* of subscriptions.c */
 };
 
 enum list_changed { LIST_CHANGED_TOOLS, LIST_CHANGED_PROMPTS, LIST_CHANGED_RESOURCES, LIST_CHANGED_COUNT };

@@ -1,6 +1,8 @@
 /* One list per client. A subscription's id is that of its request, as it was sent. */
 
 #include "base/arena.h"
+#include "base/alloc.h"
+#include "base/hash.h"
 #include "base/share.h"
 #include "json/build.h"
 #include "json/write.h"
@@ -19,8 +21,19 @@ struct subscription {
     uint64_t told[LIST_CHANGED_COUNT]; /* as the client's */
 };
 
+#define WATCH_LEVELS_MAX 16u /* of a URI: so many above a changed part are looked for */
+
+/* How many resources of one server a user watches, on all connections. */
+struct watch_count {
+    LIST_ENTRY(watch_count) link;
+    uint32_t count;
+    char upstream[UPSTREAM_NAME_MAX_BYTES + 1];
+};
+
 struct watched_resource {
-    LIST_ENTRY(watched_resource) link;
+    LIST_ENTRY(watched_resource) link, same_hash; /* of the client's, of all whose URI hashes alike */
+    struct client *client;
+    struct watch_count *counted;
     struct subscription *by; /* NULL: resources/subscribe */
     struct str upstream, uri;
     char bytes[];
@@ -111,23 +124,43 @@ static struct watched_resource *find_watched(struct client *client, const struct
     return w;
 }
 
+static struct watch_count *count_of(struct user_calls *user, struct str upstream)
+{
+    struct watch_count *c;
+    LIST_FOREACH (c, &user->watches, link)
+        if (str_is(upstream, c->upstream))
+            break;
+    return c;
+}
+
+static void count_watch(struct watched_resource *w)
+{
+    w->counted = count_of(w->client->user, w->upstream);
+    if (!w->counted) {
+        struct str name = str_cut(w->upstream, UPSTREAM_NAME_MAX_BYTES);
+        w->counted = alloc_zeroed(sizeof(*w->counted));
+        memcpy(w->counted->upstream, name.at, name.len);
+        LIST_INSERT_HEAD(&w->client->user->watches, w->counted, link);
+    }
+    w->counted->count++;
+}
+
 /* Each user has a share of what one server watches. */
 static bool may_watch(struct client *client, struct str upstream)
 {
-    uint32_t used = upstreams_subscriptions(client->server->gate.upstreams, upstream), held = 0;
-    const struct client *other;
-    const struct watched_resource *w;
-    if (share_is_plenty(used, UPSTREAM_SUBSCRIPTIONS_MAX))
-        return true;
-    LIST_FOREACH (other, &client->server->clients, link)
-        if (other->peer.uid == client->peer.uid)
-            LIST_FOREACH (w, &other->watched, link)
-                held += str_eq(w->upstream, upstream);
-    if (share_leaves_room(used, held, 1, UPSTREAM_SUBSCRIPTIONS_MAX))
+    uint32_t used = upstreams_subscriptions(client->server->gate.upstreams, upstream);
+    const struct watch_count *held = count_of(client->user, upstream);
+    if (share_leaves_room(used, held ? held->count : 0, 1, UPSTREAM_SUBSCRIPTIONS_MAX))
         return true;
     problems_note(client, PROBLEM_SHARE,
                   STR_LIT("this user watches as many resources of one server as leaves others their share"));
     return false;
+}
+
+/* A server may have watchers on thousands of connections, and report a change a hundred times a second. */
+static size_t list_of(struct str uri)
+{
+    return hash_seeded(uri) % SERVER_WATCH_LISTS;
 }
 
 const char *subscriptions_watch(struct client *client, struct subscription *by, struct str upstream,
@@ -147,10 +180,13 @@ const char *subscriptions_watch(struct client *client, struct subscription *by, 
         abort();
     memcpy(w->bytes, upstream.at, upstream.len);
     memcpy(w->bytes + upstream.len, uri.at, uri.len);
+    w->client = client;
     w->by = by;
     w->upstream = (struct str){w->bytes, upstream.len};
     w->uri = (struct str){w->bytes + upstream.len, uri.len};
+    count_watch(w);
     LIST_INSERT_HEAD(&client->watched, w, link);
+    LIST_INSERT_HEAD(&client->server->watched[list_of(uri)], w, same_hash);
     client->watched_count++;
     return NULL;
 }
@@ -160,6 +196,11 @@ static void end_watch(struct client *client, struct watched_resource *w)
     if (client->server->gate.upstreams) /* NULL: the daemon ends */
         upstreams_unsubscribe(client->server->gate.upstreams, w->upstream, w->uri);
     LIST_REMOVE(w, link);
+    LIST_REMOVE(w, same_hash);
+    if (!--w->counted->count) {
+        LIST_REMOVE(w->counted, link);
+        free(w->counted);
+    }
     client->watched_count--;
     free(w);
 }
@@ -191,39 +232,49 @@ void subscriptions_apply_config(struct client *client)
     }
 }
 
-/* MCP: what has changed may be a part of what the client watches; it hears of what it may read. */
-static bool is_told_of(const struct client *client, const struct watched_resource *w, struct str uri)
+struct update {
+    struct str upstream, uri, member, params;
+    const struct upstream_spec *spec;
+};
+
+/* Who watches the resource itself, or one that it is a part of and may read it. A client that does not read
+ * gets no more of them: what it missed, it reads when it looks. */
+static void tell_watchers(struct server *server, const struct update *u, struct str watched)
 {
-    const struct config *config = server_config(client->server);
-    size_t len = w->uri.len;
-    if (!len || uri.len <= len || !str_eq(str_cut(uri, len), w->uri))
-        return str_eq(uri, w->uri);
-    char next = w->uri.at[len - 1] == '/' ? '/' : uri.at[len];
-    if (next != '/' && next != '?' && next != '#')
-        return false;
-    const struct upstream_spec *spec = config_find_upstream(config, w->upstream);
-    return spec && served_may_read(config, &client->peer, spec, uri);
+    const struct watched_resource *w;
+    bool is_part = watched.len < u->uri.len;
+    LIST_FOREACH (w, &server->watched[list_of(watched)], same_hash) {
+        if (!str_eq(w->uri, watched) || !str_eq(w->upstream, u->upstream) ||
+            conn_out(w->client->conn)->len > CONN_OUT_HIGH_BYTES ||
+            (is_part &&
+             (!u->spec || !served_may_read(server_config(server), &w->client->peer, u->spec, u->uri))))
+            continue;
+        if (w->by)
+            notify_one(w->client, w->by, UPDATED, u->member);
+        else
+            reply_notification(w->client, UPDATED, u->params);
+    }
 }
 
-/* A client that does not read gets no more of them: what it missed, it reads when it looks. */
 void subscriptions_resource_updated(struct server *server, struct str upstream, struct str uri)
 {
-    struct client *client;
-    const struct watched_resource *w;
     struct buf member = {0}, params = {0};
     buf_text(&member, ",\"uri\":");
     json_write_string(&member, uri);
     buf_printf(&params, "{" STR_FMT "}", STR_ARG(str_from(buf_view(&member), 1)));
-    LIST_FOREACH (client, &server->clients, link)
-        LIST_FOREACH (w, &client->watched, link) {
-            if (!str_eq(w->upstream, upstream) || !is_told_of(client, w, uri) ||
-                conn_out(client->conn)->len > CONN_OUT_HIGH_BYTES)
-                continue;
-            if (w->by)
-                notify_one(client, w->by, UPDATED, buf_view(&member));
-            else
-                reply_notification(client, UPDATED, buf_view(&params));
-        }
+    const struct update update = {upstream, uri, buf_view(&member), buf_view(&params),
+                                  config_find_upstream(server_config(server), upstream)};
+    tell_watchers(server, &update, uri);
+    /* MCP: it may be a part of what is watched: of "a:b" and "a:b/" are "a:b/c", of the first also "a:b?c" */
+    unsigned levels = 0;
+    for (size_t i = uri.len; i-- > 1 && levels < WATCH_LEVELS_MAX;) {
+        if (!strchr("/?#", uri.at[i]))
+            continue;
+        levels++;
+        tell_watchers(server, &update, str_cut(uri, i));
+        if (uri.at[i] == '/' && i + 1 < uri.len)
+            tell_watchers(server, &update, str_cut(uri, i + 1));
+    }
     buf_clear(&params);
     buf_clear(&member);
 }

@@ -110,9 +110,9 @@ return tool "wait" { description = "Wait.", effects = "read", schema = params { 
       templates = { { uriTemplate = "book:///{title}/{chapter}", name = "A chapter" } } })
     starts("upstreams = { " .. fixtures.upstream("books", "library_server", { LIBRARY = books }) .. " }")
     process.eventually("it is listed", function() return gate:status().lists.templates == 1 end)
-    local asked = 0
+    local asked, client = 0, nil
     for _ = 1, 2 do
-      local client = gate:connect()
+      client = gate:connect()
       for _ = 1, 250 do
         asked = asked + 1
         assert.truthy(client:asks("resources/subscribe", { uri = ("book:///x/%d"):format(asked) }))
@@ -122,6 +122,12 @@ return tool "wait" { description = "Wait.", effects = "read", schema = params { 
     assert.truthy(refused.message:find("leaves others their share", 1, true), refused.message)
     assert.equal(1, problem("share_used_up").count)
     assert.truthy(others({ method = "resources/subscribe", params = { uri = "book:///y/1" } })[1].result)
+    client:asks("resources/unsubscribe", { uri = "book:///x/500" })
+    assert.truthy(gate:connect():asks("resources/subscribe", { uri = "book:///x/501" }))
+    client:close() -- all that it has watched is free again
+    process.eventually("it is gone", function()
+      return gate:connect():ask("resources/subscribe", { uri = "book:///x/502" }).result
+    end)
   end)
 
   story("of the memory of registered tools", function()
