@@ -41,6 +41,13 @@ static inline uint64_t hash_next(uint64_t *state)
     return z ^ (z >> 31);
 }
 
+/* Which of HASH_OWNERS lists: of what belongs to a call, of which thousands may be in flight. */
+#define HASH_OWNERS 256u
+static inline size_t hash_owner(const void *owner)
+{
+    return (size_t)((uintptr_t)owner * 0x9E3779B97F4A7C15u >> 56) % HASH_OWNERS;
+}
+
 /* SipHash-2-4, a short MAC. */
 #define SIPHASH_KEY_BYTES 16u
 uint64_t siphash(const uint8_t key[SIPHASH_KEY_BYTES], struct str bytes);

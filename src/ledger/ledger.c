@@ -160,7 +160,6 @@ static struct ledger *new_ledger(const struct ledger_options *given)
                                           .owner = l};
     lru_init(&l->entries);
     lru_init(&l->kept);
-    LIST_INIT(&l->waiting);
     l->memory = store_memory_new(&memory);
     l->on_outage = options->on_outage;
     l->ttl_s = options->ttl_s ? options->ttl_s : LEDGER_TTL_S_DEFAULT;

@@ -166,7 +166,7 @@ struct ledger {
     bool settles_unheard;
     bool has_evicted; /* logged */
     struct loop *loop;
-    LIST_HEAD(, session_request) waiting;
+    LIST_HEAD(, session_request) waiting[HASH_OWNERS];
     LIST_HEAD(, rate_wait) rate_waits;
     struct session_request *starting; /* inside ledger_ask */
     struct timer replay, lapsed;

@@ -486,7 +486,7 @@ static enum ledger_state start(struct ledger *l, struct session_request *r)
         detach(l, r, false);
         return LEDGER_DONE;
     }
-    LIST_INSERT_HEAD(&l->waiting, r, waiting);
+    LIST_INSERT_HEAD(&l->waiting[hash_owner(r->owner)], r, waiting);
     return LEDGER_PENDING;
 }
 
@@ -531,7 +531,7 @@ enum ledger_state ledger_ask(struct ledger *l, enum ledger_kind kind, const stru
 
 void ledger_cancel(struct ledger *l, void *owner)
 {
-    struct session_request *r = LIST_FIRST(&l->waiting);
+    struct session_request *r = LIST_FIRST(&l->waiting[hash_owner(owner)]);
     while (r) {
         struct session_request *next = LIST_NEXT(r, waiting);
         if (r->owner == owner) {

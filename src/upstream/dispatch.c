@@ -185,7 +185,7 @@ static enum upstream_call_state begin(struct upstream_call *call)
 {
     enum upstream_call_state state = UPSTREAM_DONE;
     call->upstreams->files += call->files = files_of(call);
-    LIST_INSERT_HEAD(&call->upstreams->calls, call, entry);
+    LIST_INSERT_HEAD(&call->upstreams->calls[hash_owner(call->owner)], call, entry);
     call->began_ms = upstream_now_ms();
     if (call->upstream) {
         call->upstream->in_flight++;
@@ -280,9 +280,11 @@ static bool leaves_room(const struct upstream_call *call, const struct upstream 
     uint32_t held = 0;
     if (share_is_plenty(used, max))
         return used + wanted <= max;
-    LIST_FOREACH (other, &call->upstreams->calls, entry)
-        if (!other->queued && (!of || other->upstream == of) && other->request->user == call->request->user)
-            held += of ? 1 : other->files;
+    for (size_t i = 0; i < HASH_OWNERS; i++)
+        LIST_FOREACH (other, &call->upstreams->calls[i], entry)
+            if (!other->queued && (!of || other->upstream == of) &&
+                other->request->user == call->request->user)
+                held += of ? 1 : other->files;
     return share_leaves_room(used, held, wanted, max);
 }
 
@@ -335,7 +337,7 @@ static enum upstream_call_state admit(struct upstream_call *call, bool may_queue
         log_breaker(u);
     if (call->probe || !may_queue || (!u->queue.count && has_room(u)))
         return begin(call);
-    LIST_INSERT_HEAD(&u->set->calls, call, entry);
+    LIST_INSERT_HEAD(&u->set->calls[hash_owner(call->owner)], call, entry);
     call_queue_add(&u->queue, call);
     call->queued = true;
     timer_set(&call->deadline, u->set->loop, upstream_call_timeout_ms(call, u->spec->timeout_ms),
@@ -431,14 +433,14 @@ void upstream_delay(struct upstreams *set, uint32_t ms, struct arena *arena, ups
 {
     struct upstream_call *delay = ARENA_NEW(arena, struct upstream_call);
     *delay = (struct upstream_call){.queued = true, .done = done, .owner = owner};
-    LIST_INSERT_HEAD(&set->calls, delay, entry);
+    LIST_INSERT_HEAD(&set->calls[hash_owner(owner)], delay, entry);
     timer_set(&delay->deadline, set->loop, ms, on_delay_over, delay);
 }
 
 void upstream_reply(struct upstreams *set, void *owner, struct str result)
 {
     struct upstream_call *call;
-    LIST_FOREACH (call, &set->calls, entry)
+    LIST_FOREACH (call, &set->calls[hash_owner(owner)], entry)
         if (call->owner == owner && call->reply) {
             call->reply(call, result);
             return;
@@ -448,7 +450,7 @@ void upstream_reply(struct upstreams *set, void *owner, struct str result)
 void upstream_cancel(struct upstreams *set, void *owner)
 {
     struct upstream_call *next;
-    for (struct upstream_call *call = LIST_FIRST(&set->calls); call; call = next) {
+    for (struct upstream_call *call = LIST_FIRST(&set->calls[hash_owner(owner)]); call; call = next) {
         next = LIST_NEXT(call, entry);
         if (call->owner != owner)
             continue;

@@ -185,8 +185,9 @@ void upstreams_free(struct upstreams *set)
 {
     if (!set)
         return;
-    while (!LIST_EMPTY(&set->calls))
-        upstream_cancel(set, LIST_FIRST(&set->calls)->owner);
+    for (size_t i = 0; i < HASH_OWNERS; i++)
+        while (!LIST_EMPTY(&set->calls[i]))
+            upstream_cancel(set, LIST_FIRST(&set->calls[i])->owner);
     struct upstream *next;
     for (struct upstream *u = set->first; u; u = next) {
         next = u->next;

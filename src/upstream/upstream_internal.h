@@ -5,6 +5,7 @@
 #ifndef TOOLGATE_UPSTREAM_UPSTREAM_INTERNAL_H
 #define TOOLGATE_UPSTREAM_UPSTREAM_INTERNAL_H
 
+#include "base/hash.h"
 #include "upstream/circuit_breaker.h"
 #include "upstream/mcp/mcp_client.h"
 #include "upstream/upstream_call.h"
@@ -42,7 +43,7 @@ struct upstreams {
     struct upstreams_hooks hooks;
     void *owner;
     struct upstream *first; /* in the order of the configuration; leaving ones at the end */
-    LIST_HEAD(, upstream_call) calls;
+    LIST_HEAD(, upstream_call) calls[HASH_OWNERS]; /* of all that are pending or queued, by their owners */
     int log_level;             /* see upstreams_set_log_level; -1: not set */
     uint32_t files, files_max; /* open for calls; at most (0: unlimited) */
 };
