@@ -8,6 +8,7 @@ MODERN: it answers server/discover alone. HEARD: a file to which each request is
 import json
 import os
 import sys
+import time
 
 MODERN = bool(os.environ.get("MODERN"))
 LISTS = {"prompts/list": ("prompts", "prompts"), "resources/list": ("resources", "resources"),
@@ -54,6 +55,8 @@ def do(arguments):
         write({"id": WATCHES.pop(), "result": {"resultType": "complete"}})
     if "leave" in arguments:
         os._exit(1)
+    if "sleep" in arguments:  # and read nothing
+        time.sleep(arguments["sleep"])
     if "link" in arguments:
         return {"content": [{"type": "resource_link", "uri": arguments["link"], "name": "link"}]}
     return {"content": [{"type": "text", "text": os.environ.get("TOKEN", "done")}]}

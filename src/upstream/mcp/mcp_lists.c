@@ -75,7 +75,7 @@ static void on_subscribed(struct pending_request *pending, const struct mcp_mess
         return;
     s->listen = 0;
     s->sent = message->error.len != 0; /* an error is final */
-    if (!s->sent && !timer_is_set(&client->relisten))
+    if (!s->sent)
         listen_again(client);
 }
 
@@ -100,8 +100,10 @@ static void send_subscription(struct mcp_client *client, struct mcp_subscription
         client->modern ? request_uri(client, "subscriptions/listen", on_subscribed,
                                      "\"notifications\":{\"resourceSubscriptions\":[", s, "]}")
                        : request_uri(client, "resources/subscribe", on_subscribed, "\"uri\":", s, "");
-    if (!pending)
+    if (!pending) {
+        listen_again(client);
         return;
+    }
     s->sent = true;
     s->listen = client->modern ? pending->id : 0;
     pending->subscription = client->modern ? s : NULL;
@@ -178,7 +180,8 @@ static void send_level(struct mcp_client *client)
     if (client->modern || !client->ready || !client->has_logging || client->log_level < 0)
         return;
     snprintf(params, sizeof(params), "\"level\":\"%s\"", mcp_log_level_name(client->log_level));
-    mcp_request(client, "logging/setLevel", on_ignored, mcp_client_start_ms(client), str_of(params));
+    if (!mcp_request(client, "logging/setLevel", on_ignored, mcp_client_start_ms(client), str_of(params)))
+        listen_again(client);
 }
 
 void mcp_client_set_log_level(struct mcp_client *client, int level)
@@ -225,16 +228,18 @@ static void on_relisten(void *owner)
     struct mcp_client *client = owner;
     if (!client->ready)
         return;
-    if (!client->listens)
+    if (client->modern && !client->listens)
         listen_to_lists(client);
     send_subscriptions(client);
 }
 
-/* MCP_RELISTEN_MS from now: the subscriptions that the server has ended without an error. */
+/* MCP_RELISTEN_MS from now: the subscriptions that the server has ended without an error, and what it could not
+ * be told because it reads nothing. */
 static void listen_again(struct mcp_client *client)
 {
     uint32_t ms = client->spec->resubscribe_ms ? client->spec->resubscribe_ms : MCP_RELISTEN_MS;
-    timer_set(&client->relisten, client->loop, ms, on_relisten, client);
+    if (!timer_is_set(&client->relisten))
+        timer_set(&client->relisten, client->loop, ms, on_relisten, client);
 }
 
 /* ---- lists -------------------------------------------------------------------------------------- */
@@ -272,6 +277,8 @@ void mcp_lists_free(struct mcp_client *client)
     }
 }
 
+static void relist_soon(struct mcp_client *client, enum upstream_list which);
+
 static void request_page(struct mcp_list *list, struct str cursor)
 {
     struct mcp_client *client = list->client;
@@ -283,10 +290,12 @@ static void request_page(struct mcp_list *list, struct str cursor)
     }
     struct pending_request *pending =
         mcp_request(client, kinds[list->which].method, on_page, ms, buf_view(&params));
-    if (pending)
+    if (pending) {
         pending->list = list;
-    else
-        clear(&list->listing);
+        return;
+    }
+    clear(&list->listing);
+    relist_soon(client, list->which);
 }
 
 void mcp_list_fetch(struct mcp_list *list)

@@ -172,7 +172,7 @@ void mcp_send(struct mcp_client *client, uint64_t id, const char *method, struct
 struct pending_request *mcp_request(struct mcp_client *client, const char *method,
                                     mcp_response_handler *on_response, uint32_t ms, struct str params)
 {
-    if (client->pending.count >= MCP_CALLS_MAX + MCP_OWN_REQUESTS_MAX)
+    if (client->pending.count >= MCP_CALLS_MAX + MCP_OWN_REQUESTS_MAX || mcp_request_blocked(client))
         return NULL;
     struct pending_request *pending = pending_add(client);
     pending->on_response = on_response;

@@ -487,6 +487,19 @@ describe("a resource that a client watches", function()
     assert.same({ resourceSubscriptions = { "x:1" } }, client:hears().params.notifications)
   end)
 
+  it("is not spoken of without bound to a server that reads nothing", function()
+    gate = start(server("a", BOOKS))
+    client = gate:connect()
+    has(gate, 1, 2, 1)
+    local uri = "book:///" .. ("x"):rep(8000)
+    gate:connect():begins("sleep", "do", { sleep = 600 })
+    for i = 1, 900 do
+      client:asks("resources/subscribe", { uri = uri .. i })
+      client:asks("resources/unsubscribe", { uri = uri .. i })
+    end
+    assert.truthy(gate:status().connections.buffered_bytes < 10000000)
+  end)
+
   it("is one of a bounded number", function()
     gate = start(server("a", BOOKS))
     client = gate:connect()
