@@ -491,7 +491,6 @@ void mcp_client_view(const struct mcp_client *client, struct mcp_client_status *
 {
     static const char *const names[] = {"stopped", "starting", "up", "waiting", "down", "stopping"};
     int64_t left = (client->next_us - clock_mono_us()) / 1000;
-    const struct pending_request *pending;
     bool lives = client->state != MCP_UP && client->transport && client->kind->last_stderr;
     struct str last_stderr = lives ? client->kind->last_stderr(client->transport) : STR_NONE;
     *status = (struct mcp_client_status){
@@ -499,6 +498,7 @@ void mcp_client_view(const struct mcp_client *client, struct mcp_client_status *
         .has_started = client->has_started,
         .error = str_of(client->error),
         .last_stderr = last_stderr.len ? last_stderr : str_of(client->last_stderr),
+        .queued = client->pending.waiting_count,
         .failures = client->failures,
         .next_ms = timer_is_set(&client->restart) ? (left > 0 ? left : 0) : -1,
         .ignored = client->ignored,
@@ -507,7 +507,4 @@ void mcp_client_view(const struct mcp_client *client, struct mcp_client_status *
         .version = str_of(client->version),
         .server = str_of(client->server),
     };
-    TAILQ_FOREACH (pending, &client->pending.waiting, entry) {
-        status->queued++;
-    }
 }

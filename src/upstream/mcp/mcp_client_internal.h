@@ -58,7 +58,7 @@ TAILQ_HEAD(pending_list, pending_request);
 
 struct pending_requests {
     LIST_HEAD(, pending_request) by_id[PENDING_BUCKETS];
-    uint32_t count;
+    uint32_t count, waiting_count;
     uint64_t last_id;                  /* no id is reused: a late response matches nothing */
     struct pending_list sent, waiting; /* oldest first; waiting: calls, for the server's start */
 };

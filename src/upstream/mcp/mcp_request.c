@@ -34,6 +34,7 @@ struct pending_request *pending_add(struct mcp_client *client)
     struct pending_requests *all = &client->pending;
     struct pending_request *pending = alloc_zeroed(sizeof(*pending));
     all->count++;
+    all->waiting_count++;
     pending->client = client;
     pending->id = ++all->last_id;
     pending->since_us = clock_mono_us();
@@ -66,6 +67,7 @@ void pending_mark_sent(struct pending_request *pending)
 {
     struct pending_requests *all = &pending->client->pending;
     TAILQ_REMOVE(&all->waiting, pending, entry);
+    all->waiting_count--;
     pending->sent = true;
     TAILQ_INSERT_TAIL(&all->sent, pending, entry);
 }
@@ -76,6 +78,7 @@ void pending_remove(struct pending_request *pending)
     TAILQ_REMOVE(pending->sent ? &all->sent : &all->waiting, pending, entry);
     LIST_REMOVE(pending, same_bucket);
     timer_clear(&pending->deadline);
+    all->waiting_count -= !pending->sent;
     all->count--;
     free(pending);
 }
