@@ -132,11 +132,12 @@ void mcp_call_timed_out(struct pending_request *pending)
  * the question becomes the answer and the call is cancelled;
  * when the client retries with the user's response, the same question gets it.
  * Responses of earlier rounds travel with the client, in requestState. ---- */
-#define FIELDS_MAX       20u /* of a form, described in words */
-#define CHOICES_MAX      20u
-#define ELICITATIONS_MAX 16u /* of one call, answered ones included */
-#define FIELD_MAX_BYTES  200u
-#define URL_REQUIRED     (-32042)
+#define FIELDS_MAX         20u /* of a form, described in words */
+#define CHOICES_MAX        20u
+#define ELICITATIONS_MAX   16u    /* of one call, answered ones included */
+#define QUESTION_MAX_BYTES 65536u /* of its params, which stay in the call's memory */
+#define FIELD_MAX_BYTES    200u
+#define URL_REQUIRED       (-32042)
 
 static void write_choices(struct buf *out, const struct json *choices)
 {
@@ -291,13 +292,15 @@ void mcp_elicitation_request(struct mcp_client *client, uint64_t about, const st
         return;
     }
     struct arena *arena = pending->call->arena;
-    bool read = mcp_request_read(client, arena, arena_dup(arena, message->params), &params, &error);
+    bool read = message->params.len <= QUESTION_MAX_BYTES &&
+                mcp_request_read(client, arena, arena_dup(arena, message->params), &params, &error);
     if (!read || !str_trim(json_str(json_get_text(&params, "message"))).len) {
         mcp_request_respond(client, message->id, "error",
                             read
                                 ? STR_LIT("{\"code\":-32602,\"message\":\"Invalid params: expected a "
                                           "question to the user in `message`\"}")
-                                : STR_LIT("{\"code\":-32602,\"message\":\"Invalid params: no valid JSON\"}"));
+                                : STR_LIT("{\"code\":-32602,\"message\":\"Invalid params: no valid JSON "
+                                          "of at most 64 KiB\"}"));
         return;
     }
     if (ask_now(pending, message->id, &params))
