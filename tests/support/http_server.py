@@ -172,6 +172,7 @@ def send_answer(client, request, answer):
 # ---- an MCP server --------------------------------------------------------------------------------------------------
 # {"mcp": {"era": "legacy" | "modern", "answers": "json" | "sse" | "sse, not ended", "session": true, "token": "Bearer …",
 #          "listens": [pieces of the GET stream], "tools": […], "tools_file": a JSON file, "forget_after": n calls, "lost": answer,
+#          "cancelled": the answer to each cancellation,
 #          "calls": {text: answer}}}: a tool's _meta may have its `answer` or `error`; the answer to a call with this text; "ID" is replaced by its id, and within
 # pieces TOKEN by its progress token and ANSWER by the normal answer.
 
@@ -272,6 +273,8 @@ def mcp(request, options):
     lost = None if modern else session_trouble(request, message, options)
     if lost:
         return lost
+    if message.get("method") == "notifications/cancelled" and "cancelled" in options:
+        return options["cancelled"]
     if "id" not in message or "method" not in message:
         return {"status": 202}
     answer = {"jsonrpc": "2.0", "id": message["id"], "result": result_of(message, options, request)}

@@ -37,6 +37,7 @@
 #define MCP_HTTP_QUOTED_BYTES    200u  /* of an error's body */
 #define MCP_HTTP_REQUESTS_MAX    64u   /* of the server, within its answer to one of ours */
 #define MCP_HTTP_REPLIES_MAX     256u  /* answers to its requests that wait to be posted */
+#define MCP_HTTP_NOTICES_MAX     64u   /* notifications under way, each on a connection; others are dropped */
 
 /* One message to the server and its response, or the GET stream of messages that belong to no request: a
  * stream that is only ever resumed. */
@@ -66,6 +67,7 @@ struct exchange {
     bool renews;       /* part of renewing the session: the client does not see it */
     unsigned requests; /* of the server, so far in this response */
     bool is_reply;     /* our answer to a request of the server: one after the other, see `replies` */
+    bool is_notice;
     TAILQ_ENTRY(exchange) reply;
 };
 
@@ -84,7 +86,7 @@ struct mcp_transport {
     LIST_HEAD(, exchange) exchanges;
     TAILQ_HEAD(, exchange)
     replies; /* the first is being posted: a server that asks a lot gets one connection */
-    unsigned reply_count;
+    unsigned reply_count, notice_count;
     struct timer next_reply;
     struct exchange *delivering; /* NULL again if a hook has freed it */
     struct exchange *listener;   /* the GET stream; NULL: none */
@@ -234,6 +236,8 @@ static struct exchange *exchange_new(struct mcp_transport *t, const struct mcp_o
     sse_init(&x->sse, UPSTREAM_LINE_MAX_BYTES);
     x->after_s = -1;
     LIST_INSERT_HEAD(&t->exchanges, x, entry);
+    x->is_notice = !x->id && x->method[0];
+    t->notice_count += x->is_notice;
     x->is_reply = !outgoing->method;
     if (x->is_reply) {
         TAILQ_INSERT_TAIL(&t->replies, x, reply);
@@ -273,6 +277,7 @@ static void exchange_free(struct exchange *x)
         t->reply_count--;
         timer_set(&t->next_reply, t->loop, 0, on_next_reply, t);
     }
+    t->notice_count -= x->is_notice;
     LIST_REMOVE(x, entry);
     sse_clear(&x->sse);
     buf_clear(&x->body);
@@ -827,7 +832,8 @@ static void http_free(struct mcp_transport *t)
 
 static void http_send(struct mcp_transport *t, const struct mcp_outgoing *outgoing)
 {
-    if (t->closed)
+    bool is_notice = outgoing->method && !outgoing->id;
+    if (t->closed || (is_notice && t->notice_count >= MCP_HTTP_NOTICES_MAX))
         return;
     if (outgoing->method && strcmp(outgoing->method, "initialize") == 0) {
         t->initialize.len = 0;

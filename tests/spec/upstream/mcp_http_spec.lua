@@ -104,6 +104,22 @@ return tool "size" { description = "x", upstream = "far/größe", schema = json 
     end)
   end
 
+  it("is told of cancellations on a bounded number of connections", function()
+    local calls = {}
+    for i = 1, 90 do calls["holds " .. i] = { hang = true } end
+    server = http_server.mcp { calls = calls, cancelled = { hang = true } }
+    gates()
+    has_tools()
+    for i = 1, 90 do client:begins(i, "say", { text = "holds " .. i }, session("h" .. i)) end
+    server:sees("the calls", posts "tools/call", 90)
+    for i = 1, 90 do
+      client:say { jsonrpc = "2.0", method = "notifications/cancelled", params = { requestId = i } }
+    end
+    server:sees("the first notices", posts "notifications/cancelled", 64)
+    assert.equal("said hello", text(says "hello"))
+    assert.equal(64, #server:sees("no more", posts "notifications/cancelled"))
+  end)
+
   it("gets an error for its requests to the client, except elicitation", function()
     local asks = { jsonrpc = "2.0", id = "q", method = "elicitation/create", params = {
       message = "Which size?", requestedSchema = { type = "object", properties = { size = { type = "string" } } } } }
