@@ -222,6 +222,10 @@ static enum err check_meta_key(struct request *r, const struct json_member *memb
         return OK;
     }
     const struct gate_key *key = ours ? find(str_from(name, sizeof(GATE_KEY_PREFIX) - 1)) : NULL;
+    if (!key && r->notice_count == GATE_NOTICES_MAX) { /* of 50,000 the client is told the first */
+        r->client->server->problems.kinds[PROBLEM_UNKNOWN_KEY].count++;
+        return OK;
+    }
     if (!key) {
         struct str names[KEY_COUNT], word = last_word(name);
         for (size_t i = 0; i < KEY_COUNT; i++)
@@ -267,7 +271,7 @@ enum err gate_keys_check(struct request *r)
         note_dropped(r, TRACE_STATE, "has no valid traceparent beside it");
     }
     /* "session" or "dev.toolgate/session" among the parameters, where nothing reads it. */
-    for (uint32_t i = 0; r->params && i < r->params->len && !err; i++) {
+    for (uint32_t i = 0; r->params && i < r->params->len && !err && r->notice_count < GATE_NOTICES_MAX; i++) {
         struct str name = r->params->members[i].key;
         bool prefixed = str_starts(name, GATE_KEY_PREFIX);
         const struct gate_key *key = find(prefixed ? last_word(name) : name);
