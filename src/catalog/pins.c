@@ -283,6 +283,8 @@ static void write_witness(const struct pins *pins)
     buf_str(&text, before);
     for (size_t i = 0; i < pins->table.count; i++) {
         struct str name = pins->table.list[i]->upstream;
+        if (i && str_eq(name, pins->table.list[i - 1]->upstream)) /* those of one mostly stand together */
+            continue;
         if (!has_line(buf_view(&text), name) && text.len + name.len < WITNESS_MAX_BYTES)
             buf_printf(&text, STR_FMT "\n", STR_ARG(name));
     }
