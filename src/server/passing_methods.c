@@ -21,6 +21,7 @@
 
 #define LINES_PER_SECOND   5u /* in the log, about what servers list and answer; further ones are counted */
 #define RESOURCE_STEPS_MAX 4000000u /* of about 1 ns */
+#define TEMPLATE_STEPS     8u       /* of one that begins otherwise */
 
 #define MCP_RESOURCE_NOT_FOUND (-32002) /* of servers of the legacy era */
 
@@ -182,12 +183,12 @@ static struct str by_template(struct resource_search *s, struct str uri)
     size_t literal, most = 0;
     size_t count;
     struct served_item *const *items = served_items(served_now(s->client->server), SERVED_TEMPLATES, &count);
-    for (size_t i = 0; i < count; i++) {
+    for (size_t i = 0; i < count && s->steps <= RESOURCE_STEPS_MAX; i++) {
         const struct served_item *item = items[i];
         struct str template = item->name, expression, begin = next_part(&template, &expression);
+        s->steps += TEMPLATE_STEPS;
         /* Most templates differ in what stands before their first expression. */
-        if (item->held || uri.len < begin.len || (begin.len && memcmp(uri.at, begin.at, begin.len) != 0) ||
-            s->steps > RESOURCE_STEPS_MAX)
+        if (item->held || uri.len < begin.len || (begin.len && memcmp(uri.at, begin.at, begin.len) != 0))
             continue;
         s->steps += item->name.len + uri.len;
         if (!resource_template_fits(item->name, uri, &literal))
