@@ -17,8 +17,8 @@ enum err definition_from_tool(struct arena *arena, const struct tool *tool, stru
 enum err definition_repair(struct arena *arena, struct str name, const struct json *definition,
                            struct json *out, struct why *why);
 
-/* Of a prompt, a resource or a template: without the members for which SDKs reject the whole list, as they are
- * null or of another type than MCP's. The definition itself if it has none. */
+/* Of a prompt, a resource or a template: without the members for which SDKs reject the whole list, as they
+ * are null or of another type than MCP's. The definition itself if it has none. */
 const struct json *definition_fit(struct arena *arena, const struct json *definition);
 
 /* Hidden characters in what a server says of its tools: zero-width, bidirectional and tag characters, which a

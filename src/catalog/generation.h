@@ -100,9 +100,9 @@ struct generation_build_options {
     size_t given_count;
     const struct guarded_tool *guarded; /* of the generation before */
     size_t guarded_count;
-    bool skip_broken;   /* leave out policy files and tools with errors; they are reported all the same */
+    bool skip_broken;    /* leave out policy files and tools with errors; they are reported all the same */
     bool warns_of_rules; /* that do not fit the schema of their tool: lint reports them by itself */
-    bool tools_changed; /* only an upstream's list has changed: the load must not fail for it */
+    bool tools_changed;  /* only an upstream's list has changed: the load must not fail for it */
 };
 
 /* Builds a generation without running its examples. Takes over `config`; `options` may be NULL. On failure

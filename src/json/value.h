@@ -93,8 +93,8 @@ bool json_equal(const struct json *a, const struct json *b);
 /* -1, 0, 1 by exact decimal value, of any length; exponents of up to 36 digits. */
 int json_number_cmp(const struct json *a, const struct json *b);
 
-/* Whether its text is longer, or, if it was built, the texts, numbers and keys in it together; looks no further
- * than that. */
+/* Whether its text is longer, or, if it was built, the texts, numbers and keys in it together; looks no
+ * further than that. */
 bool json_is_longer(const struct json *value, size_t bytes);
 
 const char *json_type_name(enum json_type type); /* "null", "boolean", … */

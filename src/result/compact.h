@@ -28,9 +28,9 @@ bool compact_result(struct arena *arena, const struct tool *tool, const struct j
 #define COMPACT_GOAL_WORDS_MAX   16u
 #define COMPACT_ARGUMENT_IDS_MAX 32u
 #define COMPACT_ID_MAX_BYTES     4096u /* of an argument that is an id; a longer one is none */
-#define COMPACT_KEPT_TEXT_BYTES  200u /* of a title that is kept but too long */
-#define COMPACT_PATH_MAX_BYTES   80u  /* of a path in a note */
-#define COMPACT_OMISSIONS_MAX    8u   /* paths in a note; the rest are counted */
+#define COMPACT_KEPT_TEXT_BYTES  200u  /* of a title that is kept but too long */
+#define COMPACT_PATH_MAX_BYTES   80u   /* of a path in a note */
+#define COMPACT_OMISSIONS_MAX    8u    /* paths in a note; the rest are counted */
 
 /* ---- compact_tree.c ---- */
 

@@ -326,7 +326,7 @@ static struct str mask_named_values(struct arena *arena, const struct names *nam
 
 #define REFS_MAX         16u  /* of a chain of $ref; a longer one is followed no further */
 #define FIT_BRANCHES_MAX 256u /* looked at for one child: references can make a few branches many */
-#define FITTED_MAX       64u  /* different schemas of hidden fields in one result; of more, none is compiled */
+#define FITTED_MAX       64u /* different schemas of hidden fields in one result; of more, none is compiled */
 
 /* "#/$defs/Card" in the root: names without escapes, as generators write them. */
 static const struct json *resolve(const struct json *root, const struct json *schema)
@@ -381,8 +381,9 @@ static const struct json *fit_child(const struct json *root, const struct json *
     return found;
 }
 
-/* `mask` if the schema accepts it, else a sample of the schema (minItems, enum, format, const); NULL: neither.
- * A field's schema is compiled by itself, beside the definitions of the whole, so that its $refs resolve. */
+/* `mask` if the schema accepts it, else a sample of the schema (minItems, enum, format, const); NULL:
+ * neither. A field's schema is compiled by itself, beside the definitions of the whole, so that its $refs
+ * resolve. */
 static const struct json *fit_mask(struct arena *arena, const struct json *root, const struct json *schema,
                                    const struct json *mask)
 {
@@ -415,13 +416,13 @@ struct walk {
     bool removes;       /* leaves the fields out instead */
     struct buf path;    /* of the current value: "customers[].email" */
     struct redact_copies *copies;
-    bool collects;              /* the first walk */
-    bool keeps_words;           /* a string that is one lower-case word may be an enum's: is no copy */
-    const struct json *root;    /* of the output schema, which accepts the masks; NULL: masks by type */
-    const struct json *schema;  /* of the object or list whose children are walked; NULL: none */
+    bool collects;             /* the first walk */
+    bool keeps_words;          /* a string that is one lower-case word may be an enum's: is no copy */
+    const struct json *root;   /* of the output schema, which accepts the masks; NULL: masks by type */
+    const struct json *schema; /* of the object or list whose children are walked; NULL: none */
     struct fitted {
         const struct json *schema, *mask, *fit; /* fit NULL: nothing does */
-    } *fitted;                                  /* what stands for a hidden value of this schema and type */
+    } * fitted;                                 /* what stands for a hidden value of this schema and type */
     size_t fitted_count;
     unsigned masked_keys;       /* of that object */
     struct redact_found *found; /* NULL: not asked for */
@@ -484,8 +485,8 @@ static const struct json *fitted_mask(struct walk *w, const struct json *schema,
     return fit;
 }
 
-/* What stands for a hidden value; NULL: it is left out, as its schema takes no mask and does not require it. If
- * it does, the mask, and the result does not fit. */
+/* What stands for a hidden value; NULL: it is left out, as its schema takes no mask and does not require it.
+ * If it does, the mask, and the result does not fit. */
 static const struct json *hide(struct walk *w, const struct json *value, const struct json *schema,
                                bool is_required)
 {

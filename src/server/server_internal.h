@@ -40,8 +40,8 @@ struct watched_resource;
 #define SERVER_UNREAD_SHARES  16u      /* unread replies of one client: limits.memory divided by this */
 #define SERVER_UNREAD_FREE    65536u   /* replies up to this size are sent although others are unread */
 
-#define SERVER_WATCH_LISTS    1024u    /* by the hash of the URI */
-#define SERVER_REFUSAL_LIMITS 64u /* users whose refused connections are logged apart */
+#define SERVER_WATCH_LISTS    1024u /* by the hash of the URI */
+#define SERVER_REFUSAL_LIMITS 64u   /* users whose refused connections are logged apart */
 
 struct server_lists {        /* prompts, resources and templates for clients: served.c */
     struct served *now;      /* NULL: not made yet */
@@ -119,14 +119,14 @@ struct client {
     size_t watched_count;
     struct resource_links *resource_links; /* that its results have named */
     struct unreported unreported;
-    const char *protocol;    /* legacy: the version that initialize agreed on; NULL: none */
-    bool wants_list_changed; /* legacy: it sent initialize, or asked for a list */
+    const char *protocol;              /* legacy: the version that initialize agreed on; NULL: none */
+    bool wants_list_changed;           /* legacy: it sent initialize, or asked for a list */
     uint64_t told[LIST_CHANGED_COUNT]; /* the end of the last such notification in its output */
-    int log_level;           /* legacy: the lowest level of notifications/message that it gets */
-    int asked_level;         /* modern: the lowest that a request has asked for */
-    bool elicits;            /* legacy: initialize declared elicitation by forms */
-    bool heard;              /* it has sent a line */
-    bool at_eof;             /* closed once no request is pending */
+    int log_level;                     /* legacy: the lowest level of notifications/message that it gets */
+    int asked_level;                   /* modern: the lowest that a request has asked for */
+    bool elicits;                      /* legacy: initialize declared elicitation by forms */
+    bool heard;                        /* it has sent a line */
+    bool at_eof;                       /* closed once no request is pending */
 };
 
 /* Closes it if the peer sends no more and every request has its reply. */

@@ -44,8 +44,8 @@ struct upstreams {
     void *owner;
     struct upstream *first; /* in the order of the configuration; leaving ones at the end */
     LIST_HEAD(, upstream_call) calls[HASH_OWNERS]; /* of all that are pending or queued, by their owners */
-    int log_level;             /* see upstreams_set_log_level; -1: not set */
-    uint32_t files, files_max; /* open for calls; at most (0: unlimited) */
+    int log_level;                                 /* see upstreams_set_log_level; -1: not set */
+    uint32_t files, files_max;                     /* open for calls; at most (0: unlimited) */
 };
 
 /* upstream.c */

@@ -296,11 +296,10 @@ void mcp_elicitation_request(struct mcp_client *client, uint64_t about, const st
                 mcp_request_read(client, arena, arena_dup(arena, message->params), &params, &error);
     if (!read || !str_trim(json_str(json_get_text(&params, "message"))).len) {
         mcp_request_respond(client, message->id, "error",
-                            read
-                                ? STR_LIT("{\"code\":-32602,\"message\":\"Invalid params: expected a "
-                                          "question to the user in `message`\"}")
-                                : STR_LIT("{\"code\":-32602,\"message\":\"Invalid params: no valid JSON "
-                                          "of at most 64 KiB\"}"));
+                            read ? STR_LIT("{\"code\":-32602,\"message\":\"Invalid params: expected a "
+                                           "question to the user in `message`\"}")
+                                 : STR_LIT("{\"code\":-32602,\"message\":\"Invalid params: no valid JSON "
+                                           "of at most 64 KiB\"}"));
         return;
     }
     if (ask_now(pending, message->id, &params))

@@ -233,8 +233,8 @@ static void on_relisten(void *owner)
     send_subscriptions(client);
 }
 
-/* MCP_RELISTEN_MS from now: the subscriptions that the server has ended without an error, and what it could not
- * be told because it reads nothing. */
+/* MCP_RELISTEN_MS from now: the subscriptions that the server has ended without an error, and what it could
+ * not be told because it reads nothing. */
 static void listen_again(struct mcp_client *client)
 {
     uint32_t ms = client->spec->resubscribe_ms ? client->spec->resubscribe_ms : MCP_RELISTEN_MS;

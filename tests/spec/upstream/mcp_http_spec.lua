@@ -540,8 +540,8 @@ describe("an MCP server over HTTP that misbehaves", function()
   end)
 
   it("sends a malformed answer on a stream that it keeps open: the stream is closed", function()
-    local broken = 'data: {"jsonrpc":"2.0","result":{"content":[}\n\n'
-    server = http_server.mcp { calls = { broken = { headers = SSE, pieces = { broken, "HOLD" } } } }
+    local half = 'data: {"jsonrpc":"2.0","result":{"content":[}\n\n'
+    server = http_server.mcp { calls = { broken = { headers = SSE, pieces = { half, "HOLD" } } } }
     gates()
     assert.equal("invalid_json", verdict(says "broken").code)
     server:sees("the stream closed", function(seen) return seen.gone end)

@@ -28,15 +28,16 @@ static struct json parsed(const struct buf *text)
     return value;
 }
 
-/* A mask is no address, so the schema of the field is asked what is one: once, not for each row with all of the
- * schema's definitions. */
+/* A mask is no address, so the schema of the field is asked what is one: once, not for each row with all of
+ * the schema's definitions. */
 TEST(rows_of_one_schema_share_what_stands_for_their_fields)
 {
     static const struct str fields[] = {STR("email")};
     struct buf rows = buf_in(arena), text = buf_in(arena);
     put_list(&rows, "{\"rows\":[", 2000, "{\"email\":\"ada%u@example.com\",\"n\":%u}", "]}");
-    buf_text(&text, "{\"type\":\"object\",\"properties\":{\"rows\":{\"items\":{\"type\":\"object\",\"properties\":{"
-                    "\"email\":{\"type\":\"string\",\"format\":\"email\"}},\"required\":[\"email\"]}}},");
+    buf_text(&text,
+             "{\"type\":\"object\",\"properties\":{\"rows\":{\"items\":{\"type\":\"object\",\"properties\":{"
+             "\"email\":{\"type\":\"string\",\"format\":\"email\"}},\"required\":[\"email\"]}}},");
     put_list(&text, "\"$defs\":{", 500, "\"d%u\":{\"type\":\"integer\",\"minimum\":%u}", "}}");
     struct json value = parsed(&rows), source = parsed(&text);
     struct schema *output;
