@@ -20,14 +20,12 @@
 struct secret_value {
     struct secret_value *next;
     struct str value;
-    bool is_named; /* a name says that it is one, or it comes from a file */
 };
 
 struct expansion {
     struct arena *arena;
     struct secrets *used;
     struct buf out;
-    bool is_named; /* what is remembered now */
     struct why *why;
 };
 
@@ -37,7 +35,7 @@ static void remember(struct expansion *x, struct str value)
     struct secret_value **at = &x->used->first, *secret = ARENA_NEW(x->arena, struct secret_value);
     while (*at && (*at)->value.len > value.len)
         at = &(*at)->next;
-    *secret = (struct secret_value){*at, value, x->is_named};
+    *secret = (struct secret_value){*at, value};
     *at = secret;
 }
 
@@ -142,7 +140,7 @@ static void add_password(struct expansion *x, struct str value)
 
 void secrets_add_named(struct arena *arena, struct secrets *used, struct str name, struct str value)
 {
-    struct expansion x = {.arena = arena, .used = used, .is_named = true};
+    struct expansion x = {.arena = arena, .used = used};
     struct str rest = value, header = str_split(&rest, ':'); /* of --header "Authorization: Bearer …" */
     if (!used)
         return;
@@ -211,7 +209,6 @@ static enum err expand_file(struct expansion *x, struct str path, const uid_t *u
         len--;
     if (uid && !len)
         return err_set(x->why, ERR_NOT_FOUND, "the file %s is empty", name);
-    x->is_named = true;
     append_secret(x, (struct str){bytes, len});
     return OK;
 }
@@ -230,7 +227,6 @@ static enum err expand_variable(struct expansion *x, struct str inside)
                        "write $${ for a literal ${",
                        STR_ARG(str_cut(name, 60)));
     struct str value = str_of(getenv(name.at));
-    x->is_named = value.len && is_named_secret(name, value);
     if (value.len)
         append_secret(x, value);
     else if (!rest.len)
@@ -288,13 +284,11 @@ enum err secrets_expand(struct arena *arena, struct str text, struct secrets *us
     return err;
 }
 
-static struct str redact(struct arena *arena, const struct secrets *used, struct str text, bool all)
+struct str secrets_redact(struct arena *arena, const struct secrets *used, struct str text)
 {
     for (const struct secret_value *secret = used->first; secret; secret = secret->next) {
         struct str value = secret->value, rest = text;
         struct buf out = buf_in(arena);
-        if (!all && !secret->is_named)
-            continue;
         for (const char *at; rest.len && (at = memmem(rest.at, rest.len, value.at, value.len));) {
             buf_add(&out, rest.at, (size_t)(at - rest.at));
             buf_text(&out, "***");
@@ -306,14 +300,4 @@ static struct str redact(struct arena *arena, const struct secrets *used, struct
         text = buf_view(&out);
     }
     return text;
-}
-
-struct str secrets_redact(struct arena *arena, const struct secrets *used, struct str text)
-{
-    return redact(arena, used, text, true);
-}
-
-struct str secrets_redact_named(struct arena *arena, const struct secrets *used, struct str text)
-{
-    return redact(arena, used, text, false);
 }

@@ -42,8 +42,4 @@ void secrets_add_named(struct arena *arena, struct secrets *used, struct str nam
  * Call it before text is cut: half a secret is not recognised. */
 struct str secrets_redact(struct arena *arena, const struct secrets *used, struct str text);
 
-/* The same, but for variables whose names are none of a secret's: in what a server answers, the value of
- * ${HOME} is data. */
-struct str secrets_redact_named(struct arena *arena, const struct secrets *used, struct str text);
-
 #endif

@@ -126,13 +126,6 @@ static void suspect(struct mcp_transport *t, const char *what)
 
 /* ---- its stdout ------------------------------------------------------------------ */
 
-static void pass_on(const struct mcp_transport *t, struct str text)
-{
-    struct arena *scratch = arena_new();
-    mcp_client_message(t->client, 0, secrets_redact_named(scratch, &t->secrets, text));
-    arena_free(scratch);
-}
-
 /* The lines are one message, or will never be one: the client reads what they hold. */
 static void end_lines(void *owner)
 {
@@ -141,7 +134,7 @@ static void end_lines(void *owner)
     t->lines = (struct buf){0};
     t->lines_depth = 0;
     timer_clear(&t->unfinished);
-    pass_on(t, buf_view(&lines));
+    mcp_client_message(t->client, 0, buf_view(&lines));
     buf_clear(&lines);
 }
 
@@ -174,7 +167,7 @@ static void on_line(void *owner, struct str line)
     t->words[0] = '\0'; /* what it wrote before an answer is not why it died later */
     t->words_age = 0;
     if (!collect_line(t, line))
-        pass_on(t, line);
+        mcp_client_message(t->client, 0, line);
 }
 
 static void fail_dropped_line(struct mcp_transport *t, uint64_t id)

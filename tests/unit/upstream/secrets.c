@@ -194,19 +194,6 @@ TEST(redacts_expanded_values)
     assert_int_equal(secrets_redact(arena, &used, STR_NONE).len, 0);
 }
 
-TEST(keeps_in_answers_what_no_name_calls_a_secret)
-{
-    struct secrets used = {0};
-    struct str out, said = STR_LIT("/home/somebody: s3cret-token, qwertyuiop");
-    setenv("OWN_FOLDER", "/home/somebody", 1);
-    const char *file = file_with("token", "qwertyuiop", 10);
-    assert_int_equal(secrets_expand(arena, STR_LIT("${OWN_FOLDER} ${API_TOKEN}"), &used, &out, NULL), OK);
-    assert_int_equal(secrets_expand(arena, str_of(file), &used, &out, NULL), OK);
-    assert_true(str_is(secrets_redact_named(arena, &used, said), "/home/somebody: ***, ***"));
-    assert_true(str_is(secrets_redact(arena, &used, said), "***: ***, ***"));
-    remove_file("token");
-}
-
 TEST(redacts_the_longest_first)
 {
     struct secrets used = {NULL};
