@@ -304,6 +304,18 @@ static void read_replies(struct redis_connection *n)
         write_soon(n);
 }
 
+/* The server has closed the connection: what it said before tells why. */
+static void write_failed(struct redis_connection *n)
+{
+    uint32_t closed = n->closed;
+    struct why how;
+    snprintf(how.text, sizeof(how.text), "%s", n->context->errstr);
+    n->context->err = 0; /* else nothing is read */
+    read_replies(n);
+    if (n->closed == closed)
+        lost(n, REDIS_ERR_IO, how.text);
+}
+
 static void on_ready(void *owner, int fd, bool readable, bool writable)
 {
     struct redis_connection *n = owner;
@@ -317,7 +329,7 @@ static void on_ready(void *owner, int fd, bool readable, bool writable)
         n->is_connected = true;
     }
     if (writable && redisBufferWrite(n->context, &done) != REDIS_OK) {
-        lost(n, n->context->err, n->context->errstr);
+        write_failed(n);
         return;
     }
     if (writable)

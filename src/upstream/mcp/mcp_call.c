@@ -134,8 +134,8 @@ void mcp_call_timed_out(struct pending_request *pending)
  * Responses of earlier rounds travel with the client, in requestState. ---- */
 #define FIELDS_MAX         20u /* of a form, described in words */
 #define CHOICES_MAX        20u
-#define ELICITATIONS_MAX   16u    /* of one call, answered ones included */
-#define QUESTION_MAX_BYTES 65536u /* of its params, which stay in the call's memory */
+#define ELICITATIONS_MAX   16u     /* of one call, answered ones included */
+#define QUESTION_MAX_BYTES 131072u /* of its params, which stay in the call's memory */
 #define FIELD_MAX_BYTES    200u
 #define URL_REQUIRED       (-32042)
 
@@ -299,7 +299,7 @@ void mcp_elicitation_request(struct mcp_client *client, uint64_t about, const st
                             read ? STR_LIT("{\"code\":-32602,\"message\":\"Invalid params: expected a "
                                            "question to the user in `message`\"}")
                                  : STR_LIT("{\"code\":-32602,\"message\":\"Invalid params: no valid JSON "
-                                           "of at most 64 KiB\"}"));
+                                           "of at most 128 KiB\"}"));
         return;
     }
     if (ask_now(pending, message->id, &params))

@@ -350,7 +350,7 @@ return tool "login" {
   it("does not mask a result that no record could hold, whoever wrote it", function()
     local makes = [==[
 -- makes: returns many rows. Read only.
-return tool "makes" { description = "Returns rows.", effects = "read", params = { text = str },
+return tool "makes" { description = "Returns rows.", effects = "read", schema = params { text = str },
   run = function()
     local rows = {}
     for i = 1, 12000 do rows[i] = { id = i, secret = "hidden-" .. i } end

@@ -87,8 +87,9 @@ describe("in place of Redis,", function()
     assert.equal("+PONG", only:receive "*l")
     gate = daemon.start { policies = POLICIES, arguments = { "--redis", store:url() } }
     assert.truthy(gate:logs("redis_down"):find("max number of clients reached", 1, true), gate:log())
-    only:close()
+    only:send "CONFIG SET maxclients 100\r\n"
     process.eventually("it is connected", function() return gate:status().ledger.connected end)
+    only:close()
   end)
 
   describe("a password", function()

@@ -48,7 +48,6 @@ local FAULTY = {
   { "untried-rule", { extra = "  rules = { when { kind = 'task' } : refuses('x', 'no', 'instead') }," },
     { "untried-rule@6" } },
   { "untried-hook", { extra = "  result = function() return ok {} end," }, { "untried-hook@6" } },
-  { "unshown-redact", { extra = "  redact = { 'iban' }," }, { "unshown-redact@6" } },
   { "unjudged", { examples = "{ 'kept', args = {}, result = { 1 }, gives = 'repair' }," }, { "unjudged@8" } },
   { "twice", { examples = "{ 'one', args = { text = 'x' }, gives = 'pass' },\n"
                        .. "    { 'two', args = { text = 'x' }, says = '' , gives = 'pass' }," }, { "twice@9" } },
@@ -73,6 +72,7 @@ local FAULTY = {
   { "long-description", { extra = "  use_when = ('x'):rep(1100)," }, { "long-description@2" } },
   { "contradiction", { schema = 'json [[{"type":"object","required":["text"],"properties":{"text":{"type":"string",'
       .. '"description":"T","default":"x"}}}]]' }, { "contradiction@5" } },
+  { "unshown-redact", { extra = "  redact = { 'iban' }," }, { "unshown-redact@6" } },
 }
 
 describe("toolgate lint", function()

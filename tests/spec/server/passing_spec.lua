@@ -143,8 +143,9 @@ describe("a server's prompts and resources", function()
   it("may have thousands of null members", function()
     local members = {}
     for i = 1, 4000 do members[i] = ('"n%d":null'):format(i) end
-    process.write(directory .. "/nulls.json", '{"resources":[{"uri":"a:",' .. table.concat(members, ",") .. "}]}")
-    gate = start(server("books", BOOKS, "", ('LIBRARY = "%s/nulls.json"'):format(directory)))
+    local books = server("books", BOOKS)
+    process.write(directory .. "/books.json", '{"resources":[{"uri":"a:",' .. table.concat(members, ",") .. "}]}")
+    gate = start(books)
     client = gate:connect()
     lists(client, "resources/list", "a:")
     local peak_kb = tonumber(process.read(("/proc/%d/status"):format(gate:pid())):match "VmHWM:%s*(%d+)")

@@ -118,11 +118,12 @@ return tool "do" { description = "For specs.", effects = "read",
                    retry = { again = { times = 1, backoff = "10ms", within = "30s" } } }
 ]])
     gate:reload()
+    client:hears_notice "notifications/tools/list_changed"
     local pid = json.decode(text(client:calls("about", {}))).pid
     does "elicits"
     local question = hears_question()
     signal.kill(pid, signal.SIGKILL)
-    assert.equal(question.id, client:hears_notice("notifications/cancelled").params.requestId)
+    assert.equal(question.id, client:hears_notice("notifications/cancelled", 2).params.requestId)
     answers(hears_question(), { action = "decline" })
     assert.truthy(text(result()):find("heard", 1, true))
   end)
