@@ -132,8 +132,8 @@ static void check_access(const struct generation *g, struct generation_report *r
     struct str more_open = open.count > 1 ? arena_printf(arena, " (and %zu more)", open.count - 1) : STR_NONE,
                more_foreign =
                    foreign.count > 1 ? arena_printf(arena, " (and %zu more)", foreign.count - 1) : STR_NONE;
-    bool open_policy = folder && str_starts(open.path, folder),
-         foreign_policy = folder && str_starts(foreign.path, folder);
+    bool open_policy = folder && open.count && str_starts(open.path, folder),
+         foreign_policy = folder && foreign.count && str_starts(foreign.path, folder);
     if (open.count)
         generation_report_warning(report,
                                   STR_FMT STR_FMT

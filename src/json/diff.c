@@ -100,7 +100,7 @@ void json_diff_find(struct arena *arena, const struct json *expected, const stru
 
 /* ---- for programs ---- */
 
-#define PATCH_PATHS_MAX_BYTES 65536u /* of all operations: each path below a long name has it */
+#define PATCH_PATHS_MAX_BYTES 1048576u /* of all operations: each path below a long name has it */
 
 struct patch_walk {
     struct arena *arena;

@@ -60,7 +60,8 @@ describe("feedback", function()
   end)
 
   it("includes use_when, avoid_when and the rules", function()
-    client = daemon.start { policies = { ["create_task.lua"] = (fixtures.create_task:gsub('effects = "write",', [[
+    local task = fixtures.create_task:gsub("\n  use_when[^\n]*", "")
+    client = daemon.start { policies = { ["create_task.lua"] = (task:gsub('effects = "write",', [[
       effects = "write", use_when = "a task is new", avoid_when = "it exists: use update_task",
       rules = { when { status = "shipped" } : needs "count" },]])) } }:connect()
     is_refused("when to use the tool, when to avoid it, and its rules", {}, "args.title missing")

@@ -54,7 +54,7 @@ describe("a repair", function()
   end
 
   it("lists the changes below a long name as one, since each path would have the name", function()
-    local digits, name = {}, ("n"):rep(1000)
+    local digits, name = {}, ("n"):rep(4000)
     for i = 1, 300 do digits[i] = tostring(i) end
     local schema = [[{"type":"object","additionalProperties":{"type":"array","items":{"type":"integer"}}}]]
     local client = daemon.start { policies = { ["hears.lua"] = listener(schema) } }:connect()
