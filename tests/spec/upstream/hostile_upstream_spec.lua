@@ -120,7 +120,7 @@ describe("a server that misbehaves", function()
       assert.truthy(text(does("asks", { method = "roots/list" })):find("-32601", 1, true))
       assert.truthy(text(does("asks", { method = "sampling/createMessage" })):find("-32601", 1, true))
       assert.truthy(text(does("asks", { method = "ping" })):find('"result": {}', 1, true))
-      for _, params in ipairs { {}, { message = 5 }, { message = " " }, { message = ("x"):rep(70000) } } do
+      for _, params in ipairs { {}, { message = 5 }, { message = " " }, { message = ("x"):rep(140000) } } do
         assert.truthy(text(does("asks", { method = "elicitation/create", params = params })):find("-32602", 1, true))
       end
     end)
