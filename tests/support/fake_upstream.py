@@ -98,13 +98,6 @@ class Ways:
         answer(request, text("after a log"))
 
     @staticmethod
-    def prints_requests(request, args):
-        """As console.log would; it does not survive an answer to what it has not asked."""
-        asked[request["id"]] = lambda reply: os._exit(9)
-        write_raw("Received: " + json.dumps(request) + "\n")
-        answer(request, text("after its request"))
-
-    @staticmethod
     def truncated(request, args):
         write_raw('{"jsonrpc":"2.0","id":%d,"result":{"content":[{"type":"text","te\n' % request["id"])
 

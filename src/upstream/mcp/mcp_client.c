@@ -341,17 +341,6 @@ static struct pending_request *only_pending(struct mcp_client *client, uint64_t 
     return pending_subject(client, about);
 }
 
-/* A server that prints what it reads: to an answer it would find no request of its own. */
-static bool is_own_request(const struct mcp_message *message)
-{
-    static const char *const ours[] = {"initialize",  "tools/",   "prompts/", "resources/",
-                                       "completion/", "logging/", "server/",  "subscriptions/"};
-    for (size_t i = 0; i < sizeof(ours) / sizeof(*ours); i++)
-        if (str_starts(message->method, ours[i]))
-            return true;
-    return false;
-}
-
 static void take_message(struct mcp_client *client, uint64_t about, struct mcp_message message,
                          struct str text)
 {
@@ -378,8 +367,6 @@ static void take_message(struct mcp_client *client, uint64_t about, struct mcp_m
             mcp_request_respond(client, message.id, "result", STR_LIT("{}"));
         else if (mcp_message_is(&message, "elicitation/create"))
             mcp_elicitation_request(client, about, &message);
-        else if (is_own_request(&message))
-            mcp_client_ignore(client, "one of our own requests, which the server prints", STR_NONE);
         else
             mcp_request_respond(client, message.id, "error",
                                 STR_LIT("{\"code\":-32601,\"message\":\"Method not found: this client only "

@@ -86,7 +86,7 @@ describe("a server that misbehaves", function()
       null_id = "after null", error_null = "error is null", batch = "in a batch", keys_twice = "one id", wild_progress = "wild",
       flood_stderr = "flooded", long_stderr = "long", asks_a_lot = "asked a lot",
       id_as_string = "as a string", id_as_float = "as a float", shared_line = "on a shared line", indented = "over lines",
-      byte_order_mark = "marked", dribbles = "drop by drop", prints_requests = "after its request",
+      byte_order_mark = "marked", dribbles = "drop by drop",
     } do
       it("sends noise, and its answer still arrives: " .. how, function()
         serves "banner"
