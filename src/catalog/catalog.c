@@ -262,13 +262,6 @@ static bool list_next(struct view *v)
     return false;
 }
 
-static void list_tools(struct view *v)
-{
-    begin_list(v);
-    while (list_next(v))
-        continue;
-}
-
 /* Each object has a member for each tool of which there is something to say. Every client may read the
  * places, so they have no addresses (which may hold keys) and no commands (paths). */
 static void write_details(const struct view *v, bool guards, struct buf *to)
@@ -471,7 +464,8 @@ static bool is_hidden(struct view *v, const struct tool *tool)
             abort();
         slot->key = key;
         memset(slot->hidden, 0xff, bytes);
-        list_tools(v);
+        for (begin_list(v); list_next(v);)
+            continue;
         for (size_t i = 0; i < v->count; i++) {
             size_t shown = bit_of(v, v->list[i].tool);
             slot->hidden[shown / 8] &= (uint8_t) ~(1u << shown % 8);

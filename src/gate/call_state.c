@@ -348,7 +348,7 @@ void call_compare(struct call *c, struct arena *arena, const struct json *value,
     bool reads = limits->effects == LEDGER_EFFECTS_READ && !failed;
     bool compares = reads || limits->effects == LEDGER_EFFECTS_UNKNOWN;
     bool masks = failed || (compares && !limits->polls && !limits->compare_arguments &&
-                            (!value || result_is_maskable(value)));
+                            (!value || !json_is_longer(value, RESULT_MASK_MAX_BYTES)));
     if (masks)
         settle->masked = result_masked(arena, value, text, !reads);
     if (masks && !reads)

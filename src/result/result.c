@@ -589,11 +589,6 @@ void result_mask_write(struct buf *out, struct arena *scratch, const struct json
     }
 }
 
-bool result_is_maskable(const struct json *value)
-{
-    return !json_is_longer(value, RESULT_MASK_MAX_BYTES);
-}
-
 struct hash128 result_masked(struct arena *arena, const struct json *value, struct str text, bool digits)
 {
     struct buf masked = buf_in(arena);

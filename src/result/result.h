@@ -123,7 +123,6 @@ void result_mask_write(struct buf *out, struct arena *scratch, const struct json
 struct hash128 result_masked(struct arena *arena, const struct json *value, struct str text, bool digits);
 
 #define RESULT_MASK_MAX_BYTES 65536u /* a larger result is compared as it is */
-bool result_is_maskable(const struct json *value);
 
 /* The value without members that hold an id or a time, and with those in texts replaced by "#"; itself if it
  * has none. Of a tool that may write: a repeated write makes the same thing again under another id. */
