@@ -75,7 +75,9 @@ void config_upstream_globs(const struct key_value *value)
 {
     struct name_globs *globs = key_target(value); /* its first two members are those of struct strings */
     config_upstream_strings(value);
-    globs->given |= globs->list != NULL;
+    if (!globs->list) /* no list, which is said */
+        return;
+    globs->given = true;
     for (size_t i = 0; i < globs->count; i++)
         key_refuse_negation(value, globs->list[i]);
 }
