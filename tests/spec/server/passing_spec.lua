@@ -454,6 +454,29 @@ describe("a resource that a client watches", function()
     assert.equal("book:///emma", client:hears().params.uri)
   end)
 
+  it("is watched for another client, too, where its server was taken from the configuration in between", function()
+    local upstreams = ("return { upstreams = { %s } }"):format(server("a", BOOKS))
+    gate = daemon.start { config = upstreams }
+    client = gate:connect()
+    has(gate, 1, 2, 1)
+    client:asks("resources/subscribe", { uri = "book:///emma" })
+    for _, config in ipairs { "return {}", upstreams } do
+      process.write(gate.directory .. "/toolgate.lua", config)
+      gate:reload()
+    end
+    process.eventually("its tool is back", function() return #client:asks("tools/list", {}).tools == 1 end)
+    has(gate, 1, 2, 1)
+    local other = gate:connect()
+    other:asks("resources/subscribe", { uri = "book:///emma" })
+    process.eventually("the server hears of it", function() return #heard("a", "resources/subscribe") == 2 end)
+    local ended = #heard("a", "resources/unsubscribe")
+    client:close()
+    process.eventually("the first client is gone", function() return gate:status().connections.open == 2 end)
+    changes "book:///emma"
+    assert.equal("book:///emma", other:hears_notice("notifications/resources/updated").params.uri)
+    assert.equal(ended, #heard("a", "resources/unsubscribe"))
+  end)
+
   it("is one of as many as a connection may watch; no more URIs of one request are looked at", function()
     gate = start(server("a", BOOKS) .. server("b", { resources = { { uri = "x:1", name = "x" } } }))
     client = gate:connect()
