@@ -375,6 +375,37 @@ static void tell(bool checks, struct str warning)
         log_event(LOG_WARN, "configuration_warning", LOG_STR("what", warning));
 }
 
+/* Of the daemon's keys, those that hide files from the servers' sandboxes count here, too. */
+static const char *const keys[] = {"upstreams", "allow", "mcp_config", "state",   "socket", "policies",
+                                   "schemas",   "tools", "ledger",     "metrics", "log",    "traces"};
+static const char *const upstream_keys[] = {"command", "args", "env", "cwd", "sandbox", "user"};
+
+static void tell_unused(bool checks, const struct config *config, const struct json *table, struct str within,
+                        const char *const *used, size_t count)
+{
+    for (uint32_t i = 0; table->type == JSON_OBJECT && i < table->len; i++)
+        if (!str_is_one_of(table->members[i].key, used, count))
+            tell(checks,
+                 arena_printf(config->arena,
+                              "%s: " STR_FMT STR_FMT " has no effect in the spawner's file: set it in "
+                              "the daemon's configuration",
+                              config->file, STR_ARG(within), STR_ARG(table->members[i].key)));
+}
+
+static void tell_unused_keys(bool checks, const struct config *config)
+{
+    struct json file;
+    struct why why;
+    if (lua_config_read(config->file, config->arena, &file, &why) != OK)
+        return; /* it has changed since it was loaded */
+    tell_unused(checks, config, &file, STR_NONE, keys, sizeof(keys) / sizeof(*keys));
+    const struct json *upstreams = json_get_text(&file, "upstreams");
+    for (uint32_t i = 0; json_is(upstreams, JSON_OBJECT) && i < upstreams->len; i++)
+        tell_unused(checks, config, &upstreams->members[i].value,
+                    arena_printf(config->arena, "upstreams." STR_FMT ".", STR_ARG(upstreams->members[i].key)),
+                    upstream_keys, sizeof(upstream_keys) / sizeof(*upstream_keys));
+}
+
 int lua_spawner(lua_State *L)
 {
     const char *file = lua_cli_option(L, "config"), *socket = lua_cli_option(L, "socket");
@@ -390,6 +421,8 @@ int lua_spawner(lua_State *L)
     bool checks = lua_cli_flag(L, "check");
     for (size_t i = 0; !err && i < config.warning_count; i++)
         tell(checks, config.warnings[i]);
+    if (!err)
+        tell_unused_keys(checks, &config);
     for (size_t i = 0; !err && i < config.upstream_count; i++)
         if (config.upstreams[i]->kind != UPSTREAM_STDIO)
             tell(checks,
