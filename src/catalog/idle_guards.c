@@ -1,8 +1,8 @@
 /*
- * Guards that are there and never do anything, since they name what no tool has: a rule or an id of an
- * argument that the schema does not declare, a name in `except` of the gateway. A policy's own schema is
- * compared when the policy loads; that of a server or of a tools file is known only here, and may change
- * with the server. So these are warnings, of a generation that serves all the same.
+ * Guards that are there and never do anything, since they name what no tool has: a rule, an id or a
+ * function `check` of an argument that the schema does not declare, a name in `except` of the gateway. A
+ * policy's own schema is compared when the policy loads; that of a server or of a tools file is known only
+ * here, and may change with the server. So these are warnings, of a generation that serves all the same.
  */
 #include "catalog/build.h"
 

@@ -119,6 +119,12 @@ struct policy_failures {
     struct why last;
 };
 
+/* args.NAME in the function `check`. */
+struct argument_read {
+    struct str name;
+    int line;
+};
+
 struct policy {
     struct str name, file;    /* file: as the operator knows it, "policies/get_events.lua" */
     const struct str *guards; /* policy{ tools = … }: names and globs; then `name` is that of the file */
@@ -176,6 +182,8 @@ struct policy {
     size_t alias_count;
     const struct str *redact; /* fields of results: paths like gives_ids, or names anywhere */
     size_t redact_count;
+    const struct argument_read *check_reads; /* by its own function, not by one of a module */
+    size_t check_read_count;
     const uint64_t *rule_hits; /* how often each changed or refused something */
     size_t rule_count;
     const struct policy_example *examples;

@@ -227,11 +227,21 @@ struct file_load {
     struct diagnostics diagnostics;
 };
 
+/* The function on top stands in the policy's file, and not in a module, which serves other tools, too. */
+static bool is_own(lua_State *L, const struct policy *policy)
+{
+    lua_Debug where;
+    lua_pushvalue(L, -1);
+    lua_getinfo(L, ">S", &where);
+    return strcmp(where.source + 1, sandbox_chunk(policy->file.at)) == 0;
+}
+
 /* Adds what calls of the policy run to the list on top; the fields of `call` that its hooks read are checked.
  */
-static void add_functions(lua_State *L, const struct policy *policy, struct diagnostics *diagnostics)
+static void add_functions(lua_State *L, struct policy *policy, struct diagnostics *diagnostics)
 {
     const struct policy_code *code = policy->code;
+    const struct bytecode *hook, *normalise = NULL;
     int list = lua_gettop(L), count = (int)lua_objlen(L, list);
     for (size_t i = 0; i < HOOK_COUNT + code->rules.test_count; i++) {
         bool is_hook = i < HOOK_COUNT;
@@ -240,7 +250,11 @@ static void add_functions(lua_State *L, const struct policy *policy, struct diag
             continue;
         lua_rawgeti(L, LUA_REGISTRYINDEX, function);
         if (is_hook)
-            static_check_call(L, bytecode_read(L, -1, diagnostics->arena), diagnostics);
+            static_check_call(L, hook = bytecode_read(L, -1, diagnostics->arena), diagnostics);
+        if (i == HOOK_NORMALISE)
+            normalise = hook;
+        if (i == HOOK_CHECK && is_own(L, policy))
+            static_check_args(L, hook, normalise, policy->set->arena, policy);
         lua_rawseti(L, list, ++count);
     }
 }

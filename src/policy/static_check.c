@@ -8,7 +8,8 @@
 #include "sandbox/libraries.h"
 #include "sandbox/sandbox.h"
 
-#define CALL_REGISTER 1u /* of the second parameter; parameters keep their registers */
+/* Of the first two parameters of a hook, which keep their registers. */
+enum { ARGS_REGISTER, CALL_REGISTER };
 
 struct check {
     lua_State *L;
@@ -119,25 +120,28 @@ void static_check_file(lua_State *L, const struct bytecode *file, struct diagnos
     lua_settop(L, c.words - 1);
 }
 
-/* The hook or a function in it assigns to its `call`, or to a field of that name of any table. */
-static bool is_set(const struct bytecode_opcodes *ops, const struct bytecode *code, struct str field,
-                   bool inner)
+/* The hook or a function in it assigns to the parameter in this register, or to a field of that name of any
+ * table. */
+static bool is_set(const struct bytecode_opcodes *ops, const struct bytecode *code, uint32_t parameter,
+                   struct str field, bool inner)
 {
     for (uint32_t i = 0; i < code->count; i++) {
         uint32_t ins = code->at[i];
         if (is_op(code, i, ops->field_write) && str_eq(bytecode_text(code, BYTECODE_C(ins)), field))
             return true;
         uint16_t upvalue = inner && bytecode_writes_upvalue(ops, ins) ? code->upvalues[BYTECODE_A(ins)] : 0;
-        if ((upvalue & BYTECODE_UPVALUE_LOCAL) && (upvalue & 0xff) == CALL_REGISTER)
+        if ((upvalue & BYTECODE_UPVALUE_LOCAL) && (upvalue & 0xff) == parameter)
             return true;
+        bool names_a = !memchr(ops->no_register, (int)BYTECODE_OP(ins), sizeof(ops->no_register)) &&
+                       !bytecode_writes_upvalue(ops, ins);
         bool overwrites = BYTECODE_OP(ins) == ops->set_nil
-                              ? BYTECODE_A(ins) <= CALL_REGISTER && CALL_REGISTER <= BYTECODE_D(ins)
-                              : BYTECODE_A(ins) == CALL_REGISTER && !bytecode_writes_upvalue(ops, ins);
+                              ? BYTECODE_A(ins) <= parameter && parameter <= BYTECODE_D(ins)
+                              : BYTECODE_A(ins) == parameter && names_a;
         if (!inner && overwrites)
             return true;
     }
     for (uint32_t i = 0; i < code->constant_count; i++)
-        if (code->constants[i].function && is_set(ops, code->constants[i].function, field, true))
+        if (code->constants[i].function && is_set(ops, code->constants[i].function, parameter, field, true))
             return true;
     return false;
 }
@@ -152,7 +156,7 @@ void static_check_call(lua_State *L, const struct bytecode *hook, struct diagnos
         if (!is_op(hook, i, ops->field_read) || BYTECODE_B(hook->at[i]) != CALL_REGISTER)
             continue;
         struct str field = bytecode_text(hook, BYTECODE_C(hook->at[i]));
-        if (!field.at || call_table_has(field, &meant) || is_set(ops, hook, field, false))
+        if (!field.at || call_table_has(field, &meant) || is_set(ops, hook, CALL_REGISTER, field, false))
             continue;
         field = str_cut(field, 60);
         const char *hint =
@@ -160,6 +164,29 @@ void static_check_call(lua_State *L, const struct bytecode *hook, struct diagnos
         diagnostics_add(diagnostics, bytecode_line(hook, i), "there is no call." STR_FMT "%s", STR_ARG(field),
                         hint);
     }
+}
+
+void static_check_args(lua_State *L, const struct bytecode *hook, const struct bytecode *earlier,
+                       struct arena *arena, struct policy *policy)
+{
+    const struct bytecode_opcodes *ops = sandbox_opcodes(sandbox_of(L));
+    struct argument_read *reads = NULL;
+    size_t count = 0;
+    for (uint32_t i = 0; i < hook->count && hook->parameters > ARGS_REGISTER; i++) {
+        if (!is_op(hook, i, ops->field_read) || BYTECODE_B(hook->at[i]) != ARGS_REGISTER)
+            continue;
+        struct str name = bytecode_text(hook, BYTECODE_C(hook->at[i]));
+        size_t before = 0;
+        while (before < count && !str_eq(reads[before].name, name))
+            before++;
+        if (!name.at || before < count || is_set(ops, hook, ARGS_REGISTER, name, false) ||
+            (earlier && is_set(ops, earlier, ARGS_REGISTER, name, true)))
+            continue;
+        reads = arena_grow(arena, reads, count, sizeof(*reads));
+        reads[count++] = (struct argument_read){arena_dup(arena, name), bytecode_line(hook, i)};
+    }
+    policy->check_reads = reads;
+    policy->check_read_count = count;
 }
 
 /* ---- the fields of outcomes, in the source: a hook that fails only in one branch may never run before it is

@@ -225,6 +225,9 @@ void bytecode_detect_opcodes(lua_State *L, struct arena *arena, struct bytecode_
     out->field_read = probe(L, arena, "return x.y", false, 1);
     out->field_write = probe(L, arena, "x.y = nil", false, 2);
     out->set_nil = probe(L, arena, "local a, b", false, 0);
+    out->no_register[0] = probe(L, arena, "return", false, 0);
+    out->no_register[1] = probe(L, arena, "local a = x if a then a = 1 end", false, 1);
+    out->no_register[2] = probe(L, arena, "local a = x if not a then a = 1 end", false, 1);
     for (int i = 0; i < BYTECODE_UPVALUE_WRITES; i++)
         out->upvalue_write[i] = probe(L, arena, writes[i], true, 0);
 }

@@ -64,6 +64,20 @@ return policy { tools = { "mail", "post" },
     assert.equal(1, count, said)
   end)
 
+  it("is a warning where the function check reads it, unless something sets it", function()
+    local said, count = says { mail = of("mail", [[
+  normalise = function(args) args.later = true end,
+  check = function(args, call)
+    local to = args.too
+    if args.later or args.to and args.to.anything then return end
+    args.mine = args.too or 1
+    if args.mine == to then return refuse("no", "no", "Do not.") end
+  end,]]), over = 'return policy { tools = { "*" }, check = function(args) return args.any_name end }\n' }
+    assert.truthy(said:find("mail.lua:5: check: 'too' is an argument of no tool that this is for (did you mean 'to'?)", 1, true),
+                  said)
+    assert.equal(1, count, said)
+  end)
+
   it("is none where the schema is open to any name, or the rule only drops or fills in the argument", function()
     local said, count = says {
       free = of("free", '  ids = { other = shape "digits" }, rules = { when { more = "x" } : needs "other" },'),
