@@ -96,39 +96,57 @@ static void add_guarded(struct generation *g, struct str policy, struct str upst
  * the daemon starts: only root and the daemon's user should. Group permissions are the operator's business.
  */
 
+struct access {
+    struct arena *arena;
+    struct finding {
+        struct str path; /* the first one */
+        struct stat st;
+        size_t count;
+    } open, foreign;
+};
+
+static void look_at(struct access *a, struct str path)
+{
+    struct stat st;
+    struct str name = arena_dup(a->arena, path);
+    if (stat(name.at, &st) != 0)
+        return;
+    /* Also of a sticky folder: others may add a policy. */
+    if ((st.st_mode & S_IWOTH) && !a->open.count++)
+        a->open = (struct finding){name, st, 1};
+    if (st.st_uid != 0 && st.st_uid != geteuid() && !a->foreign.count++)
+        a->foreign = (struct finding){name, st, 1};
+}
+
+static void look_at_files(struct access *a, const struct generation *g)
+{
+    const struct config *config = &g->config;
+    struct str module;
+    if (config->file)
+        look_at(a, str_of(config->file));
+    for (size_t i = 0; i < config->mcp_configs.count; i++)
+        look_at(a, str_of(config->mcp_configs.list[i]));
+    if (config->policies)
+        look_at(a, str_of(config->policies));
+    for (size_t i = 0; config->policies && i < policy_set_count(g->policies); i++)
+        look_at(a, policy_set_at(g->policies, i)->file);
+    for (size_t i = 0; (module = policy_set_module_file(g->policies, i)).len; i++) {
+        if (i == 0)
+            look_at(a, str_cut(module, (size_t)(strrchr(module.at, '/') - module.at)));
+        look_at(a, module);
+    }
+    if (policy_set_gateway(g->policies)->hooks[HOOK_PREPARE])
+        look_at(a, policy_set_gateway(g->policies)->file);
+}
+
 /* Warns of each kind of path once, with the command that corrects it. */
 static void check_access(const struct generation *g, struct generation_report *report)
 {
     const char *folder = g->config.policies;
     struct arena *arena = arena_new();
-    struct finding {
-        struct str path; /* the first one */
-        struct stat st;
-        size_t count;
-    } open = {0}, foreign = {0};
-    const struct path_list *servers = &g->config.mcp_configs;
-    size_t files = folder ? policy_set_count(g->policies) : 0, count = 0;
-    struct str *paths = ARENA_ARRAY(arena, struct str, files + servers->count + 3);
-    if (g->config.file)
-        paths[count++] = str_of(g->config.file);
-    for (size_t i = 0; i < servers->count; i++)
-        paths[count++] = str_of(servers->list[i]);
-    if (folder)
-        paths[count++] = str_of(folder);
-    for (size_t i = 0; i < files; i++)
-        paths[count++] = arena_dup(arena, policy_set_at(g->policies, i)->file);
-    if (policy_set_gateway(g->policies)->hooks[HOOK_PREPARE])
-        paths[count++] = arena_dup(arena, policy_set_gateway(g->policies)->file);
-    for (size_t i = 0; i < count; i++) {
-        struct stat st;
-        if (stat(paths[i].at, &st) != 0)
-            continue;
-        /* Also of a sticky folder: others may add a policy. */
-        if ((st.st_mode & S_IWOTH) && !open.count++)
-            open = (struct finding){paths[i], st, 1};
-        if (st.st_uid != 0 && st.st_uid != geteuid() && !foreign.count++)
-            foreign = (struct finding){paths[i], st, 1};
-    }
+    struct access access = {.arena = arena};
+    look_at_files(&access, g);
+    const struct finding open = access.open, foreign = access.foreign;
     struct str more_open = open.count > 1 ? arena_printf(arena, " (and %zu more)", open.count - 1) : STR_NONE,
                more_foreign =
                    foreign.count > 1 ? arena_printf(arena, " (and %zu more)", foreign.count - 1) : STR_NONE;

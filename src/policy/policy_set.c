@@ -120,6 +120,11 @@ const struct policy *policy_set_at(const struct policy_set *set, size_t index)
     return set->list[index];
 }
 
+struct str policy_set_module_file(const struct policy_set *set, size_t index)
+{
+    return index < set->modules.count ? set->modules.list[index].file : STR_NONE;
+}
+
 const struct policy *policy_set_find(const struct policy_set *set, struct str tool)
 {
     return map_get(set->by_name, tool);

@@ -50,6 +50,8 @@ void policy_set_free(struct policy_set *set); /* NULL is fine */
 
 size_t policy_set_count(const struct policy_set *set);
 const struct policy *policy_set_at(const struct policy_set *set, size_t index);
+struct str policy_set_module_file(const struct policy_set *set,
+                                  size_t index); /* of policies/lib; empty: past the last */
 const struct policy *policy_set_find(const struct policy_set *set, struct str tool); /* NULL: none */
 
 /* The policies for several tools that lie over this one, in the order of their files, in `arena`. */

@@ -36,6 +36,14 @@ describe("the policies on disk", function()
     assert.equal(1, select(2, said:gsub("warning:", "")))
   end)
 
+  it("are a warning if everyone may write to the folder of their modules, or to a module", function()
+    os.execute(("mkdir -m 777 %s/policies/lib"):format(directory))
+    process.write(directory .. "/policies/lib/words.lua", "return { one = 1 }")
+    assert.matches("lib: mode 0777 lets every user", checked())
+    os.execute(("chmod 755 %s/policies/lib; chmod 666 %s/policies/lib/words.lua"):format(directory, directory))
+    assert.matches("lib/words%.lua: mode 0666 lets every user", checked())
+  end)
+
   it("are a warning if they belong to another user", function()
     if unistd.geteuid() ~= 0 then pending "only root may give files away" return end
     os.execute(("chown 4711 %s/policies/echo.lua"):format(directory))
