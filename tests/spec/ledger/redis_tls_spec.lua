@@ -11,9 +11,15 @@ describe("a Redis behind TLS", function()
     return daemon.start { policies = { ["echo.lua"] = fixtures.echo }, arguments = { "--redis", url } }
   end
 
+  -- A handshake takes longer than the daemon waits for Redis at its start, if the machine is busy.
+  local function connected(gate)
+    process.eventually("Redis is reached", function() return gate:status().ledger.connected end)
+    return gate
+  end
+
   it("is used through the documented stunnel", function()
     local store = stunnel.redis()
-    local gate = gate_on(stunnel.start(store))
+    local gate = connected(gate_on(stunnel.start(store)))
     local client = gate:connect()
     local said = {}
     for i = 1, 3 do
@@ -27,7 +33,7 @@ describe("a Redis behind TLS", function()
   it("that restarts is an outage, as without TLS", function()
     local store = stunnel.redis()
     store:does("CONFIG", "SET", "appendfsync", "always") -- with `everysec` a busy disk may lose a second of writes
-    local gate = gate_on(stunnel.start(store))
+    local gate = connected(gate_on(stunnel.start(store)))
     local client = gate:connect()
     client:calls("echo", { text = "a" }, session "s")
     store:kill()
@@ -58,7 +64,7 @@ describe("a Redis behind TLS", function()
 
   it("that requires a client certificate gets the stunnel's", function()
     local store = stunnel.redis(nil, "asks")
-    local gate = gate_on((stunnel.start(store, nil, "shows")))
+    local gate = connected(gate_on((stunnel.start(store, nil, "shows"))))
     assert.equal("redis", verdict(gate:connect():calls("echo", { text = "a" }, session "s")).ledger)
     gate:stop()
     gate = gate_on((stunnel.start(store)))
