@@ -69,11 +69,15 @@ function M.repeats(session)
   return times[most], most
 end
 
--- Each line of the files that match a pattern of the shell.
+-- The files of the recordings that match a pattern of the shell.
+function M.paths(pattern)
+  return io.popen("ls " .. M.folder .. "/" .. pattern .. " 2>/dev/null"):lines()
+end
+
+-- Each line of them.
 function M.lines(pattern)
-  local files = io.popen("ls " .. M.folder .. "/" .. pattern .. " 2>/dev/null"):read "*a"
   return coroutine.wrap(function()
-    for path in files:gmatch "[^\n]+" do
+    for path in M.paths(pattern) do
       for line in io.lines(path) do coroutine.yield(line) end
     end
   end)

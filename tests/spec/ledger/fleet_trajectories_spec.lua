@@ -164,6 +164,21 @@ for _, way in ipairs(WAYS) do
   end)
 end
 
+describe("published definitions", function()
+  it("are all taken, and every schema of theirs is understood", function()
+    if not sessions then return pending("no " .. trajectories.folder) end
+    for path in trajectories.paths "tools-*.json" do
+      local client = daemon.start { tools = process.read(path) }:connect()
+      for _, tool in ipairs(json.decode(process.read(path))) do
+        assert.not_equal("unknown_tool", client:checks(tool.name).error_class, tool.name)
+      end
+      for _, warning in ipairs(client:asks("toolgate/status").generation.warnings) do
+        assert.is_nil(warning:find("is accepted here", 1, true), warning)
+      end
+    end
+  end)
+end)
+
 describe("published calls with the right arguments", function()
   it("pass, but for those that break their own schema", function()
     if not sessions then return pending("no " .. trajectories.folder) end
@@ -175,6 +190,7 @@ describe("published calls with the right arguments", function()
         .. '"_meta":{"dev.toolgate/session":"truth %d"}}}'):format(count, json.encode(call.tool), call.arguments, count))
       local line = gates[call.toolset]:hears_line()
       assert.truthy(line:find('"verdict":"pass"', 1, true), call.tool .. " " .. call.arguments .. ": " .. line)
+      assert.is_nil(line:find('"rewrites"', 1, true), call.tool .. " " .. call.arguments .. ": " .. line)
     end
     assert.is_true(count > 2000, count)
   end)
