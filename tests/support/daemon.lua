@@ -91,6 +91,12 @@ function M.start(given)
   return self
 end
 
+-- The daemon, and a connection to it.
+function M.open(given)
+  local self = M.start(given)
+  return self, self:connect()
+end
+
 -- Starts a daemon that must fail; returns its stderr and exit code.
 function M.fails(given)
   given.fails = true

@@ -421,8 +421,7 @@ return tool "find" { description = "Finds.", effects = "read", %s check = functi
     process.write(directory .. "/policies/find.lua", FIND:format "")
     local config = ("return { state = '%s/state', upstreams = { %s } }"):format(directory,
       server(directory, "a", list(definition "tell_a", definition "find")) .. server(directory, "b", list(definition "tell_b")))
-    local gate = daemon.start { policies = directory .. "/policies", config = config }
-    local client = gate:connect()
+    local gate, client = daemon.open { policies = directory .. "/policies", config = config }
     assert.equal("guarded", code(client, "find"))
     local unmatched = moves(gate, client)
     assert.equal("find", unmatched.tool)
@@ -431,8 +430,7 @@ return tool "find" { description = "Finds.", effects = "read", %s check = functi
     assert.equal("error", gate:status().generation.unmatched[1].state)
 
     gate:stop() -- nor by a restart
-    gate = daemon.start { policies = gate.policies, config = config }
-    client = gate:connect()
+    gate, client = daemon.open { policies = gate.policies, config = config }
     assert.equal("error", gate:status().generation.unmatched[1].state)
     assert.is_nil((" " .. names(client) .. " "):find(" find ", 1, true))
 

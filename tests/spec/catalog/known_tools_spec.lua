@@ -7,17 +7,16 @@ local function definition(name, annotations)
 end
 
 describe("a tool that coding assistants have built in", function()
-  local client, gate
+  local client
 
   before_each(function()
-    gate = daemon.start { tools = json.encode {
+    client = daemon.start { tools = json.encode {
       definition "Edit", definition "Bash", definition "TodoWrite", definition "update_plan", definition "KillShell",
       definition "tidy_up", definition "Read", definition "create_file", definition "wait",
       definition "scroll_down", definition "browser_press_key", definition "file_bug",
       { name = "run_in_tab", description = "Runs.", inputSchema = { type = "object", properties = {
         command = { type = "string" }, description = { type = "string" }, timeout = { type = "integer" } } } },
-      definition("press_key", { destructiveHint = true }), definition("delete_row", { destructiveHint = true }) } }
-    client = gate:connect()
+      definition("press_key", { destructiveHint = true }), definition("delete_row", { destructiveHint = true }) } }:connect()
   end)
 
   -- Checked and, if it may run, reported as done: "pass", or the code of the refusal.

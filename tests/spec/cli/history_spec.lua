@@ -23,8 +23,7 @@ describe("the history of", function()
   local function start(mode, more)
     local policies = { ["pay.lua"] = PAY:format(mode) }
     for name, text in pairs(more or {}) do policies[name] = text end
-    gate = daemon.start { policies = policies, config = 'return { decisions = { arguments = "full" } }' }
-    client = gate:connect()
+    gate, client = daemon.open { policies = policies, config = 'return { decisions = { arguments = "full" } }' }
   end
 
   local function pays(amount, name) return verdict(client:calls("pay", { amount = amount }, session(name, { turn = 1 }))) end

@@ -138,18 +138,16 @@ return {
   end)
 
   it("skips an invalid tool definition with a warning, and serves the rest", function()
-    local gate = daemon.start { tools = [==[[
+    local gate, client = daemon.open { tools = [==[[
       {"name":"good","inputSchema":{"type":"object"}},
       {"name":"bad","inputSchema":{"type":"object","properties":{"a":{"type":"strang"}}}}]]==] }
-    local client = gate:connect()
     assert.equal("pass", client:asks("toolgate/check", { name = "good" }).verdict)
     local _, status = client:asks "toolgate/status"
     assert.truthy((gate:log() .. status):find("bad", 1, true), gate:log() .. status)
   end)
 
   it("accepts a definition without a schema as any object, and skips a schema that is not of an object", function()
-    local gate = daemon.start { tools = [==[[{"name":"bare"},{"name":"texts","inputSchema":{"type":"string"}}]]==] }
-    local client = gate:connect()
+    local client = daemon.start { tools = [==[[{"name":"bare"},{"name":"texts","inputSchema":{"type":"string"}}]]==] }:connect()
     assert.equal("pass", client:asks("toolgate/check", { name = "bare", arguments = { a = 1 } }).verdict)
     assert.equal("unknown_tool", client:asks("toolgate/check", { name = "texts" }).error_class)
     local warnings = client:asks("toolgate/status").generation.warnings

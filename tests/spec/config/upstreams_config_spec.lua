@@ -40,8 +40,7 @@ describe("an mcpServers file", function()
 
   it("is reloaded when it changes, and only changed upstreams are started", function()
     write_servers { a = entry "one" }
-    local gate = daemon.start { config = ("return { mcp_config = '%s/mcp.json' }"):format(directory) }
-    local client = gate:connect()
+    local gate, client = daemon.open { config = ("return { mcp_config = '%s/mcp.json' }"):format(directory) }
     assert.equal("one", names(client))
     local first = pid_of(gate, "a")
     write_servers { a = entry "one", b = entry "two" }
@@ -274,12 +273,11 @@ describe("secrets of upstreams", function()
 return tool "%s" { description = "Read.", effects = "read", upstream = "%s", schema = params {} }
 ]==]):format(name, name, name)
     end
-    local gate = daemon.start { policies = policies, config = [[return { upstreams = {
+    local gate, client = daemon.open { policies = policies, config = [[return { upstreams = {
       variable = { command = "cat", env = { TOKEN = "${NOT_SET_ONE}" }, timeout = "300ms" },
       file     = { command = "cat", args = { "${file:/not/there/two}" }, timeout = "300ms" },
       address  = { url = "http://127.0.0.1:9/mcp", headers = { Key = "${NOT_SET_THREE}" }, timeout = "300ms" },
     } }]] }
-    local client = gate:connect()
     local function heard()
       local said = ""
       for _, name in ipairs { "variable", "file", "address" } do

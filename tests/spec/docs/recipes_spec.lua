@@ -65,11 +65,10 @@ describe("the recipe for a coding assistant", function()
   end)
 
   it("guards every tool of the file server that writes, and none that reads", function()
-    local gate = daemon.start {
+    local gate, client = daemon.open {
       policies = { ["lib/paths.lua"] = lib, ["writing.lua"] = writing },
       config = fixtures.serving("files", "offering", { OFFER = TOOLS }),
     }
-    local client = gate:connect()
     assert.same({}, gate:status().generation.unmatched)
     local wrote = 0
     for _, tool in ipairs(client_of.json.decode((process.read(TOOLS)))) do
@@ -96,17 +95,16 @@ end)
 describe("the recipe for a REST API", function()
   local configuration, get, search, close = unpack(blocks("rest-api", "lua"))
   local policies = { ["get_ticket.lua"] = get, ["search_tickets.lua"] = search, ["close_ticket.lua"] = close }
-  local api, client, gate
+  local api, client
 
   -- As on the page, except the API's address.
   local function serves(routes)
     local plain = {}
     for route, answer in pairs(routes) do plain[route:gsub(" /", " /api/v2/", 1)] = answer end
     api = http_server.start { routes = plain }
-    gate = daemon.start { policies = policies, environment = { TICKETS_TOKEN = "the-key" },
-                          config = configuration:gsub('policies  = "policies",', "")
-                                                :gsub("https://tickets.example.com", api.address) }
-    client = gate:connect()
+    client = daemon.start { policies = policies, environment = { TICKETS_TOKEN = "the-key" },
+                            config = configuration:gsub('policies  = "policies",', "")
+                                                  :gsub("https://tickets.example.com", api.address) }:connect()
   end
 
   local function calls(name, arguments) return client:calls(name, arguments, session "s") end

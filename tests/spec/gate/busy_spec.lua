@@ -18,9 +18,8 @@ end
 describe("a tool whose policy is late", function()
   local gate, client
   before_each(function()
-    gate = daemon.start { config = "return { socket_mode = '0666', limits = { policy_ms = 5 } }", policies = {
+    gate, client = daemon.open { config = "return { socket_mode = '0666', limits = { policy_ms = 5 } }", policies = {
       ["slow.lua"] = policy "slow", ["other.lua"] = policy "other", ["tried.lua"] = policy("tried", "mode = 'shadow',") } }
-    client = gate:connect()
   end)
 
   local sent = 0

@@ -21,8 +21,7 @@ end
 
 describe("the decision log", function()
   it("has a record of every call, passed ones too, with all fixed fields", function()
-    local gate = daemon.start { policies = both }
-    local client = gate:connect()
+    local gate, client = daemon.open { policies = both }
     local meta = { ["dev.toolgate/session"] = "chat-7", ["dev.toolgate/turn"] = 3, ["dev.toolgate/call"] = "toolu_1",
                    ["dev.toolgate/step"] = "m12", ["dev.toolgate/ext"] = "crm" }
     client:calls("echo", { text = "hi" }, meta)
@@ -45,8 +44,7 @@ describe("the decision log", function()
 
   -- What records share is written once and copied: it follows the tool, the method, the mode and the generation.
   it("names each call's own tool, method, mode and generation", function()
-    local gate = daemon.start { policies = both }
-    local client = gate:connect()
+    local gate, client = daemon.open { policies = both }
     local function round()
       for _ = 1, 2 do
         client:calls("echo", { text = "hi" })
@@ -73,8 +71,7 @@ describe("the decision log", function()
   end)
 
   it("gives a report the decision_id of its check", function()
-    local gate = daemon.start { policies = both }
-    local client = gate:connect()
+    local gate, client = daemon.open { policies = both }
     local check = client:checks("create_task", { title = "Call Ana" })
     client:asks("toolgate/report", { callId = check.callId, result = { id = 5 } })
     local list = records(file_of(gate), 2)
@@ -102,8 +99,7 @@ describe("the decision log", function()
   end)
 
   it("has the trace, the alias and the upstream of a call only if it has one", function()
-    local gate = daemon.start { policies = { ["echo.lua"] = fixtures.echo } }
-    local client = gate:connect()
+    local gate, client = daemon.open { policies = { ["echo.lua"] = fixtures.echo } }
     local trace = "0af7651916cd43dd8448eb211c80319c"
     client:calls("echo", { text = "a" }, { traceparent = "00-" .. trace .. "-b7ad6b7169203331-01" })
     client:calls("echo", { text = "b" }, { traceparent = "00-" .. ("0"):rep(32) .. "-b7ad6b7169203331-01" })
@@ -153,8 +149,7 @@ describe("the decision log", function()
     end)
 
     it("= hash has the same keyed hash for the same arguments", function()
-      local gate = daemon.start { policies = both, config = 'return { decisions = { arguments = "hash" } }' }
-      local client = gate:connect()
+      local gate, client = daemon.open { policies = both, config = 'return { decisions = { arguments = "hash" } }' }
       client:checks("create_task", { title = "x" })
       client:asks("toolgate/check", { name = "create_task", arguments = { title = "x" } })
       client:checks("create_task", { title = "y" })
@@ -191,8 +186,7 @@ return tool "login" {
 }
 ]==]
     local function run(arguments, config, more)
-      local gate = daemon.start { policies = { ["login.lua"] = policy }, config = config }
-      local client = gate:connect()
+      local gate, client = daemon.open { policies = { ["login.lua"] = policy }, config = config }
       client:ask("tools/call", { name = "login", arguments = arguments, _meta = more })
       local path = file_of(gate)
       local record = records(path, 1)[1]
@@ -294,8 +288,7 @@ return tool "login" {
     end)
 
     it("values of keys that come twice", function()
-      local gate = daemon.start { policies = { ["login.lua"] = policy } }
-      local client = gate:connect()
+      local gate, client = daemon.open { policies = { ["login.lua"] = policy } }
       client.stream:send(('{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"login","arguments":'
                           .. '{"note":"password=%s","note":"b"}}}\n'):format(SECRET))
       records(file_of(gate), 1)
@@ -377,8 +370,7 @@ return tool "wait" {
   exec = { "sleep", "60" },
 }
 ]==]
-    local gate = daemon.start { policies = { ["wait.lua"] = slow } }
-    local client = gate:connect()
+    local gate, client = daemon.open { policies = { ["wait.lua"] = slow } }
     client.stream:send '{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"wait","arguments":{}}}\n'
     process.eventually("it runs", function() return gate:status().connections.calls_in_flight == 1 end)
     client:close()

@@ -10,9 +10,8 @@ return { %s upstreams = { rows = { command = "luajit", args = { "%s/tests/suppor
 
 local function serve(given)
   given = given or {}
-  local gate = daemon.start { config = CONFIG:format(given.ledger or "", daemon.root, notes, given.upstream or ""),
-                              policies = given.policies, environment = given.environment, before = given.before }
-  local client = gate:connect()
+  local gate, client = daemon.open { config = CONFIG:format(given.ledger or "", daemon.root, notes, given.upstream or ""),
+                                     policies = given.policies, environment = given.environment, before = given.before }
   process.eventually("the tools are listed", function() return #client:asks("tools/list").tools >= 5 end)
   return client, gate
 end
@@ -176,9 +175,8 @@ return tool "find_rows" { ids = { zone = seen {} }, rules = { when { kind = "b" 
     end)
 
     it("is heard by the tools that an agent registers, too", function()
-      local gate = daemon.start { tools = [[ [{"name":"note","inputSchema":{"type":"object",
-        "properties":{"text":{"type":"string"}},"required":["text"],"additionalProperties":false}}] ]] }
-      local client = gate:connect()
+      local client = daemon.start { tools = [[ [{"name":"note","inputSchema":{"type":"object",
+        "properties":{"text":{"type":"string"}},"required":["text"],"additionalProperties":false}}] ]] }:connect()
       local function checks(step, args)
         return client:checks("note", args, session("r", { turn = 1, step = "m" .. step }))
       end

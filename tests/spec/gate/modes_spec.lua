@@ -22,8 +22,7 @@ describe("a tool in", function()
   local gate, client
 
   local function start(mode)
-    gate = daemon.start { policies = { ["sized.lua"] = tool(mode) } }
-    client = gate:connect()
+    gate, client = daemon.open { policies = { ["sized.lua"] = tool(mode) } }
   end
 
   local function passes(arguments, meta)
@@ -91,7 +90,7 @@ describe("a tool in", function()
 
   for _, mode in ipairs { "shadow", "off" } do
     it(mode .. " mode runs its examples as if it were enforced", function()
-      gate = daemon.start { policies = { ["sized.lua"] = (tool(mode):gsub("\n}\n$", [==[
+      gate, client = daemon.open { policies = { ["sized.lua"] = (tool(mode):gsub("\n}\n$", [==[
 
   examples = {
     { "asked", args = { n = 7 }, gives = "ask" },
@@ -102,15 +101,13 @@ describe("a tool in", function()
   },
 }
 ]==])) } }
-      client = gate:connect()
       passes { n = 7 }
     end)
   end
 
   it("default shadow mode still leaves the agent's own tools to the agent", function()
-    gate = daemon.start { config = [[return { defaults = { mode = "shadow" } }]],
-                          tools = require("fixtures").agent_tools }
-    client = gate:connect()
+    gate, client = daemon.open { config = [[return { defaults = { mode = "shadow" } }]],
+                                 tools = require("fixtures").agent_tools }
     local said = verdict(client:calls("get_weather", { city = "Bern" }))
     assert.same({ "refuse", "agent_runs_this" }, { said.verdict, said.error_class })
     assert.equal("pass", client:checks("get_weather", { town = "Bern" }).verdict)

@@ -6,12 +6,11 @@ describe("a transient failure", function()
 
   local function serves(policies, defaults)
     notes = process.directory() .. "/notes"
-    gate = daemon.start { policies = policies, config = ([[
+    gate, client = daemon.open { policies = policies, config = ([[
 return { defaults = { %s },
          upstreams = { plain = { command = "luajit", args = { "%s/tests/support/plain_server.lua" },
                                  env = { NOTES = "%s" } } } }
 ]]):format(defaults or "", daemon.root, notes) }
-    client = gate:connect()
   end
 
   local function noted(word)

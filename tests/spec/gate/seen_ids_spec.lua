@@ -88,12 +88,11 @@ return tool "%s" { description = "Do it.", effects = "%s", ids = { ["ids[]"] = s
 ]==]):format(name, name, effects, options or "()")
   end
   before_each(function()
-    gate = daemon.start { policies = {
+    gate, client = daemon.open { policies = {
       ["orders.lua"] = POLICIES["orders.lua"],
       ["show.lua"] = policy("show", "read"),
       ["move.lua"] = policy("move", "write", " { look_up = \"orders\", strict = true }"),
       ["erase.lua"] = policy("erase", "destructive", " { look_up = \"orders\" }") } }
-    client = gate:connect()
   end)
 
   local function says(name, ...)

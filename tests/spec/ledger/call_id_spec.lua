@@ -16,9 +16,8 @@ describe("a report with nothing but its callId", function()
   local gate, client
 
   before_each(function()
-    gate = daemon.start { policies = { ["shows.lua"] = SHOWS, ["echo.lua"] = fixtures.echo },
-                          tools = fixtures.agent_tools }
-    client = gate:connect()
+    gate, client = daemon.open { policies = { ["shows.lua"] = SHOWS, ["echo.lua"] = fixtures.echo },
+                                 tools = fixtures.agent_tools }
   end)
 
   local function report(checked, over)

@@ -135,8 +135,7 @@ end)
 
 describe("a denied call", function()
   it("is counted if the agent ran it anyway", function()
-    local gate = daemon.start { policies = POLICIES, tools = fixtures.agent_tools }
-    local client = gate:connect()
+    local client = daemon.start { policies = POLICIES, tools = fixtures.agent_tools }:connect()
     local function place(step) return client_of.session("s", { turn = 1, step = step }) end
     client:calls("once", { n = 1 }, place "m1")
     local denied = client:checks("once", { n = 2 }, place "m2")

@@ -4,10 +4,9 @@ describe("a session", function()
   local gate, client
 
   before_each(function()
-    gate = daemon.start { policies = { ["outcome.lua"] = fixtures.outcome, ["echo.lua"] = fixtures.echo,
-                                       ["create_task.lua"] = fixtures.create_task },
-                          tools = fixtures.agent_tools }
-    client = gate:connect()
+    gate, client = daemon.open { policies = { ["outcome.lua"] = fixtures.outcome, ["echo.lua"] = fixtures.echo,
+                                              ["create_task.lua"] = fixtures.create_task },
+                                 tools = fixtures.agent_tools }
   end)
 
   local function attempts(tool, arguments, meta)

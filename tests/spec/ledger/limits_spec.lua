@@ -13,11 +13,10 @@ return tool "%s" {
 end
 
 describe("a limit", function()
-  local gate, client
+  local client
 
   local function serve(policies, config)
-    gate = daemon.start { policies = policies, config = config }
-    client = gate:connect()
+    client = daemon.start { policies = policies, config = config }:connect()
   end
 
   local function calls(name, n, meta, price)

@@ -38,8 +38,7 @@ describe("a policy's fields for loops and rates", function()
   local gate, client
 
   local function start(file, source)
-    gate = daemon.start { policies = { [file] = source } }
-    client = gate:connect()
+    gate, client = daemon.open { policies = { [file] = source } }
   end
 
   local function codes(tool, arguments, count)
@@ -70,8 +69,7 @@ describe("a policy's fields for loops and rates", function()
   local function failing(i) return { text = "disk full", n = i } end
 
   it("the third failure with the same error has a note, and the tenth is refused until a tool succeeds", function()
-    gate = daemon.start { policies = { ["fails.lua"] = FAILS:format "", ["clock.lua"] = CLOCK:format "" } }
-    client = gate:connect()
+    gate, client = daemon.open { policies = { ["fails.lua"] = FAILS:format "", ["clock.lua"] = CLOCK:format "" } }
     local function fails(i) return client:calls("fails", failing(i), session("s", { turn = 1 })) end
     for i = 1, 9 do
       local reply = fails(i)

@@ -94,12 +94,11 @@ describe("a call whose last result says that something is under way", function()
   end)
 
   it("says as much where the gateway runs the tool itself", function()
-    local gate = daemon.start { policies = { ["job.lua"] = [==[
+    local agent = daemon.start { policies = { ["job.lua"] = [==[
 -- job: how far a job is. For specs.
 return tool "job" { description = "How far.", effects = "read", schema = params { n = int "Which" },
   run = function(args) return { n = args.n, status = "running" } end }
-]==] } }
-    local agent = gate:connect()
+]==] } }:connect()
     for i = 1, 20 do
       local result = agent:calls("job", { n = 1 }, session("s", { turn = 1 }))
       assert.is_nil(client_of.verdict(result) and client_of.verdict(result).code, i)

@@ -57,9 +57,8 @@ describe("a Redis", function()
   local function begin(given)
     given = given or {}
     store, count = given.store or redis.start(), 0
-    gate = daemon.start { policies = POLICIES, tools = fixtures.agent_tools, arguments = { "--redis", store:url() },
-                          config = given.config or PATIENT, environment = given.environment }
-    client = gate:connect()
+    gate, client = daemon.open { policies = POLICIES, tools = fixtures.agent_tools, arguments = { "--redis", store:url() },
+                                 config = given.config or PATIENT, environment = given.environment }
   end
 
   local function echo(name)
@@ -146,9 +145,8 @@ describe("a daemon whose clock is an hour off", function()
 
     it("(" .. what .. ") judges by the time of Redis also during an outage", function()
       local store = redis.start()
-      local gate = daemon.start { policies = POLICIES, arguments = { "--redis", store:url() }, config = PATIENT,
-                                  environment = clocks.new(offset).environment }
-      local client = gate:connect()
+      local gate, client = daemon.open { policies = POLICIES, arguments = { "--redis", store:url() }, config = PATIENT,
+                                         environment = clocks.new(offset).environment }
       local function polls() return verdict(client:calls("poll", { text = "a" }, session("p", { turn = 1 }))) end
       local first = polls()
       assert.same({ "pass", "redis" }, { first.verdict, first.ledger })

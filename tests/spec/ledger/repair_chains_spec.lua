@@ -14,10 +14,9 @@ describe("a repair chain", function()
   local gate, client
 
   before_each(function()
-    gate = daemon.start { policies = { ["create_task.lua"] = fixtures.create_task, ["order.lua"] = ORDER,
-                                       ["outcome.lua"] = fixtures.outcome },
-                          config = "return { log = { level = 'debug' } }" }
-    client = gate:connect()
+    gate, client = daemon.open { policies = { ["create_task.lua"] = fixtures.create_task, ["order.lua"] = ORDER,
+                                              ["outcome.lua"] = fixtures.outcome },
+                                 config = "return { log = { level = 'debug' } }" }
   end)
 
   local function place(turn, goal) return client_of.session("s", { turn = turn or 1, goal = goal, ext = "crm" }) end
@@ -206,8 +205,7 @@ end)
 
 describe("a sub-agent's repair chain", function()
   it("ends with the report of the call that repaired it, though a report names no agent", function()
-    local gate = daemon.start { tools = fixtures.agent_tools }
-    local client = gate:connect()
+    local gate, client = daemon.open { tools = fixtures.agent_tools }
     local meta = client_of.session("s", { turn = 1, agent = "researcher" })
     assert.equal("repair", client:checks("get_weather", { town = "Bern" }, meta).verdict)
     local checked = client:checks("get_weather", { city = "Bern" }, meta)

@@ -15,8 +15,7 @@ describe("a repair chain", function()
   local gate, client
 
   before_each(function()
-    gate = daemon.start { policies = { ["form.lua"] = FORM } }
-    client = gate:connect()
+    gate, client = daemon.open { policies = { ["form.lua"] = FORM } }
   end)
 
   -- The attempt and how many are left, or the code of the refusal.

@@ -14,13 +14,12 @@ local POLICIES = { ["look.lua"] = tool("look", 'effects = "read",'), ["any.lua"]
 
 for _, engine in ipairs { "memory", "Redis" } do
   describe("a session in " .. engine, function()
-    local gate, client
+    local client
 
     before_each(function()
       local arguments = engine == "Redis" and { "--redis", redis.start():url() } or nil
-      gate = daemon.start { policies = POLICIES, arguments = arguments,
-                            config = "return { ledger = { timeout_ms = 5000 } }" }
-      client = gate:connect()
+      client = daemon.start { policies = POLICIES, arguments = arguments,
+                              config = "return { ledger = { timeout_ms = 5000 } }" }:connect()
     end)
 
     local function calls(name, more)

@@ -29,7 +29,7 @@ end)
 describe("an annotated tool over the socket", function()
   local gate, client
   before_each(function()
-    gate = daemon.start { policies = { ["get_forecast.lua"] = forecast, ["odd.lua"] = [==[
+    gate, client = daemon.open { policies = { ["get_forecast.lua"] = forecast, ["odd.lua"] = [==[
 -- odd: a predicate that does not count on what it is given.
 return tool "odd" {
   effects = "read",
@@ -41,7 +41,6 @@ return tool "odd" {
   run = function() return {} end,
 }
 ]==] } }
-    client = gate:connect()
   end)
 
   it("is listed with a closed schema", function()

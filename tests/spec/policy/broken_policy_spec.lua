@@ -48,9 +48,8 @@ end)
 
 describe("a policy that throws", function()
   it("is in the status with count and last error until it is reloaded", function()
-    local gate = daemon.start { policies = { ["open.lua"] = tool [[run = function() return {} end,
+    local gate, client = daemon.open { policies = { ["open.lua"] = tool [[run = function() return {} end,
       check = function(args) if args.a == 1 then error "no ones here" end end]] } }
-    local client = gate:connect()
     assert.same({}, gate:status().policy_faults)
     for a = 1, 2 do client:calls("open", { a = a }) end
     client:calls("open", { a = 1 })

@@ -81,9 +81,8 @@ end
 describe("call.context", function()
   local gate, client
   before_each(function()
-    gate = daemon.start { policies = { ["notes.lua"] = notes, ["gateway.lua"] = gateway, ["mine.lua"] = mine_policy },
-                          config = "return { log = { level = 'debug' } }" }
-    client = gate:connect()
+    gate, client = daemon.open { policies = { ["notes.lua"] = notes, ["gateway.lua"] = gateway, ["mine.lua"] = mine_policy },
+                                 config = "return { log = { level = 'debug' } }" }
   end)
 
   local function shown(method, meta)

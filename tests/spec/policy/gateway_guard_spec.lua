@@ -20,8 +20,7 @@ describe("a gateway's pattern sets", function()
   local function start(fields, more)
     local given = { policies = { ["echo.lua"] = ECHO, ["gateway.lua"] = gateway(fields) } }
     for key, value in pairs(more or {}) do given[key] = value end
-    gate = daemon.start(given)
-    client = gate:connect()
+    gate, client = daemon.open(given)
   end
 
   local function asks(args) return client:calls("echo", args) end

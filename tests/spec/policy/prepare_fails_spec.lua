@@ -30,9 +30,8 @@ describe("a tool whose prepare", function()
 
   for _, failure in ipairs(failures) do
     it(failure[1] .. " is neither listed nor callable", function()
-      local gate = daemon.start { policies = { ["danger.lua"] = tool("danger", failure[2]),
-                                               ["fine.lua"] = tool("fine", "return def") } }
-      local client = gate:connect()
+      local client = daemon.start { policies = { ["danger.lua"] = tool("danger", failure[2]),
+                                                 ["fine.lua"] = tool("fine", "return def") } }:connect()
       assert.same({ "fine" }, names(client))
       local result = client:calls("danger", {})
       assert.is_true(result.isError)
@@ -56,8 +55,7 @@ describe("the prepare hooks of a list", function()
     for i = 1, 60 do
       policies[("slow%02d.lua"):format(i)] = tool(("slow%02d"):format(i), "while true do end return def")
     end
-    local gate = daemon.start { policies = policies }
-    local client = gate:connect()
+    local gate, client = daemon.open { policies = policies }
     assert.same({}, client:asks("tools/list").tools)
     local left = tonumber(gate:logs(" tools_not_prepared "):match "tools=(%d+)")
     assert.is_true(left > 30 and left <= 60, tostring(left))

@@ -22,8 +22,7 @@ describe("a policy for several tools", function()
   local function start(policies, more)
     local given = { policies = policies }
     for key, value in pairs(more or {}) do given[key] = value end
-    gate = daemon.start(given)
-    client = gate:connect()
+    gate, client = daemon.open(given)
     return client
   end
 

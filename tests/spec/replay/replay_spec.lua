@@ -381,10 +381,9 @@ return tool "login" { schema = { type = "object", properties = { user = { type =
     end)
 
     it("takes calls for a loop whose masked page token is the same, and not those whose tokens differ", function()
-      local gate = daemon.start { policies = { ["read_page.lua"] = PAGES },
-                                  config = ("return { decisions = { file = %q, mask = { \"page_*\" } } }"):format(
-                                    folder.path .. "/decisions.ndjson") }
-      local client = gate:connect()
+      local client = daemon.start { policies = { ["read_page.lua"] = PAGES },
+                                    config = ("return { decisions = { file = %q, mask = { \"page_*\" } } }"):format(
+                                      folder.path .. "/decisions.ndjson") }:connect()
       for i = 1, 6 do
         client:calls("read_page", { page_token = "page-after-" .. i }, { ["dev.toolgate/session"] = "differ" })
         client:calls("read_page", { page_token = "page-after-1" }, { ["dev.toolgate/session"] = "same" })

@@ -16,13 +16,12 @@ local EVENTS = [==[output_schema = json [[{"type":"object","required":["events"]
                      "properties":{"events":{"type":"array"}}}]],]==]
 
 describe("a result", function()
-  local client, gate
+  local client
 
   local function serve(fields, others)
     local policies = { ["say.lua"] = parrot("say", fields) }
     for name, source in pairs(others or {}) do policies[name] = source end
-    gate = daemon.start { policies = policies }
-    client = gate:connect()
+    client = daemon.start { policies = policies }:connect()
   end
 
   local function says(what, meta)
@@ -267,8 +266,7 @@ describe("a follow-up", function()
   local function serve(follow, others)
     local policies = { ["say.lua"] = parrot("say", "result = function() return ok { follow_up = " .. follow .. " } end,") }
     for name, source in pairs(others or {}) do policies[name] = source end
-    gate = daemon.start { policies = policies }
-    client = gate:connect()
+    gate, client = daemon.open { policies = policies }
   end
 
   it("without arguments prints an empty object", function()

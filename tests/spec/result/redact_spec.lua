@@ -37,8 +37,7 @@ describe("redact", function()
   local gate, client
 
   before_each(function()
-    gate = daemon.start { policies = { ["get_customer.lua"] = CUSTOMER, ["get_account.lua"] = BROKEN } }
-    client = gate:connect()
+    gate, client = daemon.open { policies = { ["get_customer.lua"] = CUSTOMER, ["get_account.lua"] = BROKEN } }
   end)
 
   local function hides(text)

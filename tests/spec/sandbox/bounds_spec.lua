@@ -44,8 +44,7 @@ describe("a policy that", function()
         it(misdeed[1] .. " in " .. hook .. " fails only its own call", function()
           local body = hook == "run" and ("run = function(args, call) %s end,"):format(misdeed[2])
                        or ("check = function(args, call) %s end, run = function() return 1 end,"):format(misdeed[2])
-          local gate = daemon.start { policies = { ["bad.lua"] = policy(body), ["echo.lua"] = fixtures.echo } }
-          local client = gate:connect()
+          local gate, client = daemon.open { policies = { ["bad.lua"] = policy(body), ["echo.lua"] = fixtures.echo } }
           local failed = hook == "run" and misdeed[1] == "throws" -- the tool, not its policy
           for _ = 1, 3 do
             local result = client:calls("bad", {})
@@ -74,15 +73,14 @@ describe("a policy that", function()
   end
 
   it("throws is counted in the status", function()
-    local gate = daemon.start { policies = { ["bad.lua"] = policy "run = function(args) return args.n.n end," } }
-    local client = gate:connect()
+    local client = daemon.start { policies = { ["bad.lua"] = policy "run = function(args) return args.n.n end," } }:connect()
     client:calls("bad", {})
     local _, line = client:asks "toolgate/status"
     assert.truthy(line:find('"policy_errors":1', 1, true), line)
   end)
 
   it("modifies the shared libraries does not affect another policy", function()
-    local gate = daemon.start { policies = {
+    local client = daemon.start { policies = {
       ["bad.lua"] = policy [[run = function()
           pcall(function() string.rep = nil end)
           pcall(function() table.insert = nil end)
@@ -91,8 +89,7 @@ describe("a policy that", function()
         end,]],
       ["other.lua"] = (fixtures.echo:gsub('"echo"', '"other"'):gsub("return { said = args.text }",
         "return { said = ('ab'):rep(2) .. string.rep('c', 2) .. table.concat({ 'd' }) }")),
-    } }
-    local client = gate:connect()
+    } }:connect()
     client:calls("bad", {})
     assert.truthy(text(client:calls("other", { text = "x" })):find("ababccd", 1, true))
   end)

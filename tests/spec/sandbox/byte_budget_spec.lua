@@ -48,8 +48,7 @@ describe("what a policy writes as JSON", function()
 
   for _, case in ipairs(copies) do
     it("is bounded by bytes in " .. case[1], function()
-      gate = daemon.start { policies = { ["bad.lua"] = policy(case[2]) } }
-      client = gate:connect()
+      gate, client = daemon.open { policies = { ["bad.lua"] = policy(case[2]) } }
       local pid = gate:pid()
       local long = ("x"):rep(NOTE)
       local result = client:calls("bad", { lines = lines(), note = long, deep = { text = long } })

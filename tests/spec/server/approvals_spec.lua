@@ -125,7 +125,7 @@ describe("a question that nobody can be asked", function()
   end)
 
   it("is still approved if what runs the call was out of order", function()
-    local gate = daemon.start { policies = { ["wire.lua"] = [==[
+    local gate, client = daemon.open { policies = { ["wire.lua"] = [==[
 -- wire: sends money through an endpoint whose secret is not set.
 return tool "wire" {
   description = "Send money.", effects = "write", schema = params { amount = int "How much" },
@@ -133,7 +133,6 @@ return tool "wire" {
   http = { "POST http://127.0.0.1:1/", headers = { ["X-Key"] = "${SPEC_NOT_SET}" } },
 }
 ]==] } }
-    local client = gate:connect()
     local function wires() return verdict(client:calls("wire", { amount = 5 }, session "s")) end
     assert.equal(0, (runs(gate, "approve", wires().approval)))
     for _ = 1, 2 do
@@ -224,12 +223,11 @@ return tool "wire" {
   end)
 
   it("is shown on one line, and with the size and digest of what no line holds; no form puts such a question", function()
-    local gate = daemon.start { policies = { ["say.lua"] = [==[
+    local gate, client = daemon.open { policies = { ["say.lua"] = [==[
 -- say: asks with the model's words.
 return tool "say" { description = "Say it.", effects = "write", schema = params { words = str "What" },
   check = function(args) return ask("Say " .. args.words .. "?") end, run = function(args) return { said = #args.words } end }
 ]==] } }
-    local client = gate:connect()
     local words = "hello\n  question:  a forged line " .. ("x"):rep(5000)
     local meta = modern { ["io.modelcontextprotocol/clientCapabilities"] = { elicitation = { form = { x = 1 } } },
                           ["dev.toolgate/session"] = "other" }
@@ -263,8 +261,7 @@ return tool "say" { description = "Say it.", effects = "write", schema = params 
   it("expires five minutes after the question, and an approval five minutes after the answer", function()
     if clocks.cannot then return pending(clocks.cannot) end
     local clock = clocks.new(0)
-    local gate = daemon.start { policies = { ["pay.lua"] = PAY }, environment = clock.environment }
-    local client = gate:connect()
+    local gate, client = daemon.open { policies = { ["pay.lua"] = PAY }, environment = clock.environment }
     local unanswered, approved = pays(client, 500), pays(client, 600)
     clock:shift(299)
     assert.equal(2, #waiting(gate))

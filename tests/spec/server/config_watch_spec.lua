@@ -14,8 +14,7 @@ describe("a watched folder", function()
   local gate, client
 
   before_each(function()
-    gate = daemon.start { policies = { ["echo.lua"] = fixtures.echo } }
-    client = gate:connect()
+    gate, client = daemon.open { policies = { ["echo.lua"] = fixtures.echo } }
     client:asks "tools/list" -- a client that has listed gets list_changed
   end)
 
@@ -137,8 +136,7 @@ describe("other watched files", function()
   local definition = '[{"name":"far","description":"%s","inputSchema":{"type":"object"}}]'
 
   it("include files of tool definitions", function()
-    local gate = daemon.start { tools = definition:format "once" }
-    local client = gate:connect()
+    local gate, client = daemon.open { tools = definition:format "once" }
     process.write(gate.directory .. "/tools.json", definition:format "twice")
     assert.truthy(gate:logs(" reload_done "):find("cause=files", 1, true))
     assert.truthy(client:asks("toolgate/tools", { format = "mcp" }).tools[1].description:find("twice", 1, true))
@@ -146,8 +144,7 @@ describe("other watched files", function()
 
   it("include the configuration, and the folders it names after a change", function()
     local empty = process.directory()
-    local gate = daemon.start { policies = false, config = ("return { policies = '%s' }"):format(empty) }
-    local client = gate:connect()
+    local gate, client = daemon.open { policies = false, config = ("return { policies = '%s' }"):format(empty) }
     assert.is_nil(next(client:asks("tools/list").tools))
     sh("mkdir '%s/elsewhere'", gate.directory)
     process.write(gate.directory .. "/toolgate.lua", [[return { policies = "elsewhere" }]])

@@ -13,8 +13,7 @@ end
 
 describe("a daemon that stops", function()
   it("makes the calls that were sent before, also those that it has not read", function()
-    local gate = daemon.start(ECHO)
-    local client = gate:connect()
+    local gate, client = daemon.open(ECHO)
     assert.is_true(client:hears_only_a_ping())
     gate:signal(signal.SIGSTOP)
     client.stream:send(CALL:format(1):rep(300)) -- their replies fit the queue of a client that does not read yet

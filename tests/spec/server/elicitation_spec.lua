@@ -27,8 +27,7 @@ describe("a question of a policy", function()
   local gate, client
 
   local function serves(capabilities)
-    gate = daemon.start { policies = { ["pay.lua"] = PAY, ["audit.lua"] = AUDIT } }
-    client = gate:connect()
+    gate, client = daemon.open { policies = { ["pay.lua"] = PAY, ["audit.lua"] = AUDIT } }
     client:say { jsonrpc = "2.0", id = "hello", method = "initialize",
                  params = { protocolVersion = "2025-06-18", capabilities = capabilities or { elicitation = {} },
                             clientInfo = { name = "spec", version = "1" } } }

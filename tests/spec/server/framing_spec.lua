@@ -4,8 +4,7 @@ describe("a line from a client", function()
   local gate, client
 
   before_each(function()
-    gate = daemon.start { policies = { ["echo.lua"] = fixtures.echo } }
-    client = gate:connect()
+    gate, client = daemon.open { policies = { ["echo.lua"] = fixtures.echo } }
   end)
 
   local function says(line)
@@ -249,8 +248,7 @@ describe("a client that never reads", function()
   end
 
   it("is not read from once 256 KiB are queued, and gets every answer when it reads", function()
-    local gate = daemon.start { policies = { ["echo.lua"] = fixtures.echo } }
-    local deaf = gate:connect()
+    local gate, deaf = daemon.open { policies = { ["echo.lua"] = fixtures.echo } }
     local before = resident_kb(gate:pid())
     deaf.stream:settimeout(0)
     local line = ('{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"echo","arguments":{"text":"%s"}}}\n')

@@ -13,8 +13,7 @@ end
 describe("a heavy reload", function()
   local gate, client
   before_each(function()
-    gate = daemon.start { policies = { ["echo.lua"] = fixtures.echo } }
-    client = gate:connect()
+    gate, client = daemon.open { policies = { ["echo.lua"] = fixtures.echo } }
   end)
 
   it("serves others meanwhile", function()

@@ -63,8 +63,7 @@ describe("ten thousands of members that toolgate changes", function()
   end
 
   it("take memory once, and not once for each of them", function()
-    local gate = daemon.start { tools = require("fixtures").agent_tools }
-    local client = gate:connect()
+    local gate, client = daemon.open { tools = require("fixtures").agent_tools }
     local id = client:checks("get_weather", { city = "Bern" }).callId
     local block = '{"type":"text","text":"sunny","annotations":null,' .. members(30000, "null") .. "}"
     local judged = '{"coverage":"SATISFIED","facts":{' .. members(30000, "1") .. "}}"

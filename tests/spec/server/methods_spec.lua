@@ -4,9 +4,8 @@ describe("toolgate/", function()
   local gate, client
 
   before_each(function()
-    gate = daemon.start { policies = { ["echo.lua"] = fixtures.echo, ["outcome.lua"] = fixtures.outcome },
-                          tools = fixtures.agent_tools }
-    client = gate:connect()
+    gate, client = daemon.open { policies = { ["echo.lua"] = fixtures.echo, ["outcome.lua"] = fixtures.outcome },
+                                 tools = fixtures.agent_tools }
   end)
 
   local function report(call_id, name, arguments, result, meta)

@@ -25,9 +25,8 @@ local both = { ["echo.lua"] = fixtures.echo, ["create_task.lua"] = fixtures.crea
 
 describe("the allow list", function()
   it("hides a tool from lists, suggestions and errors", function()
-    local gate = daemon.start { policies = both, config =
-      ("return { allow = { { users = { %d }, tools = { 'ec*' } } } }"):format(me) }
-    local client = gate:connect()
+    local client = daemon.start { policies = both, config =
+      ("return { allow = { { users = { %d }, tools = { 'ec*' } } } }"):format(me) }:connect()
     local tools = client:asks("tools/list").tools
     assert.same({ 1, "echo" }, { #tools, tools[1].name })
     for _, name in ipairs { "create_task", "create_tsk" } do
@@ -41,10 +40,9 @@ describe("the allow list", function()
   end)
 
   it("hides it from register, from the status and from suggestions", function()
-    local gate = daemon.start { policies = { ["echo.lua"] = fixtures.echo, ["outcome.lua"] = fixtures.outcome,
+    local client = daemon.start { policies = { ["echo.lua"] = fixtures.echo, ["outcome.lua"] = fixtures.outcome,
       ["ecko.lua"] = (fixtures.echo:gsub('"echo"', '"ecko"')) },
-      config = ("return { allow = { { users = { %d }, tools = { 'echo', 'mine_*' } } } }"):format(me) }
-    local client = gate:connect()
+      config = ("return { allow = { { users = { %d }, tools = { 'echo', 'mine_*' } } } }"):format(me) }:connect()
     local schema = { type = "object" }
     local said = client:asks("toolgate/register", { tools = { { name = "outcome", inputSchema = schema },
       { name = "nowhere", inputSchema = schema }, { name = "mine_too", inputSchema = schema } } })
@@ -59,9 +57,8 @@ describe("the allow list", function()
   end)
 
   it("removes a registered tool on reload", function()
-    local gate = daemon.start { policies = both, config =
+    local gate, client = daemon.open { policies = both, config =
       ("return { allow = { { users = { %d }, tools = { 'echo', 'mine' } } } }"):format(me) }
-    local client = gate:connect()
     client:asks("toolgate/register", { tools = { { name = "mine", inputSchema = { type = "object" } } } })
     assert.equal("pass", client:checks("mine", {}).verdict)
     client:asks("tools/list")
@@ -73,8 +70,7 @@ describe("the allow list", function()
   end)
 
   it("filters the history of a session", function()
-    local gate = daemon.start { policies = both, config = "return {}" }
-    local client = gate:connect()
+    local gate, client = daemon.open { policies = both, config = "return {}" }
     local meta = { ["dev.toolgate/session"] = "s" }
     client:asks("tools/call", { name = "create_task", arguments = {}, _meta = meta })
     client:asks("tools/call", { name = "echo", arguments = {}, _meta = meta })
@@ -87,9 +83,8 @@ describe("the allow list", function()
   end)
 
   it("resets no tool that the user may not call, and does not tell that it exists", function()
-    local gate = daemon.start { policies = both, config =
-      ("return { allow = { { users = { %d }, tools = { 'echo' } } } }"):format(me) }
-    local client = gate:connect()
+    local client = daemon.start { policies = both, config =
+      ("return { allow = { { users = { %d }, tools = { 'echo' } } } }"):format(me) }:connect()
     client:asks("tools/call", { name = "echo", arguments = {}, _meta = { ["dev.toolgate/session"] = "s" } })
     local forbidden = client:ask("toolgate/session", { session = "s", reset = "create_task" }).error
     local unknown = client:ask("toolgate/session", { session = "s", reset = "create_tusk" }).error

@@ -3,12 +3,11 @@ local text = require("client").text
 local verdict = require("client").verdict
 
 describe("the legacy era", function()
-  local gate, client
+  local client
 
   before_each(function()
-    gate = daemon.start { policies = { ["echo.lua"] = fixtures.echo, ["create_task.lua"] = fixtures.create_task },
-                          tools = fixtures.agent_tools }
-    client = gate:connect()
+    client = daemon.start { policies = { ["echo.lua"] = fixtures.echo, ["create_task.lua"] = fixtures.create_task },
+                            tools = fixtures.agent_tools }:connect()
   end)
 
   local function initialize(version)

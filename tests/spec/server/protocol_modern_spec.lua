@@ -9,8 +9,7 @@ describe("the modern era", function()
   local gate, client
 
   before_each(function()
-    gate = daemon.start { policies = { ["echo.lua"] = fixtures.echo } }
-    client = gate:connect()
+    gate, client = daemon.open { policies = { ["echo.lua"] = fixtures.echo } }
   end)
 
   it("answers server/discover", function()

@@ -5,8 +5,7 @@ describe("a reload", function()
   local gate, client
 
   before_each(function()
-    gate = daemon.start { policies = { ["echo.lua"] = fixtures.echo } }
-    client = gate:connect()
+    gate, client = daemon.open { policies = { ["echo.lua"] = fixtures.echo } }
   end)
 
   local function names() return (client:tools()) end
@@ -225,8 +224,7 @@ describe("a client that does not read", function()
       policies[("big%d.lua"):format(i)] = fixtures.echo:gsub("echo", "big" .. i)
         :gsub('description = "[^"]*"', 'description = ("x"):rep(6000)')
     end
-    local gate = daemon.start { policies = policies }
-    local deaf = gate:connect()
+    local gate, deaf = daemon.open { policies = policies }
     for id = 1, 20 do deaf:say { jsonrpc = "2.0", id = id, method = "tools/list" } end
     process.eventually("its output waits", function() return gate:status().connections.buffered_bytes >= 256 * 1024 end)
     for i = 1, 4 do
@@ -247,8 +245,7 @@ end)
 
 describe("SIGTERM", function()
   it("is obeyed even if a client never reads", function()
-    local gate = daemon.start { policies = { ["echo.lua"] = fixtures.echo } }
-    local deaf = gate:connect()
+    local gate, deaf = daemon.open { policies = { ["echo.lua"] = fixtures.echo } }
     deaf.stream:settimeout(0.2)
     for _ = 1, 2000 do
       if not deaf.stream:send('{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"echo","arguments":'

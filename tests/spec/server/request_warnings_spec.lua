@@ -20,8 +20,7 @@ end
 describe("a key without effect", function()
   local gate, agent
   before_each(function()
-    gate = daemon.start { policies = POLICIES }
-    agent = gate:connect()
+    gate, agent = daemon.open { policies = POLICIES }
   end)
 
   local function warnings(meta, more)
@@ -115,8 +114,7 @@ end)
 describe("checks without reports", function()
   local gate, agent
   before_each(function()
-    gate = daemon.start { policies = POLICIES }
-    agent = gate:connect()
+    gate, agent = daemon.open { policies = POLICIES }
   end)
 
   local function check(i, step)
@@ -161,8 +159,7 @@ end)
 
 describe("a report that nobody can place", function()
   it("is an error in words, and the operator sees it", function()
-    local gate = daemon.start { policies = POLICIES }
-    local agent = gate:connect()
+    local gate, agent = daemon.open { policies = POLICIES }
     local forged = ("A"):rep(43)
     for _, id in ipairs { "x", forged, 5, {}, false } do
       local reply = agent:ask("toolgate/report", { callId = id, name = "mine", arguments = { text = "x" }, result = { a = 1 } })

@@ -27,8 +27,7 @@ describe("response schemas of the operator", function()
   local function schema(name, text) process.write(folder .. "/schemas/" .. name, text) end
 
   local function start(config)
-    gate = daemon.start { policies = folder .. "/policies", config = config }
-    client = gate:connect()
+    gate, client = daemon.open { policies = folder .. "/policies", config = config }
   end
 
   local function fails()

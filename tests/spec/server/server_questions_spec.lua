@@ -8,10 +8,9 @@ describe("a question of a server", function()
 
   local function serves(options, capabilities, upstream)
     calls = 0
-    gate = daemon.start { config = ("return { upstreams = { fake = { %s } } }"):format(upstream or
+    gate, client = daemon.open { config = ("return { upstreams = { fake = { %s } } }"):format(upstream or
       ([[command = "python3", args = { "-SE", "%s/tests/support/fake_upstream.py" }, env = { FAKE = "%s" } ]])
         :format(daemon.root, options or "")) }
-    client = gate:connect()
     client:ask("initialize", { protocolVersion = "2025-06-18", capabilities = capabilities or { elicitation = {} },
                                clientInfo = { name = "spec", version = "1" } }, "hello")
   end

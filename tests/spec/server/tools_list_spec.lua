@@ -28,9 +28,8 @@ describe("a list of tools", function()
   local gate, client
 
   before_each(function()
-    gate = daemon.start { policies = { ["outcome.lua"] = fixtures.outcome, ["echo.lua"] = fixtures.echo,
-                                       ["gateway.lua"] = gateway, ["secret.lua"] = hidden_for_good } }
-    client = gate:connect()
+    gate, client = daemon.open { policies = { ["outcome.lua"] = fixtures.outcome, ["echo.lua"] = fixtures.echo,
+                                              ["gateway.lua"] = gateway, ["secret.lua"] = hidden_for_good } }
   end)
 
   local function listed(by, meta)
@@ -123,10 +122,9 @@ describe("a list of tools", function()
 
   it("waits for Redis with as many others as limits.in_flight allows, as calls do", function()
     local store = redis.start()
-    gate = daemon.start { policies = { ["gateway.lua"] = gateway, ["echo.lua"] = fixtures.echo },
-                          config = ("return { ledger = { redis = '%s', timeout_ms = 10000 }, limits = { in_flight = 4 } }")
-                                     :format(store:url()) }
-    client = gate:connect()
+    gate, client = daemon.open { policies = { ["gateway.lua"] = gateway, ["echo.lua"] = fixtures.echo },
+                                 config = ("return { ledger = { redis = '%s', timeout_ms = 10000 }, limits = { in_flight = 4 } }")
+                                            :format(store:url()) }
     client:asks("tools/list", { _meta = session "s" })
     store:freeze()
     for i = 1, 10 do

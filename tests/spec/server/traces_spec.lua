@@ -32,10 +32,9 @@ describe("the spans of calls", function()
   local function starts(more, given)
     given = given or {}
     collector = otlp.start(given.answers)
-    gate = daemon.start { policies = POLICIES, environment = given.environment, config =
+    gate, agent = daemon.open { policies = POLICIES, environment = given.environment, config =
       ('return { traces = { endpoint = "%s", batch = 0.05%s }%s }'):format(given.endpoint or collector.endpoint, more or "",
-                                                           given.config or "") }
-    agent = gate:connect()
+                                                                 given.config or "") }
   end
 
   local function traces() return gate:status().traces end

@@ -12,8 +12,7 @@ describe("in a limited address space", function()
       pending "the address sanitizer needs terabytes"
       return false
     end
-    gate = daemon.start { before = { unpack(LIMITED) }, config = config }
-    client = gate:connect()
+    gate, client = daemon.open { before = { unpack(LIMITED) }, config = config }
     process.eventually("its tools are known", function()
       return not (gate:status().upstreams or {})[1] or client:asks("tools/list").tools[1]
     end)

@@ -69,12 +69,11 @@ describe("calls in flight", function()
   it("and wait for their server leave it room to start", function()
     local directory = process.directory()
     process.write(directory .. "/go", "")
-    local gate = daemon.start { config = ([[
+    local client = daemon.start { config = ([[
 return { limits = { in_flight = 5000 }, upstreams = { plain = {
   command = "sh", args = { "-c", "until [ -e %s/go ]; do sleep 0.05; done; exec luajit %s/tests/support/plain_server.lua" },
   env = { NOTES = "/dev/null" }, in_flight = 5000, timeout = "60s", start_timeout = "60s" } } }]])
-      :format(directory, daemon.root) }
-    local client = gate:connect()
+      :format(directory, daemon.root) }:connect()
     process.eventually("its tools are listed", function() return #client:asks("tools/list").tools > 0 end)
     os.remove(directory .. "/go")
     client:calls("dies", {})

@@ -15,9 +15,8 @@ end
 
 local function serves(http, schema, options)
   options = options or {}
-  gate = daemon.start { policies = { ["endpoint.lua"] = policy(http, schema, options.more) }, config = options.config,
-                        environment = options.environment }
-  client = gate:connect()
+  gate, client = daemon.open { policies = { ["endpoint.lua"] = policy(http, schema, options.more) }, config = options.config,
+                               environment = options.environment }
 end
 
 local function answers(routes, given)

@@ -70,8 +70,7 @@ return tool "look" { upstream = "ill/look", effects = "read", schema = { type = 
   end)
 
   it("is in the answer to the call in which it died", function()
-    local gate = daemon.start { config = fixtures.serving("fake", "fake_upstream", {}) }
-    local client = gate:connect()
+    local gate, client = daemon.open { config = fixtures.serving("fake", "fake_upstream", {}) }
     process.eventually("it is up", function() return upstream(gate).state == "up" end)
     local result = client:calls("do", { how = "exit", words = "panic: index out of range" })
     assert.equal("crashed", verdict(result).code)

@@ -9,8 +9,7 @@ end
 
 -- Starts the daemon, which lists the server's tools before it is ready.
 local function gates(more, environment)
-  gate = daemon.start { config = config(more), environment = environment }
-  client = gate:connect()
+  gate, client = daemon.open { config = config(more), environment = environment }
   return client
 end
 
@@ -54,11 +53,10 @@ describe("an MCP server over HTTP", function()
   it("gets a name that does not fit a header in base64", function()
     local tool = { name = "größe", description = "x", inputSchema = { type = "object" } }
     server = http_server.mcp { era = "modern", tools = { tool } }
-    gate = daemon.start { config = config(), policies = { ["size.lua"] = [==[
+    gate, client = daemon.open { config = config(), policies = { ["size.lua"] = [==[
 -- size: for specs.
 return tool "size" { description = "x", upstream = "far/größe", schema = json [[{"type":"object"}]] }
 ]==] } }
-    client = gate:connect()
     assert.equal("said ", text(client:calls("size", {}, session "s")))
     assert.equal("=?base64?Z3LDtsOfZQ==?=", server:sees("the call", posts "tools/call")[1].headers["mcp-name"])
   end)
@@ -570,11 +568,10 @@ describe("an MCP server over HTTP that misbehaves", function()
   it("is unreachable at start: its tools are unavailable", function()
     server = http_server.mcp {}
     server:stop()
-    gate = daemon.start { config = config(), policies = { ["say.lua"] = [==[
+    gate, client = daemon.open { config = config(), policies = { ["say.lua"] = [==[
 -- say: for specs.
 return tool "say" { description = "x", upstream = "far", schema = json [[{"type":"object"}]] }
 ]==] } }
-    client = gate:connect()
     local result = says "hello"
     assert.is_true(result.isError)
     golden.check("feedback", "MCP over HTTP: upstream is down", text(result), { ["in %d+ s"] = "in <n> s" })

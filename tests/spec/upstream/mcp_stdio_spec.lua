@@ -5,11 +5,10 @@ describe("an MCP server over stdio", function()
   local gate, client
 
   local function serves(fake, more)
-    gate = daemon.start { config = ([[
+    gate, client = daemon.open { config = ([[
 return { upstreams = { fake = { command = "python3", args = { "-SE", "%s/tests/support/fake_upstream.py", "an argument" },
                                 env = { FAKE = "%s", GIVEN = "${TOOLGATE_SPEC_SECRET}" }, %s } } }
 ]]):format(daemon.root, fake or "", more or ""), environment = { TOOLGATE_SPEC_SECRET = "hunter2-and-more", NOT_GIVEN = "x" } }
-    client = gate:connect()
   end
 
   local function listed() return (select(2, client:tools())) end

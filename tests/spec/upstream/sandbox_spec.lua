@@ -23,7 +23,7 @@ describe("the sandbox of an upstream", function()
     end
     os.execute(("chmod 700 '%s/state'; printf '#!/bin/sh\\nexit 0\\n' > '%s/write/tool'; chmod 755 '%s/write/tool'")
                :format(folder, folder, folder))
-    gate = daemon.start { before = more.before, policies = { ["far.lua"] = ([[
+    gate, client = daemon.open { before = more.before, policies = { ["far.lua"] = ([[
 return tool "far" { description = "Asks.", effects = "read", schema = params {},
                     http = { "GET http://127.0.0.1:1/", headers = { Key = "${file:%s/policy-key}" } } }]]):format(folder) },
       config = ([[
@@ -32,7 +32,6 @@ return { state = "DIR/state", upstreams = {
   far = { rest = "http://127.0.0.1:1", headers = { Key = "${file:DIR/key}" } },
   own = { rest = "http://127.0.0.1:1", per_user = true, headers = { Key = "${file:DIR/users/%%u/token}" } } } }
 ]]):format(SERVER, sandbox):gsub("DIR", folder), environment = { NAMED = "n", SECRET = "s" } }
-    client = gate:connect()
   end
 
   local function reach(how, what)
@@ -262,16 +261,14 @@ return tool "show" {
   description = "Shows a file.", effects = "read", schema = params { path = str "The file" },
   exec = { "cat", "--", "{path}", output = "text", sandbox = { read = { "%s/note" } } },
 }]]):format(folder) }
-    gate = daemon.start { policies = policies }
-    client = gate:connect()
+    gate, client = daemon.open { policies = policies }
     local function show(path) return client:calls("show", { path = path }) end
     assert.equal("text", text(show(folder .. "/note")))
     local refused = show(folder .. "/other")
     assert.equal("tool_error", client_of.verdict(refused).error_class)
     assert.truthy(text(refused):find("Permission denied", 1, true))
     daemon.stop_all()
-    gate = daemon.start { before = { unpack(WITHOUT_LANDLOCK) }, policies = policies }
-    client = gate:connect()
+    gate, client = daemon.open { before = { unpack(WITHOUT_LANDLOCK) }, policies = policies }
     assert.equal("unavailable", client_of.verdict(show(folder .. "/note")).error_class)
     assert.truthy(gate:log():find("Landlock", 1, true))
   end)

@@ -51,9 +51,8 @@ return { %s upstreams = { box = { command = "/usr/bin/python3", args = { "%s" },
   end
 
   local function serves(upstreams)
-    gate = daemon.start { config = ('return { spawner = "unix:%s/spawner.sock", upstreams = { %s } }')
-                                   :format(folder, upstreams) }
-    client = gate:connect()
+    gate, client = daemon.open { config = ('return { spawner = "unix:%s/spawner.sock", upstreams = { %s } }')
+                                          :format(folder, upstreams) }
   end
 
   local function upstream() return client:asks("toolgate/status").upstreams[1] end
@@ -224,17 +223,15 @@ except OSError: print("closed")' > '%s']]):format(folder, out))
   it("is not needed for a user of its own, if the daemon is root", function()
     if not IS_ROOT then pending "only root may change the user" return end
     local server = prepares "755"
-    gate = daemon.start { config = ('return { upstreams = { nobody = { command = "/usr/bin/python3", args = { "%s" }, '
-                                    .. 'user = "nobody" } } }'):format(server) }
-    client = gate:connect()
+    gate, client = daemon.open { config = ('return { upstreams = { nobody = { command = "/usr/bin/python3", args = { "%s" }, '
+                                           .. 'user = "nobody" } } }'):format(server) }
     assert.equal("65534", process.read("/proc/" .. is_up() .. "/status"):match "Uid:%s*(%d+)")
   end)
 
   it("starts nothing as a user that does not exist", function()
     local server = prepares "755"
-    gate = daemon.start { config = ('return { upstreams = { lost = { command = "/usr/bin/python3", args = { "%s" }, '
-                                    .. 'user = "nobody-at-all" } } }'):format(server) }
-    client = gate:connect()
+    gate, client = daemon.open { config = ('return { upstreams = { lost = { command = "/usr/bin/python3", args = { "%s" }, '
+                                           .. 'user = "nobody-at-all" } } }'):format(server) }
     process.eventually("the reason is told", function()
       return (upstream().last_error or ""):find("no user 'nobody-at-all'", 1, true)
     end)

@@ -31,8 +31,7 @@ describe("the trace context of a call", function()
 
   local function stdio(fake)
     return function()
-      gate = daemon.start { config = fixtures.serving("fake", "fake_upstream", { FAKE = fake }) }
-      client = gate:connect()
+      gate, client = daemon.open { config = fixtures.serving("fake", "fake_upstream", { FAKE = fake }) }
       return function(meta) return trace_of(json.decode(text(client:calls("meta", {}, meta)))) end
     end
   end
@@ -42,8 +41,7 @@ describe("the trace context of a call", function()
   for _, era in ipairs { "legacy", "modern" } do
     TRANSPORTS["an MCP server of the " .. era .. " era over HTTP"] = function()
       server = http_server.mcp { era = era }
-      gate = daemon.start { config = ('return { upstreams = { far = { url = "%s" } } }'):format(server.url) }
-      client = gate:connect()
+      gate, client = daemon.open { config = ('return { upstreams = { far = { url = "%s" } } }'):format(server.url) }
       local calls = 0
       return function(meta)
         calls = calls + 1
@@ -58,22 +56,20 @@ describe("the trace context of a call", function()
 
   TRANSPORTS["an HTTP endpoint"] = function()
     server = http_server.start { routes = { ["POST /x"] = { echo = true } } }
-    gate = daemon.start { policies = { ["endpoint.lua"] = ([==[
+    gate, client = daemon.open { policies = { ["endpoint.lua"] = ([==[
 -- endpoint: for specs.
 return tool "endpoint" { description = "For specs.", effects = "read", schema = json [[{"type":"object"}]],
   http = { "POST %s/x" } }
 ]==]):format(server.address) } }
-    client = gate:connect()
     return function(meta) return trace_of(json.decode(text(client:calls("endpoint", {}, meta))).headers) end
   end
 
   TRANSPORTS["a command"] = function()
-    gate = daemon.start { policies = { ["tell.lua"] = [==[
+    gate, client = daemon.open { policies = { ["tell.lua"] = [==[
 -- tell: for specs.
 return tool "tell" { description = "For specs.", effects = "read",
   schema = json [[{"type":"object"}]], exec = { "env" } }
 ]==] } }
-    client = gate:connect()
     return function(meta)
       local seen = {}
       for name, value in text(client:calls("tell", {}, meta)):gmatch "([%w_]+)=([^\n]*)" do seen[name:lower()] = value end
@@ -96,13 +92,12 @@ return tool "tell" { description = "For specs.", effects = "read",
 
   it("is not written over what the operator configures", function()
     server = http_server.mcp { era = "legacy" }
-    gate = daemon.start { config = ('return { upstreams = { far = { url = "%s", headers = { Baggage = "own=1" } } } }')
+    gate, client = daemon.open { config = ('return { upstreams = { far = { url = "%s", headers = { Baggage = "own=1" } } } }')
       :format(server.url), policies = { ["tell.lua"] = [==[
 -- tell: for specs.
 return tool "tell" { description = "For specs.", effects = "read", schema = json [[{"type":"object"}]],
   exec = { "sh", "-c", "echo $TRACEPARENT $BAGGAGE", env = { TRACEPARENT = "mine" } } }
 ]==] } }
-    client = gate:connect()
     client:calls("say", { text = "x" }, meta_of("legacy", GIVEN))
     local request = server:sees("the call", posts "tools/call")[1]
     assert.equal("own=1", request.headers.baggage)
