@@ -2,22 +2,18 @@
 #ifndef TOOLGATE_UNIT_ARENA_CASE_H
 #define TOOLGATE_UNIT_ARENA_CASE_H
 
-#include "unit.h"
-#include "base/arena.h"
-#include "base/buf.h"
+#include "values.h"
 
-static struct arena *arena;
-
-static void begin(void)
+static void open_arena(void)
 {
     arena = arena_new();
 }
 
-static void end(void)
+static void close_arena(void)
 {
     arena_free(arena);
 }
 
-USUAL_FIXTURE(begin, end)
+USUAL_FIXTURE(open_arena, close_arena)
 
 #endif

@@ -1,6 +1,6 @@
 /* The canonical form, exactly: the keys of the ledger are hashes of it. */
 #include "json/write.h"
-#include "json/json_support.h"
+#include "arena_case.h"
 
 static const char *canonical(const char *text)
 {

@@ -1,7 +1,7 @@
 /* What a JSON Patch may take. */
 #include "base/arena.h"
 #include "json/diff.h"
-#include "json/json_support.h"
+#include "arena_case.h"
 
 /* {"<name>":[1,…]} with `count` items, as texts if `quote` is one. */
 static struct json list_below(const char *name, unsigned count, const char *quote)
@@ -11,7 +11,7 @@ static struct json list_below(const char *name, unsigned count, const char *quot
     for (unsigned i = 0; i < count; i++)
         buf_printf(&text, "%s%s%u%s", i ? "," : "", quote, i, quote);
     buf_text(&text, "]}");
-    return parsed_str(buf_view(&text));
+    return *value_of_str(buf_view(&text));
 }
 
 TEST(patches_name_each_change)

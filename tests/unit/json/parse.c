@@ -1,5 +1,5 @@
 /* Parsing: what is accepted and preserved, and every error with its place and message. */
-#include "json/json_support.h"
+#include "arena_case.h"
 #include "golden.h"
 
 static struct json_error fault;
@@ -75,7 +75,7 @@ TEST(decodes_strings)
     assert_int_equal(v.len, sizeof(expected) - 1);
     assert_memory_equal(v.text, expected, v.len);
     const char *text = "{\"key\":\"no escapes\"}";
-    v = parsed(text);
+    v = *value_of_str(str_of(text));
     assert_ptr_equal(json_get_text(&v, "key")->text, text + 8); /* borrowed, not copied */
 }
 
@@ -375,11 +375,11 @@ TEST(takes_a_string_of_a_megabyte)
         buf_byte(&text, 'x');
     size_t plain = text.len;
     buf_text(&text, "\"}");
-    struct json v = parsed_str(buf_view(&text));
+    struct json v = *value_of_str(buf_view(&text));
     assert_int_equal(json_get_text(&v, "s")->len, 1 << 20);
     text.len = plain;
     buf_text(&text, "\\n\"}");
-    v = parsed_str(buf_view(&text));
+    v = *value_of_str(buf_view(&text));
     assert_int_equal(json_get_text(&v, "s")->len, (1 << 20) + 1);
     assert_int_equal(json_get_text(&v, "s")->text[1 << 20], '\n');
 }
@@ -389,7 +389,7 @@ TEST(takes_a_number_of_a_megabyte)
     struct buf text = buf_in(arena);
     for (int i = 0; i < 1 << 20; i++)
         buf_byte(&text, '7');
-    struct json v = parsed_str(buf_view(&text));
+    struct json v = *value_of_str(buf_view(&text));
     double n;
     assert_int_equal(v.len, 1 << 20);
     assert_true(v.integral && json_double(&v, &n) && n > 1e308);

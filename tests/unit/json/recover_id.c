@@ -1,5 +1,5 @@
 /* The id of a message that does not parse, and reading JSON files. */
-#include "json/json_support.h"
+#include "arena_case.h"
 
 #include <unistd.h>
 

@@ -1,5 +1,5 @@
 /* Oddly spelled JSON: what is read, what is not, and where a text was cut off. */
-#include "json/json_support.h"
+#include "arena_case.h"
 
 #include "json/build.h"
 #include "json/spelled.h"

@@ -2,7 +2,7 @@
  * Properties of oddly spelled JSON on random values: each spelling reads to the value, no beginning of it is
  * read as an object or list, and a byte that was damaged never changes more than itself.
  */
-#include "json/json_support.h"
+#include "arena_case.h"
 #include "random.h"
 
 #include "json/build.h"

@@ -1,7 +1,7 @@
 /* Access to members, numbers in every spelling, equality. */
 #include "base/arena.h"
 #include "json/build.h"
-#include "json/json_support.h"
+#include "arena_case.h"
 
 #include <locale.h>
 #include <math.h>
@@ -26,7 +26,7 @@ TEST(gets_members_of_any_size)
         for (int i = 0; i < sizes[s]; i++)
             buf_printf(&text, "%c\"key%d\":%d", i ? ',' : '{', i, i);
         buf_byte(&text, '}');
-        struct json v = parsed_str(buf_view(&text));
+        struct json v = *value_of_str(buf_view(&text));
         int64_t n;
         for (int i = 0; i < sizes[s]; i++)
             assert_true(json_int(json_get(&v, arena_printf(arena, "key%d", i)), &n) && n == i);
@@ -128,12 +128,12 @@ TEST(rounds_by_digits_far_out)
     struct buf text = buf_in(arena);
     buf_text(&text, "1.00000000000000011102230246251565404236316680908203125");
     double n;
-    struct json v = parsed_str(buf_view(&text));
+    struct json v = *value_of_str(buf_view(&text));
     assert_true(json_double(&v, &n) && n == 1.0);
     for (int i = 0; i < 1000; i++)
         buf_byte(&text, '0');
     buf_byte(&text, '1');
-    v = parsed_str(buf_view(&text));
+    v = *value_of_str(buf_view(&text));
     assert_true(json_double(&v, &n) && n == nextafter(1.0, 2.0));
 }
 

@@ -1,5 +1,5 @@
 /* The codec of sessions: both directions agree for any session, and no bytes are more than an error. */
-#include "json/json_support.h"
+#include "arena_case.h"
 
 #include "base/buf.h"
 #include "ledger/session.h"

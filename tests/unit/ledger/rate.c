@@ -1,6 +1,6 @@
 /* The memory store and lua/ledger/rate.lua take the same calls and say the same waits, over long random
  * walks. */
-#include "json/json_support.h"
+#include "arena_case.h"
 
 #include "base/embedded.h"
 #include "ledger/store.h"

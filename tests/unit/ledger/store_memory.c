@@ -1,5 +1,5 @@
 /* The store in memory: guards, parts, times to live, the bound in bytes, rates. */
-#include "json/json_support.h"
+#include "arena_case.h"
 
 #include "base/buf.h"
 #include "ledger/session.h"

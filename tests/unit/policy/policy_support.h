@@ -2,16 +2,11 @@
 #ifndef TOOLGATE_TESTS_POLICY_SUPPORT_H
 #define TOOLGATE_TESTS_POLICY_SUPPORT_H
 
-#include "unit.h"
-
-#include "base/arena.h"
-#include "json/parse.h"
-#include "json/write.h"
+#include "values.h"
 #include "policy/policy.h"
 #include "policy/policy_hooks.h"
 #include "policy/policy_set.h"
 
-static struct arena *arena;
 static struct policy_set *loaded;
 static struct policy_outcome said;
 static struct policy_set_options options; /* the defaults, but for the deadline */
@@ -39,22 +34,9 @@ static inline const char *text_of(struct str s)
     return arena_dup(arena, s).at;
 }
 
-static inline const struct json *value_of(const char *text)
-{
-    struct json *value = ARENA_NEW(arena, struct json);
-    struct json_error fault = {0};
-    if (json_parse(arena, arena_dup(arena, str_of(text)), NULL, value, &fault) != OK)
-        fail_msg("%s: %s", text, fault.text);
-    return value;
-}
-
 static inline const char *json_of(const struct json *value)
 {
-    struct buf out = buf_in(arena);
-    if (!value)
-        return "(none)";
-    json_write(&out, value);
-    return text_of(buf_view(&out));
+    return value ? written(value) : "(none)";
 }
 
 /* Returns the first error in this source, or NULL if it loads; then it is `loaded`. */

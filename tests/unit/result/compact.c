@@ -1,17 +1,13 @@
 /* Compaction: what stays, the notes, and properties over random values. */
 
-#include "unit.h"
-#include "base/arena.h"
+#include "values.h"
 #include "base/hash.h"
 #include "result/compact.h"
-#include "json/parse.h"
-#include "json/write.h"
 #include "schema/schema.h"
 #include "golden.h"
 
 #define ROUNDS_DEFAULT 400
 
-static struct arena *arena;
 static struct tool tool;
 static struct policy policy;
 
@@ -28,28 +24,6 @@ static void tear_down(void)
 }
 
 FIXTURE(set_up, tear_down)
-
-static const struct json *parse(struct str text)
-{
-    struct json *value = ARENA_NEW(arena, struct json);
-    struct json_error fault;
-    if (json_parse(arena, text, NULL, value, &fault) != OK)
-        fail_msg("no JSON: " STR_FMT, STR_ARG(text));
-    return value;
-}
-
-static const struct json *value_of(const char *text)
-{
-    return parse(str_of(text));
-}
-
-static struct str text_of(const struct json *value)
-{
-    struct buf out = buf_in(arena);
-    json_write(&out, value);
-    buf_byte(&out, '\0');
-    return (struct str){out.at, out.len - 1};
-}
 
 static struct compaction shrink(const struct json *value, const char *args, const char *goal)
 {
@@ -98,7 +72,7 @@ static const struct json *events(unsigned count, unsigned body)
         buf_text(&out, "\"}");
     }
     buf_text(&out, "]}");
-    return parse(buf_view(&out));
+    return value_of_str(buf_view(&out));
 }
 
 /* ---- fields and items ---- */
@@ -108,7 +82,7 @@ TEST(every_id_and_title_stays_before_any_text_does)
     tool.compact.max_bytes = 2000;
     struct compaction c = shrink(events(20, 100), NULL, "");
     assert_true(c.done && shown(&c).len <= 2000);
-    const struct json *list = json_get_text(parse(shown(&c)), "events");
+    const struct json *list = json_get_text(value_of_str(shown(&c)), "events");
     assert_int_equal(list->len, 20);
     for (unsigned i = 0; i < 20; i++)
         assert_true(json_get_text(&list->items[i], "id") && json_get_text(&list->items[i], "title"));
@@ -118,10 +92,10 @@ TEST(every_id_and_title_stays_before_any_text_does)
 
 TEST(omitted_items_are_counted)
 {
-    tool.parameters = parse(STR_LIT("{\"query\":{},\"limit\":{}}"));
+    tool.parameters = value_of_str(STR_LIT("{\"query\":{},\"limit\":{}}"));
     struct compaction c = shrink(events(400, 10), NULL, "");
     assert_true(shown(&c).len <= 1000);
-    const struct json *list = json_get_text(parse(shown(&c)), "events");
+    const struct json *list = json_get_text(value_of_str(shown(&c)), "events");
     char left[64];
     snprintf(left, sizeof(left), "%u of 400 ", 400 - list->len);
     says(c.note, left);
@@ -163,7 +137,7 @@ TEST(items_with_words_of_the_goal_stay_whole)
         buf_printf(&out, "%s{\"id\":%d,\"text\":\"%s and then more of the usual words that fill a field\"}",
                    i ? "," : "", i, i == 41 ? "Dentist appointment" : "meeting");
     buf_text(&out, "]");
-    struct compaction c = shrink(parse(buf_view(&out)), NULL, "when do I see the dentists?");
+    struct compaction c = shrink(value_of_str(buf_view(&out)), NULL, "when do I see the dentists?");
     says(shown(&c), "Dentist appointment and then more of the usual words");
 }
 
@@ -173,7 +147,7 @@ TEST(fields_that_the_policy_drops_go_first)
     tool.compact.drop = (struct str[]){STR("events[].body")};
     tool.compact.drop_count = 1;
     struct compaction c = shrink(events(20, 100), NULL, "");
-    assert_int_equal(json_get_text(parse(shown(&c)), "events")->len, 20);
+    assert_int_equal(json_get_text(value_of_str(shown(&c)), "events")->len, 20);
     note_is(&c, "compaction note: a field that the policy drops");
 }
 
@@ -186,8 +160,8 @@ TEST(fields_that_the_policy_keeps_stay)
     for (int i = 0; i < 20; i++)
         buf_printf(&out, "%s{\"price\":%d,\"colour\":\"%0100d\"}", i ? "," : "", i, i);
     buf_text(&out, "]}");
-    struct compaction c = shrink(parse(buf_view(&out)), NULL, "");
-    const struct json *value = parse(shown(&c));
+    struct compaction c = shrink(value_of_str(buf_view(&out)), NULL, "");
+    const struct json *value = value_of_str(shown(&c));
     assert_true(str_is(json_str(json_get_text(value, "note")), "prices are net"));
     const struct json *items = json_get_text(value, "items");
     assert_int_equal(items->len, 20);
@@ -204,7 +178,7 @@ TEST(ids_of_the_policy_stay)
     for (int i = 0; i < 20; i++)
         buf_printf(&out, "%s{\"ref\":\"r%d\",\"colour\":\"%0100d\"}", i ? "," : "", i, i);
     buf_text(&out, "]}");
-    struct compaction c = shrink(parse(buf_view(&out)), NULL, "");
+    struct compaction c = shrink(value_of_str(buf_view(&out)), NULL, "");
     says(shown(&c), "\"r0\"");
     says(shown(&c), "\"r19\"");
 }
@@ -218,7 +192,7 @@ static const struct json *rows(unsigned count)
         buf_printf(&out, "%s{\"ref\":\"r%u\",\"place\":\"Room %u\",\"body\":\"%060u\"}", i ? "," : "", i,
                    i % 7, i);
     buf_text(&out, "]}}");
-    return parse(buf_view(&out));
+    return value_of_str(buf_view(&out));
 }
 
 TEST(a_list_loses_items_if_their_kept_fields_exceed_the_budget)
@@ -229,7 +203,8 @@ TEST(a_list_loses_items_if_their_kept_fields_exceed_the_budget)
     policy.gives_ids = (struct str[]){STR("page.rows[].ref")};
     policy.gives_id_count = 1;
     struct compaction c = shrink(rows(400), NULL, "");
-    const struct json *value = parse(shown(&c)), *list = json_get_text(json_get_text(value, "page"), "rows");
+    const struct json *value = value_of_str(shown(&c)),
+                      *list = json_get_text(json_get_text(value, "page"), "rows");
     assert_true(c.done);
     assert_true(shown(&c).len <= 2000);
     assert_true(list->len > 10 && list->len < 100);
@@ -250,8 +225,8 @@ TEST(a_list_that_is_kept_whole_stays_whole)
     for (int i = 0; i < 50; i++)
         buf_printf(&out, "%s\"r%d\"", i ? "," : "", i);
     buf_printf(&out, "],\"body\":\"%05000d\"}", 0);
-    struct compaction c = shrink(parse(buf_view(&out)), NULL, "");
-    assert_int_equal(json_get_text(parse(shown(&c)), "refs")->len, 50);
+    struct compaction c = shrink(value_of_str(buf_view(&out)), NULL, "");
+    assert_int_equal(json_get_text(value_of_str(shown(&c)), "refs")->len, 50);
 }
 
 TEST(one_huge_field_does_not_displace_the_rest)
@@ -261,8 +236,8 @@ TEST(one_huge_field_does_not_displace_the_rest)
                "{\"id\":\"d1\",\"body\":\"%05000d\",\"author\":{\"name\":\"Ana\",\"mail\":\"ana@example."
                "com\"},\"words\":12}",
                0);
-    struct compaction c = shrink(parse(buf_view(&out)), NULL, "");
-    const struct json *value = parse(shown(&c));
+    struct compaction c = shrink(value_of_str(buf_view(&out)), NULL, "");
+    const struct json *value = value_of_str(shown(&c));
     says(shown(&c), "ana@example.com");
     assert_non_null(json_get_text(value, "words"));
     says(json_str(json_get_text(value, "body")), "of 5000 bytes left out]");
@@ -277,7 +252,7 @@ TEST(a_long_name_is_cut_in_the_note)
     for (int i = 0; i < 5000; i++)
         buf_byte(&text, 'k');
     buf_text(&text, "\":1,\"id\":2}");
-    struct compaction c = shrink(parse(buf_view(&text)), NULL, "");
+    struct compaction c = shrink(value_of_str(buf_view(&text)), NULL, "");
     note_is(&c, "compaction note: a huge name");
     assert_true(c.note.len < 300);
 }
@@ -295,7 +270,7 @@ TEST(rows_under_a_huge_name_take_little_memory)
         buf_printf(&text, ",{\"id\":%d,\"raw\":\"x\"}", i);
     buf_text(&text, "]}");
     tool.compact = (struct policy_compact){.on = true, .max_bytes = 60000, .drop = drop, .drop_count = 1};
-    struct compaction c = shrink(parse(buf_view(&text)), NULL, "");
+    struct compaction c = shrink(value_of_str(buf_view(&text)), NULL, "");
     says(c.note, "is left out everywhere");
     assert_true(arena_bytes(arena) < (32u << 20));
 }
@@ -415,8 +390,8 @@ TEST(lists_within_a_list_all_stay)
                    "\"notes\":\"%0100d\"}]",
                    i ? "," : "[", i, i, i, i);
     buf_byte(&out, ']');
-    struct compaction c = shrink(parse(buf_view(&out)), NULL, "");
-    const struct json *list = parse(shown(&c));
+    struct compaction c = shrink(value_of_str(buf_view(&out)), NULL, "");
+    const struct json *list = value_of_str(shown(&c));
     assert_true(shown(&c).len <= 1500);
     assert_int_equal(12, list->len);
     for (uint32_t i = 0; i < 12; i++)
@@ -430,7 +405,7 @@ TEST(an_embedded_text_is_shortened_in_place)
     for (int i = 0; i < 300; i++)
         buf_printf(&out, "line %d\\n", i);
     buf_text(&out, "\"}}]}");
-    struct compaction c = shrink(parse(buf_view(&out)), NULL, "");
+    struct compaction c = shrink(value_of_str(buf_view(&out)), NULL, "");
     const struct json *resource = json_get_text(&c.result.content->items[0], "resource");
     assert_true(str_is(json_str(json_get_text(resource, "uri")), "file:///a"));
     assert_true(json_str(json_get_text(resource, "text")).len <= 1000);
@@ -453,7 +428,7 @@ TEST(images_stay_beside_a_shortened_text)
                "{\"content\":[{\"type\":\"image\",\"data\":\"%03000d\",\"mimeType\":\"image/png\"},"
                "{\"type\":\"text\",\"text\":\"%04000d\"}]}",
                0, 0);
-    struct compaction c = shrink(parse(buf_view(&out)), NULL, "");
+    struct compaction c = shrink(value_of_str(buf_view(&out)), NULL, "");
     assert_int_equal(c.result.content->len, 2);
     assert_int_equal(json_str(json_get_text(&c.result.content->items[0], "data")).len, 3000);
     assert_true(json_str(json_get_text(&c.result.content->items[1], "text")).len <= 1000);
@@ -472,11 +447,11 @@ static const struct json *structured(const struct json *value)
 {
     struct buf out = buf_in(arena);
     buf_text(&out, "{\"content\":[{\"type\":\"text\",\"text\":");
-    json_write_string(&out, text_of(value));
+    json_write_string(&out, json_to_str(arena, value));
     buf_text(&out, "}],\"structuredContent\":");
     json_write(&out, value);
     buf_text(&out, "}");
-    return parse(buf_view(&out));
+    return value_of_str(buf_view(&out));
 }
 
 TEST(a_structured_result_still_matches_its_schema)
@@ -489,8 +464,9 @@ TEST(a_structured_result_still_matches_its_schema)
     struct compaction c = shrink(structured(events(20, 20)), NULL, "");
     assert_true(c.done);
     assert_int_equal(schema_validate(tool.output_schema, c.result.structured), SCHEMA_VALID);
-    assert_true(text_of(c.result.structured).len + text_of(c.result.content).len <= 1000);
-    assert_true(json_equal(parse(shown(&c)), c.result.structured));
+    assert_true(json_to_str(arena, c.result.structured).len + json_to_str(arena, c.result.content).len <=
+                1000);
+    assert_true(json_equal(value_of_str(shown(&c)), c.result.structured));
     note_is(&c, "compaction note: with an output schema");
 }
 
@@ -517,7 +493,7 @@ TEST(of_many_small_blocks_the_first_stay)
     for (int i = 0; i < 500; i++)
         buf_printf(&text, "%s{\"type\":\"text\",\"text\":\"line number %03d\"}", i ? "," : "", i);
     buf_text(&text, "]}");
-    struct compaction c = shrink(parse(buf_view(&text)), NULL, "");
+    struct compaction c = shrink(value_of_str(buf_view(&text)), NULL, "");
     assert_true(c.done);
     assert_int_equal(c.from, 500 * block);
     assert_int_equal(c.result.content->len, 1000 / block);
@@ -568,8 +544,9 @@ TEST(text_and_structured_value_share_the_budget)
             json_write(&out, events(count, 20));
             buf_byte(&out, '}');
             tool.compact.max_bytes = 3000;
-            struct compaction c = shrink(parse(buf_view(&out)), NULL, "");
-            size_t wire = text_of(c.result.content).len + text_of(c.result.structured).len;
+            struct compaction c = shrink(value_of_str(buf_view(&out)), NULL, "");
+            size_t wire =
+                json_to_str(arena, c.result.content).len + json_to_str(arena, c.result.structured).len;
             assert_true(wire <= 3000);
             assert_true(!c.done || wire >= 2000);
         }
@@ -592,10 +569,11 @@ TEST(texts_give_way_to_a_value_that_its_schema_keeps)
         buf_text(&out, "],\"structuredContent\":");
         json_write(&out, events(10, 1));
         buf_byte(&out, '}');
-        struct compaction c = shrink(parse(buf_view(&out)), NULL, "");
+        struct compaction c = shrink(value_of_str(buf_view(&out)), NULL, "");
         assert_true(c.done);
         assert_int_equal(json_get_text(c.result.structured, "events")->len, 10);
-        assert_true(text_of(c.result.content).len + text_of(c.result.structured).len <= 1002);
+        assert_true(json_to_str(arena, c.result.content).len + json_to_str(arena, c.result.structured).len <=
+                    1002);
     }
 }
 
@@ -677,17 +655,18 @@ TEST(random_results_fit_and_stay_json)
         buf_text(&out, "]}");
         tool.compact.max_bytes = below(4) ? 300 + below(4000) : 0;
         tool.compact.max_tokens = tool.compact.max_bytes && below(2) ? 0 : 200 + below(900);
-        const struct json *value = parse(buf_view(&out));
+        const struct json *value = value_of_str(buf_view(&out));
         struct compaction c = shrink(value, "{\"id\":5}", "a wörd of 2026"), again;
         if (!c.done)
             continue;
         shortened++;
         struct str text = shown(&c);
-        assert_true(!tool.compact.max_bytes || text_of(c.result.content).len <= tool.compact.max_bytes + 2);
+        assert_true(!tool.compact.max_bytes ||
+                    json_to_str(arena, c.result.content).len <= tool.compact.max_bytes + 2);
         if (tool.compact.max_tokens && token_estimate(text) > tool.compact.max_tokens)
             fail_msg("%zu tokens, %u allowed: " STR_FMT, token_estimate(text), tool.compact.max_tokens,
                      STR_ARG(text));
-        const struct json *small = parse(text);
+        const struct json *small = value_of_str(text);
         assert_true(c.note.len > 0 || json_equal(small, value)); /* no note if only spaces were removed */
         assert_true(json_equal(json_get_text(small, "id"), json_get_text(value, "id")));
         ids_come_from(small, buf_view(&out));
@@ -725,15 +704,15 @@ TEST(random_blocks_and_a_value_fit_together)
         buf_str(&out, buf_view(&value));
         buf_byte(&out, '}');
         tool.compact.max_bytes = 300 + below(8000);
-        struct compaction c = shrink(parse(buf_view(&out)), "{\"id\":5}", "a wörd of 2026");
-        size_t wire = c.result.structured ? text_of(c.result.structured).len : 0;
+        struct compaction c = shrink(value_of_str(buf_view(&out)), "{\"id\":5}", "a wörd of 2026");
+        size_t wire = c.result.structured ? json_to_str(arena, c.result.structured).len : 0;
         for (uint32_t k = 0; k < c.result.content->len; k++)
             if (json_get_text(&c.result.content->items[k], "text"))
-                wire += text_of(&c.result.content->items[k]).len + 1;
+                wire += json_to_str(arena, &c.result.content->items[k]).len + 1;
         if (wire > tool.compact.max_bytes && (c.done || c.note.len))
             fail_msg("%zu bytes, %u allowed, done %d, of " STR_FMT "\n-> " STR_FMT STR_FMT, wire,
                      tool.compact.max_bytes, c.done, STR_ARG(buf_view(&out)),
-                     STR_ARG(text_of(c.result.content)), STR_ARG(c.note));
+                     STR_ARG(json_to_str(arena, c.result.content)), STR_ARG(c.note));
         arena_free(arena);
         arena = arena_new();
     }

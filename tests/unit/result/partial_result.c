@@ -8,22 +8,14 @@
 #include "json/write.h"
 #include "result/partial_result.h"
 
-static const struct json *json_of(const char *text)
-{
-    struct json *value = ARENA_NEW(arena, struct json);
-    struct json_error fault;
-    assert_int_equal(OK, json_parse(arena, str_of(text), NULL, value, &fault));
-    return value;
-}
-
 static struct partial_result partial_of(const char *text, const char *properties, const char *args)
 {
     struct result result;
     struct json sent = json_string(str_of(text));
     result_read(arena, &sent, &result);
-    struct json_member member = json_member(STR_LIT("properties"), *json_of(properties));
+    struct json_member member = json_member(STR_LIT("properties"), *value_of(properties));
     return partial_result_detect(arena, &result, json_keep(arena, json_object(arena, &member, 1)),
-                                 json_of(args));
+                                 value_of(args));
 }
 
 TEST(an_answer_that_says_so_is_partial)

@@ -1,25 +1,13 @@
 /* Results in every form that tools send them. */
-#include "unit.h"
 #include "arena_case.h"
 #include "result/result.h"
-#include "json/parse.h"
-#include "json/write.h"
 
 static struct result result;
 
-static const struct json *parsed(const char *text)
-{
-    struct json *value = arena_alloc(arena, sizeof(*value));
-    struct json_error fault;
-    if (json_parse(arena, str_of(text), NULL, value, &fault) != OK)
-        fail_msg("%s in %s", fault.text, text);
-    return value;
-}
-
 static void reads(const char *sent, const char *value)
 {
-    result_read(arena, parsed(sent), &result);
-    if (!json_equal(result.value, parsed(value)))
+    result_read(arena, value_of(sent), &result);
+    if (!json_equal(result.value, value_of(value)))
         fail_msg("%s was not read as %s", sent, value);
 }
 
@@ -56,9 +44,9 @@ static void becomes(const char *block, const char *sent_on)
 {
     char text[512];
     snprintf(text, sizeof(text), "{\"content\":[{\"type\":\"text\",\"text\":\"a\"},%s]}", block);
-    result_read_mcp(arena, parsed(text), &result);
+    result_read_mcp(arena, value_of(text), &result);
     assert_int_equal(result.content->len, 2);
-    if (!json_equal(&result.content->items[1], parsed(sent_on)))
+    if (!json_equal(&result.content->items[1], value_of(sent_on)))
         fail_msg("%s is not sent as %s", block, sent_on);
 }
 
@@ -100,7 +88,7 @@ TEST(is_error_may_be_a_string_or_a_number)
     for (size_t i = 0; i < sizeof(ways) / sizeof(*ways); i++) {
         char text[80];
         snprintf(text, sizeof(text), "{\"content\":[],\"isError\":%s}", ways[i].said);
-        result_read_mcp(arena, parsed(text), &result);
+        result_read_mcp(arena, value_of(text), &result);
         assert_int_equal(result.is_error, ways[i].error);
     }
 }
@@ -116,15 +104,15 @@ TEST(empty_values_are_recognised)
     const char *empty[] = {"null", "\"\"", "\"  \"", "{}", "[]", "{\"a\":[],\"b\":\"\"}"};
     const char *full[] = {"0", "false", "[0]", "{\"a\":0}", "\"x\""};
     for (size_t i = 0; i < sizeof(empty) / sizeof(*empty); i++)
-        assert_true(result_is_empty(parsed(empty[i])));
+        assert_true(result_is_empty(value_of(empty[i])));
     for (size_t i = 0; i < sizeof(full) / sizeof(*full); i++)
-        assert_false(result_is_empty(parsed(full[i])));
+        assert_false(result_is_empty(value_of(full[i])));
     assert_true(result_is_empty(NULL));
 }
 
 TEST(a_value_becomes_text_and_structured_only_with_a_schema)
 {
-    const struct json *value = parsed("{\"id\":12345678901234567890,\"price\":1.10}");
+    const struct json *value = value_of("{\"id\":12345678901234567890,\"price\":1.10}");
     result_from_value(arena, value, NULL, NULL, false, &result);
     assert_null(result.structured);
     struct str text = json_str(json_get_text(&result.content->items[0], "text"));
@@ -135,8 +123,8 @@ TEST(a_value_becomes_text_and_structured_only_with_a_schema)
 
 static void reads_as_plain(const char *sent)
 {
-    result_read(arena, parsed(sent), &result);
-    if (!json_equal(result.value, parsed(sent)) || result.metadata || result.is_error)
+    result_read(arena, value_of(sent), &result);
+    if (!json_equal(result.value, value_of(sent)) || result.metadata || result.is_error)
         fail_msg("%s was not left as it is", sent);
 }
 
@@ -148,34 +136,35 @@ TEST(only_objects_of_the_mcp_form_are_read_as_such)
     reads_as_plain("{\"content\":\"text\",\"_meta\":{}}");
     reads_as_plain("{\"value\":1,\"metadata\":{\"unit\":\"m\"}}");
     reads_as_plain("{\"value\":1,\"content\":[]}");
-    result_read(arena, parsed("{\"content\":[],\"isError\":true}"), &result);
+    result_read(arena, value_of("{\"content\":[],\"isError\":true}"), &result);
     assert_true(result.is_error);
 }
 
 TEST(results_of_an_mcp_server_are_read_as_sent)
 {
-    result_read_mcp(arena, parsed("{\"content\":[{\"type\":\"text\",\"text\":\"a\"}],\"extra\":1}"), &result);
+    result_read_mcp(arena, value_of("{\"content\":[{\"type\":\"text\",\"text\":\"a\"}],\"extra\":1}"),
+                    &result);
     assert_true(str_is(json_str(json_get_text(&result.content->items[0], "text")), "a"));
-    result_read_mcp(arena, parsed("{\"structuredContent\":{\"a\":1}}"), &result);
+    result_read_mcp(arena, value_of("{\"structuredContent\":{\"a\":1}}"), &result);
     assert_true(str_is(json_str(json_get_text(&result.content->items[0], "text")), "{\"a\":1}"));
 }
 
 TEST(a_command_may_print_a_tool_return)
 {
     result_read_command(arena,
-                        parsed("{\"value\":{\"a\":1},\"content\":[{\"type\":\"text\",\"text\":\"one\"}],"
-                               "\"metadata\":{\"m\":2}}"),
+                        value_of("{\"value\":{\"a\":1},\"content\":[{\"type\":\"text\",\"text\":\"one\"}],"
+                                 "\"metadata\":{\"m\":2}}"),
                         &result);
-    assert_true(json_equal(result.value, parsed("{\"a\":1}")));
+    assert_true(json_equal(result.value, value_of("{\"a\":1}")));
     assert_true(str_is(json_str(json_get_text(&result.content->items[0], "text")), "one"));
-    assert_true(json_equal(result.metadata, parsed("{\"m\":2}")));
-    result_read_command(arena, parsed("{\"value\":[1],\"metadata\":{\"m\":2}}"), &result);
-    assert_true(json_equal(result.value, parsed("[1]")));
-    assert_true(json_equal(result.metadata, parsed("{\"m\":2}")));
-    result_read_command(arena, parsed("{\"value\":5}"), &result);
-    assert_true(json_equal(result.value, parsed("{\"value\":5}")));
+    assert_true(json_equal(result.metadata, value_of("{\"m\":2}")));
+    result_read_command(arena, value_of("{\"value\":[1],\"metadata\":{\"m\":2}}"), &result);
+    assert_true(json_equal(result.value, value_of("[1]")));
+    assert_true(json_equal(result.metadata, value_of("{\"m\":2}")));
+    result_read_command(arena, value_of("{\"value\":5}"), &result);
+    assert_true(json_equal(result.value, value_of("{\"value\":5}")));
     result_read_command(
-        arena, parsed("{\"value\":5,\"content\":[{\"type\":\"image\",\"data\":\"?\",\"mimeType\":\"x\"}]}"),
+        arena, value_of("{\"value\":5,\"content\":[{\"type\":\"image\",\"data\":\"?\",\"mimeType\":\"x\"}]}"),
         &result);
     assert_true(
         str_is(json_str(json_get_text(&result.content->items[0], "type")), "text")); /* clients reject it */
@@ -183,11 +172,12 @@ TEST(a_command_may_print_a_tool_return)
 
 TEST(structured_content_is_filled_in_for_an_output_schema)
 {
-    result_read_mcp(arena, parsed("{\"content\":[{\"type\":\"text\",\"text\":\"{\\\"a\\\":1}\"}]}"), &result);
+    result_read_mcp(arena, value_of("{\"content\":[{\"type\":\"text\",\"text\":\"{\\\"a\\\":1}\"}]}"),
+                    &result);
     result_complete(arena, &result, false);
     assert_null(result.structured);
     result_complete(arena, &result, true);
-    assert_true(json_equal(result.structured, parsed("{\"a\":1}")));
+    assert_true(json_equal(result.structured, value_of("{\"a\":1}")));
     reads("\"sunny\"", "{\"text\":\"sunny\"}");
     result_complete(arena, &result, true);
     assert_null(result.structured);
@@ -195,7 +185,7 @@ TEST(structured_content_is_filled_in_for_an_output_schema)
 
 static bool brings_nothing(const char *sent, enum policy_effects effects)
 {
-    result_read(arena, parsed(sent), &result);
+    result_read(arena, value_of(sent), &result);
     return result_is_uninformative(&result, effects);
 }
 
@@ -234,13 +224,13 @@ TEST(uninformative_depends_on_the_effects)
 
 TEST(blank_results_are_recognised)
 {
-    result_read(arena, parsed("{\"content\":[]}"), &result);
+    result_read(arena, value_of("{\"content\":[]}"), &result);
     assert_true(result_is_blank(&result));
-    result_read(arena, parsed("{\"content\":[{\"type\":\"text\",\"text\":\" \\n\"}]}"), &result);
+    result_read(arena, value_of("{\"content\":[{\"type\":\"text\",\"text\":\" \\n\"}]}"), &result);
     assert_true(result_is_blank(&result));
-    result_read(arena, parsed("{\"content\":[{\"type\":\"image\",\"data\":\"\",\"mimeType\":\"a/b\"}]}"),
+    result_read(arena, value_of("{\"content\":[{\"type\":\"image\",\"data\":\"\",\"mimeType\":\"a/b\"}]}"),
                 &result);
     assert_false(result_is_blank(&result));
-    result_read(arena, parsed("[]"), &result);
+    result_read(arena, value_of("[]"), &result);
     assert_false(result_is_blank(&result));
 }

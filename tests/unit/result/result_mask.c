@@ -1,21 +1,12 @@
 /* What of a result does not make it a new one. */
 
-#include "unit.h"
-#include "base/arena.h"
-#include "base/buf.h"
-#include "json/parse.h"
-#include "json/write.h"
+#include "arena_case.h"
 #include "result/result.h"
-
-static struct arena *arena;
 
 static struct str masked(const char *json, bool digits)
 {
     struct buf out = buf_in(arena);
-    struct json value;
-    struct json_error fault;
-    assert_int_equal(OK, json_parse(arena, str_of(json), NULL, &value, &fault));
-    result_mask_write(&out, arena, &value, digits);
+    result_mask_write(&out, arena, value_of(json), digits);
     buf_byte(&out, '\0');
     return buf_view(&out);
 }
@@ -50,10 +41,7 @@ TEST(digits_of_failures)
 
 static struct str left_of(const char *text)
 {
-    struct json value;
-    struct json_error fault;
-    assert_int_equal(json_parse(arena, str_of(text), NULL, &value, &fault), OK);
-    return json_to_str(arena, fresh_ids_without(arena, &value));
+    return json_to_str(arena, fresh_ids_without(arena, value_of(text)));
 }
 
 static void compare(const char *a, const char *b, bool alike)
@@ -96,20 +84,6 @@ TEST(any_other_difference_counts)
 
 TEST(a_value_without_ids_is_returned_itself)
 {
-    struct json value;
-    struct json_error fault;
-    assert_int_equal(json_parse(arena, STR_LIT("{\"a\":[1,{\"b\":\"c 12\"}]}"), NULL, &value, &fault), OK);
-    assert_ptr_equal(fresh_ids_without(arena, &value), &value);
+    const struct json *value = value_of("{\"a\":[1,{\"b\":\"c 12\"}]}");
+    assert_ptr_equal(fresh_ids_without(arena, value), value);
 }
-
-static void open_arena(void)
-{
-    arena = arena_new();
-}
-
-static void close_arena(void)
-{
-    arena_free(arena);
-}
-
-GROUP(open_arena, close_arena)

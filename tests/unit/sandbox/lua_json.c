@@ -1,20 +1,13 @@
 /* JSON as plain Lua tables, and back: what a command prints of an answer is what the daemon wrote. */
-#include "json/json_support.h"
+#include "arena_case.h"
 
-#include "base/arena.h"
-#include "json/parse.h"
-#include "json/write.h"
 #include "sandbox/lua_json.h"
 
 #include <lauxlib.h>
 
 static struct str there_and_back(lua_State *L, const char *text, enum lua_json_form form)
 {
-    struct json value;
-    struct json_error fault;
-    if (json_parse(arena, str_of(text), NULL, &value, &fault) != OK)
-        fail_msg("%s: %s", text, fault.text);
-    lua_json_push(L, &value, form);
+    lua_json_push(L, value_of(text), form);
     struct str back = json_to_str(arena, lua_json_read(L, lua_gettop(L), "a value", arena));
     lua_pop(L, 1);
     assert_int_equal(lua_gettop(L), 0);

@@ -158,20 +158,11 @@ static void noise(struct buf *out, unsigned depth)
 
 /* ---- the properties ---- */
 
-static const struct json *parsed(struct str text)
-{
-    struct json *v = ARENA_NEW(arena, struct json);
-    struct json_error fault;
-    if (json_parse(arena, text, NULL, v, &fault) != OK)
-        fail_msg("%s: " STR_FMT, fault.text, STR_ARG(text));
-    return v;
-}
-
 static struct schema *compiled(struct str text)
 {
     struct schema *schema;
     struct why why;
-    if (schema_compile(arena, parsed(text), NULL, &schema, NULL, &why) != OK)
+    if (schema_compile(arena, value_of_str(text), NULL, &schema, NULL, &why) != OK)
         fail_msg("%s: " STR_FMT, why.text, STR_ARG(text));
     return schema;
 }
@@ -211,7 +202,7 @@ static void try_pair(void)
     struct coerce_options no_floats = coerce_options_all;
     struct pair p = random_pair();
     struct schema *schema = compiled(buf_view(&p.schema));
-    const struct json *value = parsed(buf_view(&p.value)), *bent = parsed(buf_view(&p.bent));
+    const struct json *value = value_of_str(buf_view(&p.value)), *bent = value_of_str(buf_view(&p.bent));
     no_floats.floats = false;
     bent_pairs += !str_eq(buf_view(&p.value), buf_view(&p.bent));
     if (errors_in(schema, value))
@@ -225,7 +216,7 @@ static void try_pair(void)
                  STR_ARG(buf_view(&p.schema)));
     struct buf other = buf_in(arena);
     noise(&other, 0);
-    const struct json *stray = parsed(buf_view(&other));
+    const struct json *stray = value_of_str(buf_view(&other));
     size_t before = errors_in(schema, stray);
     errors_in(schema, completed(schema, coerced(schema, stray)));
     if (before == 0)

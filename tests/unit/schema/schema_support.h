@@ -3,11 +3,7 @@
 #ifndef TOOLGATE_TESTS_SCHEMA_SUPPORT_H
 #define TOOLGATE_TESTS_SCHEMA_SUPPORT_H
 
-#include "unit.h"
-
 #include "arena_case.h"
-#include "json/parse.h"
-#include "json/write.h"
 #include "schema/schema.h"
 #include "golden.h"
 
@@ -23,11 +19,7 @@ static inline struct str quoted(const char *text)
 
 static inline const struct json *parse(const char *text)
 {
-    struct json *v = ARENA_NEW(arena, struct json);
-    struct json_error fault;
-    if (json_parse(arena, quoted(text), NULL, v, &fault) != OK)
-        fail_msg("%s: %s", text, fault.text);
-    return v;
+    return value_of_str(quoted(text));
 }
 
 static inline struct schema *compile(const char *text)
@@ -57,13 +49,6 @@ static inline void expect_lines(const char *schema, const char *instance)
 {
     golden_row(arena_printf(arena, "%s  %s", schema, instance).at,
                lines_of(compile(schema), parse(instance)));
-}
-
-static inline const char *written(const struct json *v)
-{
-    struct buf out = buf_in(arena);
-    json_write(&out, v);
-    return arena_dup(arena, buf_view(&out)).at;
 }
 
 #endif

@@ -1,25 +1,8 @@
 /* Command lines from words and arguments, and quotations from the stderr of a command. */
 
-#include "unit.h"
-#include "base/arena.h"
-#include "base/buf.h"
-#include "json/parse.h"
+#include "arena_case.h"
 #include "upstream/exec/exec.h"
 #include "golden.h"
-
-static struct arena *arena;
-
-static void setup(void)
-{
-    arena = arena_new();
-}
-
-static void teardown(void)
-{
-    arena_free(arena);
-}
-
-GROUP(setup, teardown)
 
 /* ---- words --------------------------------------------------------------------------------------- */
 
@@ -44,14 +27,6 @@ static struct exec_spec spec_of(const char *const *words)
     return spec;
 }
 
-static struct json *arguments(const char *text)
-{
-    struct json *value = ARENA_NEW(arena, struct json);
-    struct json_error fault;
-    assert_int_equal(json_parse(arena, str_of(text), NULL, value, &fault), OK);
-    return value;
-}
-
 /* The command line, with | between its words. */
 static const char *joined(const char *const *argv)
 {
@@ -69,7 +44,7 @@ static void makes(const char *const *words, const char *args, const char *expect
 {
     struct exec_spec spec = spec_of(words);
     struct exec_argv_error fault = {"", STR_NONE};
-    const char *const *argv = exec_argv_build(arena, &spec, arguments(args), &fault);
+    const char *const *argv = exec_argv_build(arena, &spec, value_of(args), &fault);
     if (!argv)
         fail_msg("%s: " STR_FMT, fault.code, STR_ARG(fault.detail));
     assert_string_equal(joined(argv), expected);
@@ -78,7 +53,7 @@ static void makes(const char *const *words, const char *args, const char *expect
 static void refuses(struct exec_spec spec, const char *args, const char *code)
 {
     struct exec_argv_error fault = {"", STR_NONE};
-    assert_null(exec_argv_build(arena, &spec, arguments(args), &fault));
+    assert_null(exec_argv_build(arena, &spec, value_of(args), &fault));
     assert_string_equal(fault.code, code);
     golden_row(code, arena_printf(arena, STR_FMT, STR_ARG(fault.detail)).at);
 }
@@ -155,10 +130,10 @@ TEST(accepts_values_that_cannot_be_options)
     struct exec_spec spec = spec_of(W("seq", "{from}"));
     struct exec_argv_error fault;
     spec.dashes = true;
-    assert_string_equal(joined(exec_argv_build(arena, &spec, arguments("{\"from\":-5}"), &fault)), "seq|-5");
+    assert_string_equal(joined(exec_argv_build(arena, &spec, value_of("{\"from\":-5}"), &fault)), "seq|-5");
     spec = spec_of(W("sh", "-c", "echo", "sh", "{a}"));
     spec.plain_from = 3;
-    assert_string_equal(joined(exec_argv_build(arena, &spec, arguments("{\"a\":\"-n\"}"), &fault)),
+    assert_string_equal(joined(exec_argv_build(arena, &spec, value_of("{\"a\":\"-n\"}"), &fault)),
                         "sh|-c|echo|sh|-n");
 }
 

@@ -1,9 +1,6 @@
 /* Arguments in headers, as MCP 2026-07-28 requires them. */
 
-#include "unit.h"
-#include "base/arena.h"
-#include "base/buf.h"
-#include "json/parse.h"
+#include "arena_case.h"
 #include "upstream/mcp/mcp_header_mapping.h"
 
 /* The specification's own table of encodings. */
@@ -20,13 +17,11 @@ TEST(encodes_values_that_no_header_can_hold)
         {"=?base64?", "=?base64?"},
         {"", "=?base64?\?="},
     };
-    struct arena *arena = arena_new();
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         struct str value = header_mapping_encode(arena, str_of(rows[i].text));
         assert_int_equal(value.len, strlen(rows[i].value));
         assert_memory_equal(value.at, rows[i].value, value.len);
     }
-    arena_free(arena);
 }
 
 #define MARKED                                                                                               \
@@ -40,23 +35,16 @@ TEST(encodes_values_that_no_header_can_hold)
 /* "Name: value;" for each. */
 static void mirrors(const char *arguments, const char *expected)
 {
-    struct arena *arena = arena_new();
-    struct json schema, plain, value;
-    struct json_error fault;
-    struct buf heard = {0};
-    assert_int_equal(json_parse(arena, STR_LIT(MARKED), NULL, &schema, &fault), OK);
-    assert_int_equal(json_parse(arena, STR_LIT("{\"type\":\"object\"}"), NULL, &plain, &fault), OK);
-    assert_int_equal(json_parse(arena, str_of(arguments), NULL, &value, &fault), OK);
-    struct name_values pairs = header_mapping_headers(arena, &schema, &value);
+    const struct json *value = value_of(arguments);
+    struct buf heard = buf_in(arena);
+    struct name_values pairs = header_mapping_headers(arena, value_of(MARKED), value);
     for (size_t i = 0; i < pairs.count; i++)
         buf_printf(&heard, STR_FMT ": " STR_FMT ";", STR_ARG(pairs.list[i].name),
                    STR_ARG(pairs.list[i].value));
     buf_byte(&heard, '\0');
     assert_string_equal(heard.at, expected);
-    assert_int_equal(header_mapping_headers(arena, NULL, &value).count, 0);
-    assert_int_equal(header_mapping_headers(arena, &plain, &value).count, 0);
-    buf_clear(&heard);
-    arena_free(arena);
+    assert_int_equal(header_mapping_headers(arena, NULL, value).count, 0);
+    assert_int_equal(header_mapping_headers(arena, value_of("{\"type\":\"object\"}"), value).count, 0);
 }
 
 TEST(maps_annotated_arguments)
@@ -72,13 +60,8 @@ TEST(maps_annotated_arguments)
 
 static void is_checked(const char *schema, enum err expected)
 {
-    struct arena *arena = arena_new();
-    struct json value;
-    struct json_error fault;
     struct why why;
-    assert_int_equal(json_parse(arena, str_of(schema), NULL, &value, &fault), OK);
-    assert_int_equal(header_mapping_check(&value, &why), expected);
-    arena_free(arena);
+    assert_int_equal(header_mapping_check(value_of(schema), &why), expected);
 }
 
 #define PROPERTY(inside) "{\"type\":\"object\",\"properties\":{\"a\":" inside "}}"
