@@ -1,79 +1,36 @@
 /* Importing the tools of upstreams: names, collisions, policies, and what is left out. */
-#include "unit.h"
-#include "base/arena.h"
-#include "policy/config.h"
-#include "catalog/generation.h"
-#include "json/parse.h"
-#include "json/write.h"
+#include "catalog/generation_case.h"
 #include "upstream/tool_list.h"
 
-#include <sys/stat.h>
 #include <unistd.h>
 
 #define UPSTREAMS_MAX 3
 
-static char folder[] = "/tmp/toolgate-import-XXXXXX";
-static char policies[64], policy_file[80], lua_file[64];
-static struct arena *arena;
-static struct generation_report report;
-static struct generation *generation;
 static struct {
     const char *name;
     struct tool_list *list;
 } fakes[UPSTREAMS_MAX];
 
-static void make_folder(void)
-{
-    assert_non_null(mkdtemp(folder));
-    snprintf(policies, sizeof(policies), "%s/policies", folder);
-    assert_int_equal(mkdir(policies, 0700), 0);
-    snprintf(policy_file, sizeof(policy_file), "%s/p.lua", policies);
-    snprintf(lua_file, sizeof(lua_file), "%s/toolgate.lua", folder);
-}
-
-static void drop_folder(void)
-{
-    unlink(policy_file);
-    rmdir(policies);
-    unlink(lua_file);
-    assert_int_equal(rmdir(folder), 0);
-}
-
-GROUP(make_folder, drop_folder)
-
-static void begin(void)
-{
-    arena = arena_new();
-}
-
 static void forget(void)
 {
-    generation_unref(generation);
-    generation = NULL;
-    for (size_t i = 0; i < UPSTREAMS_MAX; i++) {
+    end_generation();
+    for (size_t i = 0; i < UPSTREAMS_MAX; i++)
         tool_list_unref(fakes[i].list);
-        fakes[i].list = NULL;
-        fakes[i].name = NULL;
-    }
-    arena_free(arena);
+    memset(fakes, 0, sizeof(fakes));
 }
 
-FIXTURE(begin, forget)
+FIXTURE(begin_generation, forget)
 
 /* ---- the tool lists of upstreams, and the operator's files ---- */
 
 static void upstream_lists(const char *upstream, const char *tools)
 {
-    struct json value;
-    struct json_error fault;
     size_t i = 0;
-    if (json_parse(arena, str_of(tools), NULL, &value, &fault) != OK)
-        fail_msg("%s: %s", tools, fault.text);
     while (fakes[i].name && strcmp(fakes[i].name, upstream) != 0)
         i++;
     tool_list_unref(fakes[i].list);
     fakes[i].name = upstream;
-    fakes[i].list = tool_list_new(&value);
+    fakes[i].list = tool_list_new(value_of(tools));
 }
 
 static struct tool_list *get_list(void *owner, struct str name)
@@ -85,32 +42,16 @@ static struct tool_list *get_list(void *owner, struct str name)
     return NULL;
 }
 
-static void write_file(const char *path, const char *text)
-{
-    FILE *out = fopen(path, "w");
-    assert_non_null(out);
-    fputs(text, out);
-    fclose(out);
-}
-
 static enum err build(const char *upstreams, const char *policy)
 {
     static const struct tool_list_source source = {.get = get_list};
     static const struct generation_build_options options = {.tool_lists = &source};
     char lua[1024];
-    struct config config;
-    struct why why;
     snprintf(lua, sizeof(lua), "return { upstreams = { %s } }", upstreams);
-    write_file(lua_file, lua);
-    unlink(policy_file);
+    unlink(in_folder("policies/p.lua"));
     if (policy)
-        write_file(policy_file, policy);
-    if (config_load(&(struct config_sources){.file = lua_file, .policies = policies}, &config, &why) != OK)
-        fail_msg("%s", why.text);
-    generation_unref(generation);
-    generation = NULL;
-    generation_report_init(&report, arena);
-    return generation_build(&config, 1, &options, &generation, &report);
+        write_file("policies/p.lua", policy);
+    return build_with((struct config_sources){.file = write_file("toolgate.lua", lua)}, &options);
 }
 
 static void loads(const char *upstreams, const char *policy)

@@ -1,35 +1,22 @@
 /* The examples of a load share a time: past it the load fails, and says so. */
 
-#include "unit.h"
+#include "folder.h"
 #include "base/arena.h"
 #include "policy/config.h"
 #include "gate/generation_load.h"
 
-#include <unistd.h>
-
-static char folder[] = "/tmp/toolgate-load-XXXXXX", file[64];
-
 static void set_up(void)
 {
-    assert_non_null(mkdtemp(folder));
-    snprintf(file, sizeof(file), "%s/t.lua", folder);
-    FILE *out = fopen(file, "w");
-    fputs("local list = {}\n"
-          "for i = 1, 200 do list[i] = { 'e' .. i, args = { n = i }, gives = 'pass' } end\n"
-          "return tool 't' { description = 'd', examples = list,\n"
-          "  schema = json '{\"type\":\"object\",\"properties\":{\"n\":{\"type\":\"integer\"}}}',\n"
-          "  run = function(args) local x = 0 for i = 1, 1e5 do x = x + i end return x end }\n",
-          out);
-    assert_int_equal(fclose(out), 0);
+    make_folder();
+    write_file("t.lua",
+               "local list = {}\n"
+               "for i = 1, 200 do list[i] = { 'e' .. i, args = { n = i }, gives = 'pass' } end\n"
+               "return tool 't' { description = 'd', examples = list,\n"
+               "  schema = json '{\"type\":\"object\",\"properties\":{\"n\":{\"type\":\"integer\"}}}',\n"
+               "  run = function(args) local x = 0 for i = 1, 1e5 do x = x + i end return x end }\n");
 }
 
-static void tear_down(void)
-{
-    unlink(file);
-    assert_int_equal(rmdir(folder), 0);
-}
-
-FIXTURE(set_up, tear_down)
+FIXTURE(set_up, remove_folder)
 
 static enum err load(uint32_t examples_ms, struct generation_report *report)
 {

@@ -1,5 +1,5 @@
 /* The configuration file: every key, every error, and the precedence of sources. */
-#include "unit.h"
+#include "folder.h"
 #include "base/arena.h"
 #include "policy/config.h"
 #include "ledger/ledger.h"
@@ -7,24 +7,10 @@
 
 #include <unistd.h>
 
-static char folder[] = "/tmp/toolgate-config-XXXXXX";
-static char file[64];
 static struct config config;
 static struct why why;
 
-static void make_folder(void)
-{
-    assert_non_null(mkdtemp(folder));
-    snprintf(file, sizeof(file), "%s/toolgate.lua", folder);
-}
-
-static void drop_folder(void)
-{
-    unlink(file);
-    assert_int_equal(rmdir(folder), 0);
-}
-
-GROUP(make_folder, drop_folder)
+GROUP(make_folder, remove_folder)
 
 static void forget(void)
 {
@@ -35,10 +21,7 @@ FIXTURE(do_nothing, forget)
 
 static enum err load(const char *text)
 {
-    FILE *out = fopen(file, "w");
-    assert_non_null(out);
-    fputs(text, out);
-    fclose(out);
+    const char *file = write_file("toolgate.lua", text);
     why.text[0] = '\0';
     return config_load(&(struct config_sources){.file = file}, &config, &why);
 }
@@ -117,12 +100,10 @@ TEST(every_key_is_read)
              " log = { level = 'debug', format = 'json', file = 'log' },"
              " turn_idle_s = 60, anonymous_repeats = 5, require_descriptions = true }"),
         OK);
-    char path[96];
     assert_string_equal(config.socket, "/run/x.sock");
     assert_int_equal(config.socket_mode, 0600);
     assert_int_equal(config.tools.count, 2);
-    snprintf(path, sizeof(path), "%s/a.json", folder);
-    assert_string_equal(config.tools.list[0], path);
+    assert_string_equal(config.tools.list[0], in_folder("a.json"));
     assert_string_equal(config.tools.list[1], "/b.json");
     assert_true(config.shared_namespace);
     assert_int_equal(config.ledger_ttl_s, 3600);
@@ -156,8 +137,7 @@ TEST(every_key_is_read)
     assert_int_equal(config.limits.policy_kb, 2048);
     assert_int_equal(config.log_level, LOG_DEBUG);
     assert_int_equal(config.log_format, LOG_FORMAT_JSON);
-    snprintf(path, sizeof(path), "%s/log", folder);
-    assert_string_equal(config.log_file, path);
+    assert_string_equal(config.log_file, in_folder("log"));
     assert_int_equal(config.turn_idle_s, 60);
     assert_int_equal(config.anonymous_repeats, 5);
     assert_true(config.require_descriptions);
@@ -305,12 +285,14 @@ TEST(rule_that_matches_nobody_is_refused)
 
 TEST(the_command_line_wins)
 {
-    FILE *out = fopen(file, "w");
-    fputs("return { socket = '/a', policies = '/nowhere', tools = 'x.json' }", out);
-    fclose(out);
     const char *tools[] = {"y.json"};
     struct config_sources sources = {
-        .file = file, .socket = "/b", .policies = folder, .tools = tools, .tools_count = 1};
+        .file =
+            write_file("toolgate.lua", "return { socket = '/a', policies = '/nowhere', tools = 'x.json' }"),
+        .socket = "/b",
+        .policies = folder,
+        .tools = tools,
+        .tools_count = 1};
     assert_int_equal(config_load(&sources, &config, &why), OK);
     assert_string_equal(config.socket, "/b");
     assert_string_equal(config.policies, folder);

@@ -1,5 +1,5 @@
 /* The key `upstreams`, and the mcpServers files of other clients. */
-#include "unit.h"
+#include "folder.h"
 #include "base/arena.h"
 #include "base/buf.h"
 #include "policy/config_internal.h"
@@ -7,26 +7,10 @@
 
 #include <unistd.h>
 
-static char folder[] = "/tmp/toolgate-upstreams-XXXXXX";
-static char lua_file[64], json_file[64];
 static struct config config;
 static struct why why;
 
-static void make_folder(void)
-{
-    assert_non_null(mkdtemp(folder));
-    snprintf(lua_file, sizeof(lua_file), "%s/toolgate.lua", folder);
-    snprintf(json_file, sizeof(json_file), "%s/mcp.json", folder);
-}
-
-static void drop_folder(void)
-{
-    unlink(lua_file);
-    unlink(json_file);
-    assert_int_equal(rmdir(folder), 0);
-}
-
-GROUP(make_folder, drop_folder)
+GROUP(make_folder, remove_folder)
 
 static void forget(void)
 {
@@ -35,27 +19,15 @@ static void forget(void)
 
 FIXTURE(do_nothing, forget)
 
-static void write_file(const char *path, const char *text)
-{
-    FILE *out = fopen(path, "w");
-    assert_non_null(out);
-    fputs(text, out);
-    fclose(out);
-}
-
 static enum err load(const char *lua, const char *json)
 {
-    const char *files[] = {json_file};
-    if (lua)
-        write_file(lua_file, lua);
-    if (json)
-        write_file(json_file, json);
+    const char *file = lua ? write_file("toolgate.lua", lua) : NULL;
+    const char *files[] = {json ? write_file("mcp.json", json) : NULL};
     why.text[0] = '\0';
     config_free(&config);
-    return config_load(&(struct config_sources){.file = lua ? lua_file : NULL,
-                                                .mcp_configs = files,
-                                                .mcp_config_count = json ? 1 : 0},
-                       &config, &why);
+    return config_load(
+        &(struct config_sources){.file = file, .mcp_configs = files, .mcp_config_count = json ? 1 : 0},
+        &config, &why);
 }
 
 static void refused(const char *input, enum err err)
@@ -82,9 +54,7 @@ static void is(struct str got, const char *expected)
 
 static void is_below(struct str got, const char *name)
 {
-    char path[128];
-    snprintf(path, sizeof(path), "%s/%s", folder, name);
-    is(got, path);
+    is(got, in_folder(name));
 }
 
 /* ---- the Lua file ---- */
@@ -123,7 +93,7 @@ TEST(each_kind_with_its_keys)
     assert_int_equal(files->timeout_ms, 90000);
     assert_int_equal(files->start_ms, 20000);
     assert_int_equal(files->in_flight, 4);
-    is(files->from, lua_file);
+    is_below(files->from, "toolgate.lua");
     assert_int_equal(docs->kind, UPSTREAM_HTTP);
     is(docs->url, "https://docs.example/mcp");
     is(docs->headers.list[0].value, "Bearer ${TOKEN}");
@@ -254,7 +224,7 @@ TEST(the_file_of_a_desktop_client)
     assert_int_equal(config.upstream_count, 2);
     is(named("files")->argv[2], "a//b");
     is(named("files")->env.list[0].value, "${B:-c}");
-    is(named("files")->from, json_file);
+    is_below(named("files")->from, "mcp.json");
     assert_int_equal(named("docs")->kind, UPSTREAM_HTTP);
     assert_int_equal(config.warning_count, 0);
 }
@@ -357,12 +327,12 @@ TEST(mcp_servers_with_many_keys)
 
 TEST(mcp_config_key_of_the_configuration)
 {
-    write_file(json_file, "{\"mcpServers\":{\"a\":{\"command\":\"y\"}}}");
+    write_file("mcp.json", "{\"mcpServers\":{\"a\":{\"command\":\"y\"}}}");
     assert_int_equal(load("return { mcp_config = 'mcp.json' }", NULL), OK);
     uint64_t hash = config.hash;
     assert_int_equal(config.mcp_configs.count, 1);
     is(named("a")->argv[0], "y");
-    write_file(json_file, "{\"mcpServers\":{\"a\":{\"command\":\"z\"}}}");
+    write_file("mcp.json", "{\"mcpServers\":{\"a\":{\"command\":\"z\"}}}");
     assert_int_equal(load("return { mcp_config = { 'mcp.json' } }", NULL), OK);
     assert_int_not_equal(config.hash, hash);
     refused("return { mcp_config = { 1 } }", load("return { mcp_config = { 1 } }", NULL));

@@ -1,4 +1,5 @@
 /* Loading policy files, and the errors in them. */
+#include "folder.h"
 #include "policy/policy_support.h"
 
 #include "base/hash.h"
@@ -290,33 +291,19 @@ TEST(the_gateway_is_a_file_of_its_own)
 
 /* ---- folders -------------------------------------------------------------------------- */
 
-static char folder[64];
-
-static void write_file(const char *name, const char *text)
+static void begin(void)
 {
-    FILE *f = fopen(text_of(arena_printf(arena, "%s/%s", folder, name)), "w");
-    assert_non_null(f);
-    fputs(text, f);
-    fclose(f);
-}
-
-static void make_folder(void)
-{
-    strcpy(folder, "/tmp/toolgate-policies-XXXXXX");
-    assert_non_null(mkdtemp(folder));
+    make_folder();
     set_up();
 }
 
-static void remove_folder(void)
+static void end(void)
 {
-    static const char *const names[] = {"a.lua", "b.lua", "c.lua", "s.json", ".hidden.lua", "note.txt"};
-    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
-        unlink(text_of(arena_printf(arena, "%s/%s", folder, names[i])));
-    rmdir(folder);
+    remove_folder();
     tear_down();
 }
 
-FIXTURE(make_folder, remove_folder)
+FIXTURE(begin, end)
 
 static struct policy_load_errors load_folder(const struct policy_set_options *with, enum err wanted)
 {
@@ -355,7 +342,7 @@ TEST(every_invalid_file_is_reported)
     golden_check("load", "policies: an unknown field in one file of a folder", text_of(faults.list[0]));
     assert_has(text_of(faults.list[1]), "c.lua: tool \"t\" is declared in ");
     write_file("a.lua", "return tool 'u' { schema = json '../x.json' }");
-    unlink(text_of(arena_printf(arena, "%s/c.lua", folder)));
+    unlink(in_folder("c.lua"));
     faults = load_folder(NULL, ERR_POLICY);
     golden_check("load", "policies: a schema file elsewhere", text_of(faults.list[0]));
     write_file("a.lua", "return tool 'u' { schema = json 'x.json' }");
@@ -374,7 +361,7 @@ TEST(a_missing_folder_is_an_error)
 TEST(a_quarantined_file_does_not_run)
 {
     struct str text = STR_LIT("while true do end\nreturn tool \"stuck\" { run = function() end }");
-    struct policy_stall stall = {arena_printf(arena, "%s/a.lua", folder), hash_stable(text).low};
+    struct policy_stall stall = {str_of(in_folder("a.lua")), hash_stable(text).low};
     options = (struct policy_set_options){.stalls = &stall, .stall_count = 1};
     size_t count;
     write_file("a.lua", text.at);
@@ -390,8 +377,7 @@ TEST(a_quarantined_file_does_not_run)
 
 TEST(a_quarantine_ends_when_the_file_changes)
 {
-    struct policy_stall stall = {arena_printf(arena, "%s/a.lua", folder),
-                                 hash_stable(STR_LIT("what it was")).low};
+    struct policy_stall stall = {str_of(in_folder("a.lua")), hash_stable(STR_LIT("what it was")).low};
     options = (struct policy_set_options){.stalls = &stall, .stall_count = 1};
     size_t count;
     write_file("a.lua", "return tool 'fixed' {}");

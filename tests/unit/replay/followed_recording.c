@@ -1,7 +1,7 @@
 /* Following a log through its rotations: each step of the writer happens where the reader has come to the
  * end. */
 
-#include "unit.h"
+#include "folder.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -11,29 +11,19 @@
 
 #define NAMES 5 /* log, log.1, … */
 
-static char folder[] = "/tmp/toolgate-followed-XXXXXX";
 static char names[NAMES][64], aside[64];
 static const char *path;
 
-static void make_folder(void)
+static void begin(void)
 {
-    strcpy(strrchr(folder, '-'), "-XXXXXX");
-    assert_non_null(mkdtemp(folder));
+    make_folder();
     for (int i = 0; i < NAMES; i++)
         snprintf(names[i], sizeof(names[i]), i ? "%s/log.%d" : "%s/log", folder, i);
     snprintf(aside, sizeof(aside), "%s/log-of-yesterday", folder);
     path = names[0];
 }
 
-static void remove_folder(void)
-{
-    for (int i = 0; i < NAMES; i++)
-        unlink(names[i]);
-    unlink(aside);
-    assert_int_equal(rmdir(folder), 0);
-}
-
-FIXTURE(make_folder, remove_folder)
+FIXTURE(begin, remove_folder)
 
 static void append(const char *text)
 {
@@ -141,9 +131,7 @@ static void rotate_three_times(void)
 
 static void truncate_and_write(void)
 {
-    FILE *file = fopen(path, "w");
-    fputs("{\"n\":8}\n", file);
-    fclose(file);
+    write_file("log", "{\"n\":8}\n");
 }
 
 static void age(const char *name)

@@ -1,47 +1,10 @@
 /* Reading recordings: lines, documents, and everything that is neither. */
 
-#include "unit.h"
-
-#include <unistd.h>
+#include "folder.h"
 
 #include "replay/recording.h"
 
-static char folder[] = "/tmp/toolgate-recording-XXXXXX";
-static const char *paths[8];
-
-static FILE *create(int i, const char *name)
-{
-    char path[128];
-    snprintf(path, sizeof(path), "%s/%s", folder, name);
-    paths[i] = strdup(path);
-    FILE *file = fopen(path, "w");
-    assert_non_null(file);
-    return file;
-}
-
-static void write_file(int i, const char *name, const char *text)
-{
-    FILE *file = create(i, name);
-    fputs(text, file);
-    fclose(file);
-}
-
-static void make_folder(void)
-{
-    strcpy(strrchr(folder, '-'), "-XXXXXX");
-    assert_non_null(mkdtemp(folder));
-}
-
-static void remove_folder(void)
-{
-    for (int i = 0; i < 8; i++) {
-        if (paths[i])
-            unlink(paths[i]);
-        free((char *)paths[i]);
-        paths[i] = NULL;
-    }
-    assert_int_equal(rmdir(folder), 0);
-}
+static const char *paths[3];
 
 FIXTURE(make_folder, remove_folder)
 
@@ -83,9 +46,9 @@ static void expect_fault(struct recording *recording, enum recording_fault fault
 
 TEST(several_files)
 {
-    write_file(0, "a", "{\"n\":1}\r\n\n{\"n\":2}\n");
-    write_file(1, "b", "");
-    write_file(2, "c", "\xEF\xBB\xBF{\"n\":3}");
+    paths[0] = write_file("a", "{\"n\":1}\r\n\n{\"n\":2}\n");
+    paths[1] = write_file("b", "");
+    paths[2] = write_file("c", "\xEF\xBB\xBF{\"n\":3}");
     struct recording *recording = open_files(3, false);
     uint64_t total, position;
     expect_line(recording, paths[0], 1, 1);
@@ -102,8 +65,8 @@ TEST(several_files)
 
 TEST(faults_are_counted_and_skipped)
 {
-    write_file(
-        0, "a",
+    paths[0] = write_file(
+        "a",
         "no json\n{\"n\":1}\n[1]\n7\n{\"v\":2,\"decision_id\":\"x\",\"n\":9}\n{\"v\":2,\"n\":2}\n{\"n\":3},\n"
         "{\"n\":4,\"s\":\"cut o");
     struct recording *recording = open_files(1, false);
@@ -119,9 +82,10 @@ TEST(faults_are_counted_and_skipped)
 
 TEST(what_others_have_written_wrongly_is_read_where_it_has_one_reading)
 {
-    write_file(0, "log.ndjson",
-               "{\"n\":1,\"result\":\"caf\xe9\"}\n{\"n\":2,\"score\":NaN}\n{\"n\":3,\"text\":\"a\tb\"}\n{"
-               "\"n\":4,\xe9}\n");
+    paths[0] =
+        write_file("log.ndjson",
+                   "{\"n\":1,\"result\":\"caf\xe9\"}\n{\"n\":2,\"score\":NaN}\n{\"n\":3,\"text\":\"a\tb\"}\n{"
+                   "\"n\":4,\xe9}\n");
     struct recording *r = open_files(1, true);
     for (int n = 1; n <= 3; n++)
         expect_line(r, paths[0], (uint64_t)n, n);
@@ -132,7 +96,7 @@ TEST(what_others_have_written_wrongly_is_read_where_it_has_one_reading)
 
 TEST(hostile_nesting_is_a_fault)
 {
-    FILE *file = create(0, "a");
+    FILE *file = fopen(paths[0] = in_folder("a"), "w");
     for (int i = 0; i < 100000; i++)
         fputs("{\"a\":", file);
     fputs("\n{\"n\":1}\n", file);
@@ -148,7 +112,7 @@ TEST(a_line_that_is_too_long_is_skipped)
 {
     char block[65536];
     memset(block, 'x', sizeof(block));
-    FILE *file = create(0, "a");
+    FILE *file = fopen(paths[0] = in_folder("a"), "w");
     fputs("{\"n\":1}\n{\"n\":\"", file);
     for (size_t i = 0; i < RECORDING_LINE_MAX_BYTES / sizeof(block) + 2; i++)
         fwrite(block, 1, sizeof(block), file);
@@ -164,9 +128,9 @@ TEST(a_line_that_is_too_long_is_skipped)
 
 TEST(documents)
 {
-    write_file(0, "a", "{\n  \"n\": 1\n}\n");
-    write_file(1, "b", "[{\"n\":1}]\n{\"n\":2}\n");
-    write_file(2, "c", "{\n\n{\"n\":3}\n");
+    paths[0] = write_file("a", "{\n  \"n\": 1\n}\n");
+    paths[1] = write_file("b", "[{\"n\":1}]\n{\"n\":2}\n");
+    paths[2] = write_file("c", "{\n\n{\"n\":3}\n");
     struct recording *recording = open_files(3, true);
     struct recording_line line;
     expect_line(recording, paths[0], 1, 1);
@@ -181,8 +145,8 @@ TEST(documents)
 
 TEST(a_document_without_its_end_is_one_fault)
 {
-    write_file(0, "a", "{\n  \"n\": [\n1,\n2\n");
-    write_file(1, "b", "{\"n\":3}\n");
+    paths[0] = write_file("a", "{\n  \"n\": [\n1,\n2\n");
+    paths[1] = write_file("b", "{\"n\":3}\n");
     struct recording *recording = open_files(2, true);
     expect_line(recording, paths[1], 1, 3);
     expect_end(recording);
@@ -195,7 +159,7 @@ TEST(a_missing_file_is_an_error_at_once)
 {
     struct recording *recording;
     struct why why;
-    write_file(0, "a", "{\"n\":1}\n");
+    paths[0] = write_file("a", "{\"n\":1}\n");
     paths[1] = strdup("/nonexistent/b");
     assert_int_equal(recording_open(paths, 2, NULL, &recording, &why), ERR_IO);
     assert_null(recording);

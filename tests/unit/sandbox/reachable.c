@@ -1,4 +1,5 @@
 /* What a policy cannot access: the rest of Lua, addresses, other policies, shared libraries. */
+#include "folder.h"
 #include "policy/policy_hostile.h"
 #include "policy/reference_support.h"
 
@@ -193,27 +194,15 @@ TEST(types_are_shown)
 TEST(policies_do_not_see_each_other)
 {
     struct policy_load_errors faults = {.arena = arena};
-    char folder[] = "/tmp/toolgate-policy-XXXXXX";
-    assert_non_null(mkdtemp(folder));
-    static const char *const texts[2] = {
-        "shared = 'one'\nfunction helper() return shared end\nreturn tool 'one' { check = function() return "
-        "refuse(helper()) end }",
-        "if call_it_two then helper = 1 end\nreturn tool 'two' { check = function() return refuse(helper()) "
-        "end }"};
-    for (int i = 0; i < 2; i++) {
-        char path[64];
-        snprintf(path, sizeof(path), "%s/%d.lua", folder, i);
-        FILE *f = fopen(path, "w");
-        fputs(i ? strstr(texts[i], "return tool") : texts[i], f);
-        fclose(f);
-    }
+#define TWO "return tool 'two' { check = function() return refuse(helper()) end }"
+    make_folder();
+    write_file("0.lua", "shared = 'one'\nfunction helper() return shared end\n"
+                        "return tool 'one' { check = function() return refuse(helper()) end }");
+    write_file("1.lua", TWO);
     assert_int_equal(policy_set_load(folder, NULL, &loaded, &faults), ERR_POLICY);
     assert_int_equal(faults.count, 1);
     assert_has(text_of(faults.list[0]), "1.lua:1: there is no builtin or global 'helper'");
-    FILE *f = fopen(text_of(arena_printf(arena, "%s/1.lua", folder)), "w");
-    fputs("local never = false if never then helper = 1 end\n", f);
-    fputs(strstr(texts[1], "return tool"), f);
-    fclose(f);
+    write_file("1.lua", "local never = false if never then helper = 1 end\n" TWO);
     assert_int_equal(policy_set_load(folder, NULL, &loaded, &faults), OK);
     policy_check(policy_set_at(loaded, 0), &a_call, value_of("{}"), arena, &said);
     assert_int_equal(said.kind, OUTCOME_REFUSE);
@@ -221,7 +210,5 @@ TEST(policies_do_not_see_each_other)
     policy_check(policy_set_at(loaded, 1), &a_call, value_of("{}"), arena, &said);
     assert_int_equal(said.kind, OUTCOME_POLICY_ERROR);
     assert_has(said.why.text, "1.lua:2: there is no builtin or global 'helper'");
-    for (int i = 0; i < 2; i++)
-        remove(text_of(arena_printf(arena, "%s/%d.lua", folder, i)));
-    rmdir(folder);
+    remove_folder();
 }
