@@ -60,14 +60,17 @@ static void loads(const char *upstreams, const char *policy)
         fail_msg(STR_FMT, STR_ARG(report.errors[0]));
 }
 
-#define A      "a = { command = 'a' },"
-#define B      "b = { command = 'b' },"
-#define NOBODY NULL
-#define SCHEMA "\"inputSchema\":{\"type\":\"object\"}"
+#define A          "a = { command = 'a' },"
+#define B          "b = { command = 'b' },"
+#define PREFIXED   "a = { command = 'a', prefix = true },"
+#define ONLY(list) "a = { command = 'a', tools = { " list " } },"
+#define NOBODY     NULL
+#define SCHEMA     "\"inputSchema\":{\"type\":\"object\"}"
 
 /* ---- the imported tools ---- */
 
-/* "find=a/search read=a/read": sorted by name, each with its upstream's tool. */
+/* "find=a/search* read=a/read": sorted by name, each with its upstream's tool; * has a policy, ? no schema.
+ */
 static void has(const char *expected)
 {
     struct buf text = buf_in(arena);
@@ -77,8 +80,8 @@ static void has(const char *expected)
         if (tool->runner == RUNNER_UPSTREAM)
             buf_printf(&text, "=" STR_FMT "/" STR_FMT, STR_ARG(tool->target.upstream),
                        STR_ARG(tool->target.tool));
-        if (tool->schema_pending)
-            buf_byte(&text, '?');
+        buf_text(&text, tool->policy ? "*" : "");
+        buf_text(&text, tool->schema_pending ? "?" : "");
     }
     if (!str_is(buf_view(&text), expected))
         fail_msg("expected '%s', got '" STR_FMT "'", expected, STR_ARG(buf_view(&text)));
@@ -102,39 +105,75 @@ static void fails(const char *upstreams, const char *policy, const char *words)
     fail_msg("no error says '%s': " STR_FMT, words, STR_ARG(report.errors[0]));
 }
 
-/* ---- names ---------------------------------------------------------------------------- */
+/* ---- names and policies ---------------------------------------------------------------- */
 
-TEST(tools_keep_their_names)
+/* "read search": the definitions of tools with these names. */
+static const char *tools_named(const char *names)
 {
-    upstream_lists("a", "[{\"name\":\"search\"," SCHEMA "},{\"name\":\"read\"," SCHEMA "}]");
-    loads(A B, NOBODY);
-    has("read=a/read search=a/search");
-    assert_true(tool_is_listed(generation->tools[0]));
-    assert_true(str_is(generation->tools[0]->origin, "upstream a"));
+    struct buf list = buf_in(arena);
+    for (struct str rest = str_of(names); rest.len;) {
+        struct str name = str_split(&rest, ' ');
+        buf_printf(&list, "%s{\"name\":\"" STR_FMT "\"," SCHEMA "}", list.len ? "," : "[", STR_ARG(name));
+    }
+    buf_text(&list, list.len ? "]" : "[]");
+    return arena_dup(arena, buf_view(&list)).at;
 }
 
-TEST(two_tools_of_one_name_are_both_prefixed)
-{
-    upstream_lists("b", "[{\"name\":\"search\"," SCHEMA "}]");
-    upstream_lists("a", "[{\"name\":\"search\"," SCHEMA "},{\"name\":\"read\"," SCHEMA "}]");
-    loads(A B, NOBODY);
-    has("a__search=a/search b__search=b/search read=a/read");
-}
+#define OURS                                                                                                 \
+    "return tool 'search' { description = 'Ours.', schema = params {}, aliases = { 'find' },\n"              \
+    "  run = function() return 'ours' end }"
+#define NO_GLOB_FITS "upstreams.a.tools: none of the 2 tools that it offers has such a name"
+#define GLOBS_ARE_EMPTY                                                                                      \
+    "none of the 2 tools that it offers is served, because the list is empty: leave it out to serve all"
+#define LEFT_OUT          "upstream b: tool 'search' is left out: several upstreams offer it, and "
+#define IT_IS_FOR         "p.lua does not say which of them it is for (upstream = \"b\"); it would be 'b__search'"
+#define APPLIES_TO_NONE   "p.lua: it applies to no tool: 'search' is offered by several upstreams"
+#define FOR(name, fields) "return tool '" name "' { " fields " }"
 
-TEST(a_tool_that_is_always_prefixed_does_not_collide)
+TEST(tools_get_names_and_policies)
 {
-    upstream_lists("a", "[{\"name\":\"search\"," SCHEMA "}]");
-    upstream_lists("b", "[{\"name\":\"search\"," SCHEMA "}]");
-    loads("a = { command = 'a', prefix = true }," B, NOBODY);
-    has("a__search=a/search search=b/search");
-}
-
-TEST(the_operators_names_stay)
-{
-    upstream_lists("a", "[{\"name\":\"search\"," SCHEMA "},{\"name\":\"find\"," SCHEMA "}]");
-    loads(A, "return tool 'search' { description = 'Ours.', schema = params {}, aliases = { 'find' },\n"
-             "  run = function() return 'ours' end }");
-    has("a__find=a/find a__search=a/search search");
+    static const struct {
+        const char *of_a, *of_b; /* the names in the lists of the upstreams a and b */
+        const char *upstreams, *policy, *tools;
+        const char *warnings[2];
+    } rows[] = {
+        /* Tools keep their names, or are both prefixed; one that is always prefixed does not collide. */
+        {"search read", "", A B, NOBODY, "read=a/read search=a/search", {0}},
+        {"search read", "search", A B, NOBODY, "a__search=a/search b__search=b/search read=a/read", {0}},
+        {"search", "search", PREFIXED B, NOBODY, "a__search=a/search search=b/search", {0}},
+        /* The operator's names stay. */
+        {"search find", "", A, OURS, "a__find=a/find a__search=a/search search*", {0}},
+        /* Globs select tools. */
+        {"read_f write_f", "", ONLY("'read_*'"), NOBODY, "read_f=a/read_f", {0}},
+        {"read_f write_f", "", ONLY("'raed_*'"), NOBODY, "", {NO_GLOB_FITS}},
+        {"read_f write_f", "", ONLY(""), NOBODY, "", {GLOBS_ARE_EMPTY}},
+        /* A policy of the prefixed name forces the prefix. Of two tools that it may be for, none is served:
+         * under another name the tool would run without its policy. */
+        {"search", "", A, FOR("a__search", ""), "a__search=a/search*", {0}},
+        {"search read", "search", A B, FOR("search", ""), "read=a/read search*", {LEFT_OUT, IT_IS_FOR}},
+        {"search", "search", A B, FOR("search", ""), "search*", {APPLIES_TO_NONE}},
+        /* One that names its upstream leaves the other's tool prefixed. */
+        {"search",
+         "search",
+         A B,
+         FOR("search", "upstream = 'b'"),
+         "a__search=a/search search=b/search*",
+         {0}},
+        {"search",
+         "search",
+         A B,
+         FOR("search", "upstream = 'a'"),
+         "b__search=b/search search=a/search*",
+         {0}},
+    };
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        upstream_lists("a", tools_named(rows[i].of_a));
+        upstream_lists("b", tools_named(rows[i].of_b));
+        loads(rows[i].upstreams, rows[i].policy);
+        has(rows[i].tools);
+        for (size_t k = 0; k < 2 && rows[i].warnings[k]; k++)
+            warns(rows[i].warnings[k]);
+    }
 }
 
 TEST(names_are_made_valid)
@@ -162,69 +201,17 @@ TEST(two_names_that_become_equal_are_distinguished)
     assert_int_equal(generation->tool_count, 3);
 }
 
-TEST(globs_select_tools)
-{
-    upstream_lists("a", "[{\"name\":\"read_file\"," SCHEMA "},{\"name\":\"write_file\"," SCHEMA "}]");
-    loads("a = { command = 'a', tools = { 'read_*' } }", NOBODY);
-    has("read_file=a/read_file");
-    loads("a = { command = 'a', tools = { 'raed_*' } }", NOBODY);
-    has("");
-    warns("upstreams.a.tools: none of the 2 tools that it offers has such a name");
-    loads("a = { command = 'a', tools = {} }", NOBODY);
-    has("");
-    warns(
-        "none of the 2 tools that it offers is served, because the list is empty: leave it out to serve all");
-}
-
-/* ---- policies ---------------------------------------------------------------------------- */
-
 TEST(a_policy_applies_to_the_tool_of_its_name)
 {
     upstream_lists("a",
                    "[{\"name\":\"search\",\"description\":\"Theirs.\",\"inputSchema\":{\"type\":\"object\","
                    "\"properties\":{\"q\":{\"type\":\"string\"}}}}]");
     loads(A, "return tool 'search' { effects = 'write', description = 'Ours.' }");
-    has("search=a/search");
+    has("search=a/search*");
     const struct tool *tool = generation_find(generation, STR_LIT("search"));
-    assert_non_null(tool->policy);
     assert_int_equal(tool->effects, EFFECTS_WRITE);
     assert_true(str_is(tool->description, "Ours."));
     assert_true(str_is(tool->parameters->members[0].key, "q"));
-}
-
-TEST(a_policy_of_the_prefixed_name_forces_the_prefix)
-{
-    upstream_lists("a", "[{\"name\":\"search\"," SCHEMA "}]");
-    loads(A, "return tool 'a__search' { effects = 'read' }");
-    has("a__search=a/search");
-    assert_non_null(generation_find(generation, STR_LIT("a__search"))->policy);
-}
-
-TEST(a_policy_that_applies_to_neither_of_two_tools_is_reported)
-{
-    upstream_lists("a", "[{\"name\":\"search\"," SCHEMA "}]");
-    upstream_lists("b", "[{\"name\":\"search\"," SCHEMA "}]");
-    loads(A B, "return tool 'search' { effects = 'read' }");
-    warns("p.lua: it applies to no tool: 'search' is offered by several upstreams");
-}
-
-/* Under another name the tool would run without its policy. */
-TEST(a_policy_that_fits_two_tools_publishes_neither)
-{
-    upstream_lists("a", "[{\"name\":\"search\"," SCHEMA "},{\"name\":\"read\"," SCHEMA "}]");
-    upstream_lists("b", "[{\"name\":\"search\"," SCHEMA "}]");
-    loads(A B, "return tool 'search' { effects = 'read' }");
-    has("read=a/read search"); /* the policy's own tool, which the agent runs */
-    warns("upstream b: tool 'search' is left out: several upstreams offer it, and ");
-    warns("p.lua does not say which of them it is for (upstream = \"b\"); it would be 'b__search'");
-}
-
-TEST(a_policy_that_names_its_upstream_leaves_the_other_tool_prefixed)
-{
-    upstream_lists("a", "[{\"name\":\"search\"," SCHEMA "}]");
-    upstream_lists("b", "[{\"name\":\"search\"," SCHEMA "}]");
-    loads(A B, "return tool 'search' { effects = 'read', upstream = 'b' }");
-    has("a__search=a/search search=b/search");
 }
 
 TEST(a_policy_claims_a_tool_for_its_own_name)
@@ -233,20 +220,18 @@ TEST(a_policy_claims_a_tool_for_its_own_name)
                    "[{\"name\":\"search\",\"inputSchema\":{\"type\":\"object\",\"properties\":{\"q\":{}}}},"
                    "{\"name\":\"read\"," SCHEMA "}]");
     upstream_lists("b", "[{\"name\":\"search\"," SCHEMA "}]");
-    loads("a = { command = 'a', tools = { 'read' } }," B, "return tool 'find' { upstream = 'a/search' }");
-    has("find=a/search read=a/read search=b/search");
+    loads(ONLY("'read'") B, "return tool 'find' { upstream = 'a/search' }");
+    has("find=a/search* read=a/read search=b/search");
     assert_true(str_is(generation_find(generation, STR_LIT("find"))->parameters->members[0].key, "q"));
-    loads(A B, "return tool 'search' { upstream = 'a' }");
-    has("b__search=b/search read=a/read search=a/search");
 }
 
 TEST(a_policy_waits_for_its_upstream)
 {
     loads(A, "return tool 'search' { upstream = 'a' }");
-    has("search=a/search?");
+    has("search=a/search*?");
     assert_false(tool_is_listed(generation->tools[0]));
     loads(A, "return tool 'search' { upstream = 'a', description = 'S.', schema = params { q = str 'Q' } }");
-    has("search=a/search");
+    has("search=a/search*");
     assert_true(tool_is_listed(generation->tools[0]));
 }
 
@@ -278,7 +263,7 @@ TEST(a_definition_is_unchanged)
              "\"optional\"},\"_meta\":{\"k\":1},\"icons\":[{\"src\":\"i\"}]}]");
     loads(A, NOBODY);
     const struct tool *tool = generation_find(generation, STR_LIT("x"));
-    assert_true(str_is(tool->title, "T"));
+    assert_true(str_is(tool->title, "T") && str_is(tool->origin, "upstream a"));
     assert_non_null(tool->output_schema);
     assert_int_equal(tool->effects, EFFECTS_READ);
     struct buf text = buf_in(arena);
@@ -354,25 +339,6 @@ TEST(long_definitions_leave_room_for_others)
     has("long_0=a/long_0 long_1=a/long_1 other=b/other short=a/short");
     warns("tool 'long_2' is left out: its definition has 700066 bytes, and those of one upstream may have "
           "2097152");
-}
-
-TEST(equal_tool_lists_give_equal_generations)
-{
-    char first[32];
-    uint64_t list;
-    upstream_lists("a", "[{\"name\":\"x\"," SCHEMA "},{\"name\":\"y\"," SCHEMA "}]");
-    upstream_lists("b", "[{\"name\":\"x\"," SCHEMA "}]");
-    loads(A B, NOBODY);
-    snprintf(first, sizeof(first), STR_FMT, STR_ARG(generation->hash));
-    list = generation->list_hash;
-    upstream_lists("a", "[{\"name\":\"x\"," SCHEMA "},{\"name\":\"y\"," SCHEMA "}]");
-    loads(A B, NOBODY);
-    assert_true(str_is(generation->hash, first));
-    assert_true(generation->list_hash == list);
-    upstream_lists("a", "[{\"name\":\"x\"," SCHEMA "},{\"name\":\"z\"," SCHEMA "}]");
-    loads(A B, NOBODY);
-    assert_false(str_is(generation->hash, first));
-    assert_false(generation->list_hash == list);
 }
 
 TEST(a_generation_keeps_its_tool_lists)
