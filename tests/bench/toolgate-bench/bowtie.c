@@ -213,19 +213,15 @@ static int serve(FILE *in, FILE *out)
     return ok ? CLI_OK : CLI_ERROR;
 }
 
-static const struct cli_help help = {
-    .about = "Judges the cases of the Bowtie project's harness with toolgate's JSON Schema validator until\n"
-             "the harness sends stop or the input ends.",
-    .exits = "  0  stopped\n"
-             "  2  usage, a line that is no request, another version of the protocol",
-    .example = "  echo '{\"cmd\": \"start\", \"version\": 1}' | toolgate-bench bowtie",
-};
+static const char about[] =
+    "Judges the cases of the Bowtie project's harness with toolgate's JSON Schema validator until "
+    "the harness sends stop or the input ends.";
 
 static int run(const struct command *command, int argc, char **argv)
 {
     const struct cli_option table[] = {{0}};
-    int status;
-    return options_read(command, &help, table, argc, argv, &status) ? serve(stdin, stdout) : status;
+    options_read(command, about, table, argc, argv);
+    return serve(stdin, stdout);
 }
 
 const struct command bench_bowtie = {

@@ -1,36 +1,25 @@
-/*
- * The options of a subcommand as a table: getopt_long reads them, --help
- * prints them, and errors name the closest one.
- */
+/* The options of a subcommand as a table. */
 #ifndef TOOLGATE_BENCH_OPTIONS_H
 #define TOOLGATE_BENCH_OPTIONS_H
 
 #include "cli/command.h"
 
 #include <stdbool.h>
-#include <stddef.h>
 
-#define OPTIONS_MAX 24u /* of one subcommand */
-
-enum cli_option_kind { OPTION_FLAG, OPTION_STRING, OPTION_NUMBER };
+#define OPTIONS_MAX 8u /* of one subcommand */
+#define SECONDS_MAX 100000u
 
 struct cli_option {
     const char *name;     /* NULL ends the table */
-    const char *argument; /* "PATH", or all its values: "text|json"; NULL for a flag */
-    const char *words;    /* NULL: not in --help */
-    char letter;          /* 0: none */
-    enum cli_option_kind kind;
-    void *target; /* bool, const char *, unsigned */
+    const char *argument; /* "PATH"; NULL for a flag */
+    const char *words;    /* for --help */
+    void *target;         /* bool, const char *, unsigned */
+    unsigned most;        /* of a number, from 1; 0: it is no number */
 };
 
-/* What --help prints beside the name and the options. */
-struct cli_help {
-    const char *about, *exits, *example; /* a paragraph; a line a code; lines that can be typed */
-};
-
-/* Reads options into their targets. False: the command ends with the exit code `*status`, after --help or an
- * error on stderr. */
-bool options_read(const struct command *command, const struct cli_help *help,
-                  const struct cli_option *options, int argc, char **argv, int *status);
+/* Reads options into their targets; `about` is printed by --help. Ends the program after --help or an error.
+ */
+void options_read(const struct command *command, const char *about, const struct cli_option *options,
+                  int argc, char **argv);
 
 #endif

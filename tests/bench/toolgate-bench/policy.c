@@ -177,36 +177,23 @@ static void print_json(const double ns[SUBJECT_COUNT], const struct subjects_loa
     buf_clear(&text);
 }
 
-static const struct cli_help help = {
-    .about =
-        "What hooks cost in this process, beside a hook that does nothing: six arguments handed to Lua\n"
-        "and read back, rules, a policy of twenty lines, a check of a call with and without it; and the\n"
-        "memory of many policies. Rounds alternate and medians are printed. Trust the ratios more than\n"
-        "the absolute numbers.",
-    .exits = "  0  measured\n"
-             "  2  usage, a policy that did not load, a call that was not a pass",
-    .example = "  toolgate-bench policy\n"
-               "  toolgate-bench policy --policies 1000",
-};
+static const char about[] =
+    "What hooks cost in this process, beside a hook that does nothing: six arguments handed to Lua "
+    "and read back, rules, a policy of twenty lines, a check of a call with and without it; and the "
+    "memory of many policies. Rounds alternate and medians are printed. Trust the ratios more than "
+    "the absolute numbers.";
 
 static int run(const struct command *command, int argc, char **argv)
 {
     unsigned policies = POLICIES_DEFAULT, seconds = 3;
     bool json = false;
-    int status;
     const struct cli_option table[] = {
-        {"policies", "N", "how many are loaded for their memory (default: 10000)", 0, OPTION_NUMBER,
-         &policies},
-        {"seconds", "S", "for all (default: 3)", 0, OPTION_NUMBER, &seconds},
-        {"json", NULL, "one JSON object", 'j', OPTION_FLAG, &json},
+        {"policies", "N", "how many are loaded for their memory (default: 10000)", &policies, POLICIES_MAX},
+        {"seconds", "S", "for all (default: 3)", &seconds, SECONDS_MAX},
+        {"json", NULL, "one JSON object", &json, 0},
         {0},
     };
-    if (!options_read(command, &help, table, argc, argv, &status))
-        return status;
-    if (policies > POLICIES_MAX) {
-        term_error(command->name, "--policies: expected at most %u, got %u", POLICIES_MAX, policies);
-        return CLI_ERROR;
-    }
+    options_read(command, about, table, argc, argv);
     struct subjects *subjects;
     struct subjects_load load;
     double ns[SUBJECT_COUNT] = {0};

@@ -189,44 +189,25 @@ static int report(const struct bench *bench, enum err err, const struct why *why
     return CLI_OK;
 }
 
-static bool within(const struct command *command, const char *name, unsigned n, unsigned most)
-{
-    if (n <= most)
-        return true;
-    term_error(command->name, "--%s: expected at most %u, got %u", name, most, n);
-    return false;
-}
-
-static const struct cli_help help = {
-    .about =
-        "Starts toolgate ($TOOLGATE, else the program beside this one) and an echo of each line in a\n"
-        "temporary folder, and loads them in turn: toolgate/check (schema, rules, check, local ledger),\n"
-        "the same with the decision log, which is off for the others (\"recorded\"), and tools/call (the\n"
-        "same, run and committed). Every answer must be a pass. Rounds alternate and\n"
-        "medians are printed. Trust the ratios more than the absolute numbers.",
-    .exits = "  0  measured\n"
-             "  2  usage, a daemon that did not start, an answer that was not a pass",
-    .example = "  toolgate-bench socket\n"
-               "  toolgate-bench socket --connections 16 --depth 16 --seconds 6 --json",
-};
+static const char about[] =
+    "Starts toolgate ($TOOLGATE, else the program beside this one) and an echo of each line in a "
+    "temporary folder, and loads them in turn: toolgate/check (schema, rules, check, local ledger), "
+    "the same with the decision log, which is off for the others (\"recorded\"), and tools/call (the "
+    "same, run and committed). Every answer must be a pass. Rounds alternate and "
+    "medians are printed. Trust the ratios more than the absolute numbers.";
 
 static int run(const struct command *command, int argc, char **argv)
 {
     struct bench_options options = {.seconds = 3};
-    int status;
     const struct cli_option table[] = {
-        {"connections", "N", "connections (default: 16)", 0, OPTION_NUMBER, &options.connections},
-        {"depth", "N", "requests in flight on each (default: 1, then 16)", 0, OPTION_NUMBER, &options.depth},
-        {"seconds", "S", "for each line of the result (default: 3)", 0, OPTION_NUMBER, &options.seconds},
-        {"redis", "URL", "the judging daemon keeps its ledger there", 0, OPTION_STRING, &options.redis},
-        {"json", NULL, "one JSON object", 'j', OPTION_FLAG, &options.json},
+        {"connections", "N", "connections (default: 16)", &options.connections, LOAD_CONNECTIONS_MAX},
+        {"depth", "N", "requests in flight on each (default: 1, then 16)", &options.depth, LOAD_DEPTH_MAX},
+        {"seconds", "S", "for each line of the result (default: 3)", &options.seconds, SECONDS_MAX},
+        {"redis", "URL", "the judging daemon keeps its ledger there", &options.redis, 0},
+        {"json", NULL, "one JSON object", &options.json, 0},
         {0},
     };
-    if (!options_read(command, &help, table, argc, argv, &status))
-        return status;
-    if (!within(command, "connections", options.connections, LOAD_CONNECTIONS_MAX) ||
-        !within(command, "depth", options.depth, LOAD_DEPTH_MAX))
-        return CLI_ERROR;
+    options_read(command, about, table, argc, argv);
     struct buf text = {0};
     struct json_out out = json_out(&text);
     struct bench bench = {.command = command, .options = &options, .out = &out};
@@ -237,7 +218,7 @@ static int run(const struct command *command, int argc, char **argv)
     enum err err = run_beside_echo(&bench, &why);
     json_close(&out, ']');
     json_close(&out, '}');
-    status = report(&bench, err, &why);
+    int status = report(&bench, err, &why);
     buf_clear(&text);
     return status;
 }
