@@ -160,4 +160,11 @@ function M.run(argv, options)
   return how == "exited" and code or -code, out, err
 end
 
+-- Runs a command that must succeed; returns stdout and stderr.
+function M.runs(argv, options)
+  local code, out, err = M.run(argv, options)
+  if code ~= 0 then error(("%s exited with %s:\n%s%s"):format(table.concat(argv, " "), tostring(code), out, err), 2) end
+  return out, err
+end
+
 return M

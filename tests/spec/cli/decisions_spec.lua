@@ -361,7 +361,7 @@ describe("toolgate decisions", function()
 
     it("takes single keys from a terminal", function()
       write_week()
-      local code, out = process.run { "python3", "-c", [[
+      process.runs { "python3", "-c", [[
 import os, pty, sys
 sent = b"rwq"
 def keys(fd):
@@ -372,8 +372,7 @@ def keys(fd):
         sent = sent[1:]
     return data
 sys.exit(os.waitstatus_to_exitcode(pty.spawn(sys.argv[1:], keys, lambda fd: b"")))]], daemon.binary, "decisions", log,
-                                      "--review" }
-      assert.equal(0, code, out)
+                     "--review" }
       assert.same({ ["d-0002"] = "right", ["d-0004"] = "wrong" }, marks())
     end)
 

@@ -264,8 +264,7 @@ describe("toolgate", function()
     assert.equal(0, told)
     assert.truthy(version:find "%d+%.%d+")
     for _, word in ipairs { "version", "-v", "-V" } do
-      local code, out = process.run { daemon.binary, word }
-      assert.equal(0, code)
+      local out = process.runs { daemon.binary, word }
       assert.equal(version, out)
     end
   end)

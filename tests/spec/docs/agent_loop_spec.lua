@@ -27,8 +27,7 @@ print(json.dumps({"ran": ran, "messages": messages}))
 describe("the agent loop in docs/agent_loop.py", function()
   it("checks before each call and reports after it", function()
     local gate = daemon.start { tools = fixtures.agent_tools }
-    local code, out, err = process.run({ "python3", "-c", SCRIPT, gate.socket }, { directory = daemon.root })
-    assert.equal(0, code, err)
+    local out = process.runs({ "python3", "-c", SCRIPT, gate.socket }, { directory = daemon.root })
     local played = client_of.json.decode(out)
     assert.same({ { "Bern", 2 }, { "Atlantis", 1 }, { "Basel", 1 }, { "Basel", 1 } }, played.ran)
 
@@ -46,8 +45,7 @@ describe("the agent loop in docs/agent_loop.py", function()
 return tool "get_weather" { description = "The weather.", effects = "read", redact = { "sky" },
   schema = params { city = str "Where", days = optional(int "How many") } }
 ]] } }
-    local code, out, err = process.run({ "python3", "-c", SCRIPT, gate.socket }, { directory = daemon.root })
-    assert.equal(0, code, err)
+    local out = process.runs({ "python3", "-c", SCRIPT, gate.socket }, { directory = daemon.root })
     local read = client_of.json.encode(client_of.json.decode(out).messages[2].reads)
     assert.is_nil(read:find("grey", 1, true), read)
     assert.truthy(read:find("[redacted]", 1, true), read)

@@ -1,8 +1,7 @@
 -- The manual pages and the sample configuration agree with the program's own tables.
 
 local function output_of(...)
-  local code, out, err = process.run { ... }
-  assert.equal(0, code, err)
+  local out = process.runs { ... }
   return out
 end
 
@@ -111,8 +110,7 @@ describe("docs/toolgate.lua", function()
 
   it("sets nothing as it is, and loads", function()
     for path, value in pairs(flatten(load_table(sample), "", {})) do assert.is_table(value, path .. " is set") end
-    local code, _, err = process.run { daemon.binary, "serve", "-c", "docs/toolgate.lua", "-p", "policies", "--check" }
-    assert.equal(0, code, err)
+    process.runs { daemon.binary, "serve", "-c", "docs/toolgate.lua", "-p", "policies", "--check" }
   end)
 
   it("loads with every setting", function()

@@ -70,8 +70,7 @@ describe("toolgate words", function()
       local _, out = words(library)
       for name in assert(out:match(library .. "%.([%w_, ]+)")):gmatch "[%w_]+" do
         process.write(dir .. "/p.lua", ('local _ = %s.%s return tool "t" { examples = {} }\n'):format(library, name))
-        local code, _, err = process.run { daemon.binary, "test", dir }
-        assert.equal(0, code, library .. "." .. name .. ": " .. err)
+        process.runs { daemon.binary, "test", dir }
       end
     end
     process.run { "rm", "-r", dir }

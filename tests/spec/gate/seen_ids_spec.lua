@@ -130,8 +130,7 @@ return tool "%s" { description = "Do it.", effects = "%s", ids = { ["ids[]"] = s
   it("runs once the user has agreed to that very call", function()
     says("erase", "x-1")
     local asked = verdict(client:calls("erase", { ids = { "x-1" } }))
-    local code, _, why = process.run { daemon.binary, "approve", "--socket", gate.socket, asked.approval }
-    assert.equal(0, code, why)
+    process.runs { daemon.binary, "approve", "--socket", gate.socket, asked.approval }
     assert.equal("pass", says("erase", "x-1"))
     assert.equal("ask unseen_id", says("erase", "x-1", "x-1"))
   end)

@@ -26,8 +26,7 @@ end
 local function ledger_of(gate) return gate:status().ledger end
 
 local function status_of(gate)
-  local code, out = process.run { daemon.binary, "status", "--socket", gate.socket }
-  assert.equal(0, code)
+  local out = process.runs { daemon.binary, "status", "--socket", gate.socket }
   return out:gsub("  warning: a write took it[^\n]*\n", ""):match "ledger: .-\nconnections"
 end
 

@@ -69,8 +69,7 @@ describe("toolgate replay, given bad input,", function()
     os.execute(("head -c 200000000 /dev/zero | tr '\\0' x >> %s; printf '\\n%%s\\n' '%s' >> %s"):format(path, CALL, path))
     local limit = daemon.binary:find "%-san/" and "" or "ulimit -v 250000; " -- a sanitizer needs terabytes of addresses
     local within_250_mb = limit .. 'exec "$0" replay --json "$1" > "$1.out"'
-    local code, _, err = process.run { "sh", "-c", within_250_mb, daemon.binary, path }
-    assert.equal(0, code, err)
+    process.runs { "sh", "-c", within_250_mb, daemon.binary, path }
     local report = require("client").json.decode(process.read(path .. ".out"))
     assert.same({ 2, 1, 2 }, { report.calls, report.skipped.too_long.count, report.skipped.too_long.places[1].line })
   end)
@@ -129,8 +128,7 @@ describe("toolgate replay, given bad input,", function()
     local log = folder:file("a\27[2J\n", {
       "oops", ('{"session":"s\\u001b[2J%s","tool":"t\\u001b[31m%s","arguments":{"n":"\\u001b%s"}}'):format(evil, evil, evil) })
     for _, form in ipairs { "--format=ndjson", "--markdown" } do
-      local code, out = process.run { daemon.binary, "replay", log, form }
-      assert.equal(0, code)
+      local out = process.runs { daemon.binary, "replay", log, form }
       for _, bad in ipairs { "\27", "\194\155", "\226\128\174", "\226\128\168", "\243\160" } do
         assert.is_nil(out:find(bad, 1, true), out)
       end

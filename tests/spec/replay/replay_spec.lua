@@ -485,8 +485,7 @@ return tool "login" { schema = { type = "object", properties = { user = { type =
       { session = "s2", tool = "other", arguments = { x = 1 }, result = "ok" },
       { session = "s2", tool = "other", arguments = { x = 1 }, result = "ok" } })
     local a, b = policies("a", 100), policies("b", 50)
-    local code, out = process.run { daemon.binary, "replay", log, "--policies", a, "--against", b }
-    assert.equal(0, code)
+    local out = process.runs { daemon.binary, "replay", log, "--policies", a, "--against", b }
     golden.check("replay", "a report for people", (out:gsub("%([%d.]+ s, %d+ calls/s%)", "(TIME)")
       :gsub(folder.path:gsub("%-", "%%-"), "<dir>")))
   end)

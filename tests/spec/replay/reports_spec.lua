@@ -22,8 +22,7 @@ return tool "put" { check = function(args) return refuse("closed", "No <b>" .. a
   end)
 
   local function replay(...)
-    local code, out, err = process.run { daemon.binary, "replay", log, "--policies", policies, "--against", stricter, ... }
-    assert.equal(0, code, err)
+    local out = process.runs { daemon.binary, "replay", log, "--policies", policies, "--against", stricter, ... }
     return out
   end
 

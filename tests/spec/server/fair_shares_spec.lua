@@ -66,9 +66,8 @@ describe("one user's share", function()
     end
     process.eventually("those beyond its share are closed", function() return gate:status().metrics.over_share == 12 end)
     assert.same({ 512, 1024 }, { gate:status().metrics.open, gate:status().metrics.most })
-    local code, out = process.run { "sh", "-c", ("exec %s curl -s --unix-socket '%s' http://localhost/metrics")
+    local out = process.runs { "sh", "-c", ("exec %s curl -s --unix-socket '%s' http://localhost/metrics")
       :format(AS_OTHER, path) }
-    assert.equal(0, code)
     assert.truthy(out:find("toolgate_", 1, true))
   end)
 

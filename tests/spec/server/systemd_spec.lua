@@ -88,9 +88,8 @@ describe("the units", function()
     end
     local paths = {}
     for path in io.popen("ls " .. directory .. "/*"):lines() do paths[#paths + 1] = path end
-    local code, out, err = process.run({ "systemd-analyze", "verify", "--man=no", unpack(paths) },
-                                       { environment = { SYSTEMD_UNIT_PATH = directory .. ":" } })
-    assert.equal(0, code, out .. err)
+    local out, err = process.runs({ "systemd-analyze", "verify", "--man=no", unpack(paths) },
+                                  { environment = { SYSTEMD_UNIT_PATH = directory .. ":" } })
     for line in (out .. err):gmatch "[^\n]+" do
       assert.is_nil(line:find(directory, 1, true) or line:find("toolgate", 1, true), line)
     end
@@ -102,9 +101,8 @@ describe("the units", function()
     for _, name in ipairs { "toolgate.socket", "toolgate.service" } do
       process.write(directory .. "/" .. name, (process.read("systemd/user/" .. name):gsub("/usr/bin/toolgate", daemon.binary)))
     end
-    local code, out, err = process.run({ "systemd-analyze", "--user", "verify", "--man=no", directory .. "/toolgate.service" },
-                                       { environment = { SYSTEMD_UNIT_PATH = directory .. ":", XDG_RUNTIME_DIR = directory } })
-    assert.equal(0, code, out .. err)
+    local out, err = process.runs({ "systemd-analyze", "--user", "verify", "--man=no", directory .. "/toolgate.service" },
+                                  { environment = { SYSTEMD_UNIT_PATH = directory .. ":", XDG_RUNTIME_DIR = directory } })
     assert.is_nil((out .. err):find("toolgate", 1, true), out .. err)
     process.remove(directory)
   end)
@@ -117,9 +115,8 @@ describe("the units", function()
       process.write(directory .. "/" .. name, (process.read("systemd/" .. name):gsub("/usr/[%w/]*bin/toolgate", daemon.binary)))
     end
     process.write(directory .. "/toolgate.service.d/upstreams.conf", added)
-    local code, out, err = process.run({ "systemd-analyze", "verify", "--man=no", directory .. "/toolgate.service" },
-                                       { environment = { SYSTEMD_UNIT_PATH = directory .. ":" } })
-    assert.equal(0, code, out .. err)
+    local out, err = process.runs({ "systemd-analyze", "verify", "--man=no", directory .. "/toolgate.service" },
+                                  { environment = { SYSTEMD_UNIT_PATH = directory .. ":" } })
     assert.is_nil((out .. err):find("upstreams.conf", 1, true), out .. err)
     process.remove(directory)
   end)

@@ -354,8 +354,7 @@ describe("the endpoint in docs/running.md", function()
     assert.same({ { id = "b-1" } }, json.decode(text(result)))
     local seen = server:saw()[1]
     assert.same({ "state=open", "Bearer token-of-the-page" }, { seen.query, seen.headers.authorization })
-    local code, out, err = process.run { daemon.binary, "test", gate.policies }
-    assert.equal(0, code, out .. err)
+    process.runs { daemon.binary, "test", gate.policies }
   end)
 end)
 
