@@ -14,22 +14,6 @@ FIXTURE_OF(case_begin, case_end)
 
 #define STORY(name) TEST_OF(name, struct ledger_case *t)
 
-STORY(what_destroys_is_not_forgotten_after_a_window_of_reads)
-{
-    effects(t, LEDGER_EFFECTS_DESTRUCTIVE, 1);
-    case_runs(t, "delete", "{1}", "gone");
-    effects(t, LEDGER_EFFECTS_READ, 5);
-    for (unsigned i = 0; i < 3 * LEDGER_WINDOW; i++) {
-        char arguments[16];
-        snprintf(arguments, sizeof(arguments), "{%u}", i);
-        case_runs(t, "read", arguments, "text");
-    }
-    effects(t, LEDGER_EFFECTS_DESTRUCTIVE, 1);
-    assert_string_equal(case_asks(t, "delete", "{1}"), "refuse same_call");
-    case_turn(t, 2);
-    case_runs(t, "delete", "{1}", "gone");
-}
-
 static void numbered(struct ledger_case *t, const char *tool, unsigned from, unsigned count)
 {
     char arguments[16];
@@ -37,17 +21,6 @@ static void numbered(struct ledger_case *t, const char *tool, unsigned from, uns
         snprintf(arguments, sizeof(arguments), "{%u}", i);
         case_runs(t, tool, arguments, "done");
     }
-}
-
-STORY(the_first_of_200_deletions_is_not_made_again)
-{
-    effects(t, LEDGER_EFFECTS_DESTRUCTIVE, 1);
-    numbered(t, "delete", 0, 200);
-    assert_string_equal(case_asks(t, "delete", "{0}"), "refuse same_call");
-    assert_string_equal(case_asks(t, "delete", "{199}"), "refuse same_call");
-    case_runs(t, "delete", "{200}", "done");
-    case_turn(t, 2);
-    case_runs(t, "delete", "{0}", "done");
 }
 
 /* 256 counts and a window of 32: the next call may be one that was forgotten. */
@@ -191,24 +164,6 @@ STORY(calls_that_were_sent_together_are_of_one_step)
     assert_string_equal(case_asks(t, "get", "{1}"), "refuse loop");
 }
 
-STORY(twenty_parallel_calls_fit_a_step)
-{
-    char args[20][16];
-    uint64_t first = t->admissions + 1;
-    t->place.step = STR_LIT("m1");
-    for (int i = 0; i < 20; i++) {
-        snprintf(args[i], sizeof(args[i]), "{%d}", i);
-        assert_string_equal(case_asks(t, "get", args[i]), "run");
-    }
-    for (int i = 19; i >= 0; i--) {
-        case_settle_as(t, "get", args[i], first + (uint64_t)i, LEDGER_CLASS_OK, args[i]);
-        assert_false(t->settled.unchanged);
-    }
-    t->place.step = STR_LIT("m2");
-    case_runs(t, "get", "{0}", "{0}");
-    assert_true(t->settled.unchanged);
-}
-
 STORY(a_call_that_did_not_run_counts_in_no_limit)
 {
     t->limits.tool.calls_per_session = 1;
@@ -248,12 +203,4 @@ STORY(a_pause_ends_also_if_the_clock_was_set_back)
     assert_string_equal(case_asks(t, "job_status", "{1}"), "refuse too_soon");
     case_now += 5000;
     case_runs(t, "job_status", "{1}", "running");
-}
-
-STORY(a_cycle_of_five_is_detected)
-{
-    static const char *const tools[] = {"a", "b", "c", "d", "e"};
-    for (int i = 0; i < 14; i++)
-        case_runs(t, tools[i % 5], "{}", tools[i % 5]);
-    assert_string_equal(case_asks(t, "e", "{}"), "refuse cycle");
 }

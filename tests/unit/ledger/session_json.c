@@ -99,26 +99,6 @@ STORY(history_tells_each_call_oldest_first)
                 "\"at_ms\":1000,\"retries\":3}]");
 }
 
-static unsigned step_at(struct json history, uint32_t i)
-{
-    int64_t step = -1;
-    json_int(json_get_text(&history.items[i], "step"), &step);
-    return (unsigned)step;
-}
-
-STORY(a_full_ring_begins_with_its_oldest_entry)
-{
-    for (uint8_t count = 1; count <= 8; count++) {
-        t->session.journal_count = 0;
-        t->parts.journal.len = 0;
-        notes(t, count);
-        struct json history = session_json_history(t->arena, &t->session, &t->parts);
-        assert_int_equal(history.len, count < 3 ? count : 3);
-        for (uint32_t i = 0; i < history.len; i++)
-            assert_int_equal(step_at(history, i), count - history.len + 1 + i);
-    }
-}
-
 STORY(a_journal_that_is_cut_short_loses_entries)
 {
     notes(t, 3);

@@ -116,29 +116,6 @@ STORY(creates_the_last_folder)
     assert_non_null(strstr(why.text, "/no/such"));
 }
 
-STORY(replaces_a_stale_file)
-{
-    struct why why;
-    struct sockaddr_un address = {.sun_family = AF_UNIX};
-    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    strcpy(address.sun_path, place->path);
-    assert_int_equal(bind(fd, (struct sockaddr *)&address, sizeof(address)), 0);
-    close(fd); /* as a crash leaves it */
-    assert_int_equal(open_it(place, &why), OK);
-    close(call(place));
-}
-
-TEST(leaves_a_running_daemons_socket_alone)
-{
-    struct place *place = *state, other = *place;
-    struct why why;
-    assert_int_equal(open_it(place, &why), OK);
-    assert_int_equal(open_it(&other, &why), ERR_EXISTS);
-    assert_null(other.listener);
-    assert_non_null(strstr(why.text, "another process listens"));
-    close(call(place));
-}
-
 STORY(leaves_a_regular_file_alone)
 {
     struct why why;
