@@ -20,7 +20,6 @@ describe("a golden text", function()
   after_each(function()
     for name, value in pairs(before) do stdlib.setenv(name, value[1]) end
     golden.folder = "tests/golden"
-    process.remove(folder)
   end)
 
   local function file() return process.read(folder .. "/area.txt") end

@@ -116,7 +116,6 @@ return tool "count" { schema = params { ["n\226\128\174x"] = int "How many" }, r
     code, out = toolgate("test", directory)
     assert.equal(1, code)
     golden.check("cli", "test: a folder with a failing example", out)
-    process.remove(directory)
   end)
 
   it("status prints text, and with --json JSON", function()

@@ -15,7 +15,6 @@ describe("the configuration", function()
     assert.is_true(gate:connect():hears_only_a_ping())
     assert.truthy(process.read(directory .. "/its/state/toolgate/call-ids.key"))
     gate:stop()
-    process.remove(directory)
   end)
 
   it("with an unknown key is an error that suggests the closest", function()
@@ -127,7 +126,6 @@ return {
     code, out, err = process.run { daemon.binary, "serve", "--check", "--policies", directory }
     assert.not_equal(0, code)
     assert.truthy((out .. err):find("wrong", 1, true), out .. err)
-    process.remove(directory)
   end)
 
   it("accepts tool definitions as an array or as a tools/list result", function()

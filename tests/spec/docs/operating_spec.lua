@@ -79,6 +79,5 @@ for line in sys.stdin:
     assert.equal(1, call())
     change("enforce", "shadow")
     assert.equal(0, call())
-    process.remove(directory)
   end)
 end)

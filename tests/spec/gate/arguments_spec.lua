@@ -393,7 +393,6 @@ describe("odd arguments", function()
 ]==])))
     local status, out = process.run { daemon.binary, "test", folder }
     assert.equal(0, status, out)
-    process.remove(folder)
   end)
 end)
 

@@ -95,7 +95,6 @@ describe("the decision log", function()
     for i = 1, 50 do client:checks("create_task", { title = "task " .. i }) end
     gate:stop()
     assert.equal(50, #records(directory .. "/log", 50))
-    process.remove(directory)
   end)
 
   it("has the trace, the alias and the upstream of a call only if it has one", function()

@@ -258,7 +258,6 @@ describe("a ledger in Redis", function()
     store:does("CLIENT", "KILL", "TYPE", "normal")
     process.eventually("Redis is up", function() return ledger_of(gate).connects == 2 end)
     assert.is_nil(gate:log():find("first", 1, true))
-    process.remove(directory)
   end)
 
   it("takes secrets in its address from the environment", function()

@@ -23,7 +23,6 @@ describe('require "toolgate"', function()
     end
     process.write(folder .. "/tools.json", fixtures.agent_tools)
   end)
-  teardown(function() process.remove(folder) end)
   before_each(function() gate = toolgate.load(folder, { tools = { folder .. "/tools.json" } }) end)
 
   it("runs a call through the whole pipeline", function()

@@ -12,7 +12,6 @@ describe("a guard that names what no tool has", function()
 {"name":"free","description":"F.","inputSchema":{"type":"object","properties":{"any":{"type":"string"}},
   "additionalProperties":true}}]]==])
   end)
-  after_each(function() process.remove(folder) end)
 
   -- What a check of these policies says, by file name.
   local function says(policies)

@@ -204,7 +204,6 @@ describe("a policy for several tools", function()
       for i, name in ipairs { "t", "u" } do classes[i] = verdict(client:calls(name, { n = 1 })).error_class end
       assert.same(expected, classes)
       daemon.stop_all()
-      process.remove(directory)
     end
   end)
 

@@ -7,7 +7,6 @@ describe("a file that looks like a policy and is not loaded", function()
     process.write(folder .. "/echo.lua", fixtures.echo)
     process.write(folder .. "/tools.json", '[{"name":"get_spec","description":"D.","inputSchema":{"type":"object"}}]')
   end)
-  after_each(function() process.remove(folder) end)
 
   local GUARD = [[
 -- get_spec: nobody may call it.

@@ -152,7 +152,6 @@ describe("other watched files", function()
     process.write(gate.directory .. "/elsewhere/echo.lua", fixtures.echo)
     assert.same(CHANGED, client:hears())
     assert.equal("echo", client:asks("tools/list").tools[1].name)
-    process.remove(empty)
   end)
 
   local function watches(gate)

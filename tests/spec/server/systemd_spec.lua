@@ -27,7 +27,6 @@ describe("under systemd", function()
     assert.is_table(left)
     left:close()
     unistd.close(fd)
-    process.remove(directory)
   end)
 
   it("ignores descriptors for another process", function()
@@ -61,7 +60,6 @@ describe("under systemd", function()
     notified "STOPPING=1"
     unistd.close(fd)
     gate:stop()
-    process.remove(directory)
   end)
 end)
 
@@ -93,7 +91,6 @@ describe("the units", function()
     for line in (out .. err):gmatch "[^\n]+" do
       assert.is_nil(line:find(directory, 1, true) or line:find("toolgate", 1, true), line)
     end
-    process.remove(directory)
   end)
 
   it("of a user are accepted by systemd-analyze --user verify", function()
@@ -104,7 +101,6 @@ describe("the units", function()
     local out, err = process.runs({ "systemd-analyze", "--user", "verify", "--man=no", directory .. "/toolgate.service" },
                                   { environment = { SYSTEMD_UNIT_PATH = directory .. ":", XDG_RUNTIME_DIR = directory } })
     assert.is_nil((out .. err):find("toolgate", 1, true), out .. err)
-    process.remove(directory)
   end)
 
   it("are valid with the drop-in from docs/configuration.md", function()
@@ -118,7 +114,6 @@ describe("the units", function()
     local out, err = process.runs({ "systemd-analyze", "verify", "--man=no", directory .. "/toolgate.service" },
                                   { environment = { SYSTEMD_UNIT_PATH = directory .. ":" } })
     assert.is_nil((out .. err):find("upstreams.conf", 1, true), out .. err)
-    process.remove(directory)
   end)
 
   it("expose little, by systemd's own measure", function()
