@@ -82,7 +82,9 @@ MODULE_SOURCES := $(sort $(wildcard src/module/*.c))
 MODULE_OBJECTS := $(MODULE_SOURCES:src/%.c=$(BUILD)/obj/%.o)
 MODULE_LIBRARIES := $(filter-out luajit,$(LIBRARIES))
 UNITS    := $(sort $(foreach room,$(ROOMS),$(wildcard tests/unit/$(room)/*.c tests/unit/$(room)/*/*.c)))
-UNIT_BIN := $(UNITS:tests/unit/%.c=$(BUILD)/unit/%)
+# The fuzzers' corpora are units, too, where all rooms are built; how long fuzz_linear takes is no test.
+CORPORA  := $(if $(filter server,$(ROOMS)),$(filter-out linear,$(patsubst tests/fuzz/fuzz_%.c,%,$(wildcard tests/fuzz/fuzz_*.c))))
+UNIT_BIN := $(UNITS:tests/unit/%.c=$(BUILD)/unit/%) $(CORPORA:%=$(BUILD)/unit/corpus/%)
 
 .DEFAULT_GOAL := all
 .DELETE_ON_ERROR:
@@ -277,6 +279,12 @@ $(BUILD)/unit/%: tests/unit/%.c $(LIBRARY)
 	@mkdir -p $(@D)
 	$(if $(V),,@echo "  TEST $@")
 	$(AT)$(CC) $(CPPFLAGS) -Itests/unit -Itests/bench $(CFLAGS) -MMD -MP $(LDFLAGS) -o $@ $< $(filter %.o,$^) $(LIBRARY) $(LDLIBS) -lcmocka
+
+$(CORPORA:%=$(BUILD)/unit/corpus/%): $(BUILD)/unit/corpus/%: tests/fuzz/replay.c $(LIBRARY)
+	@mkdir -p $(@D)
+	$(if $(V),,@echo "  TEST $@")
+	$(AT)$(CC) $(CPPFLAGS) -DFUZZ_SOURCE='"fuzz_$*.c"' -DFUZZ_CORPUS='"tests/fuzz/corpus/$*"' $(CFLAGS) -MMD -MP $(LDFLAGS) \
+	    -o $@ $< $(LIBRARY) $(LDLIBS) -lcmocka
 
 unit: $(UNIT_BIN)
 	@for t in $(UNIT_BIN); do $$t || exit 1; done
