@@ -61,27 +61,3 @@ describe("a policy that throws", function()
     assert.same({}, gate:status().policy_faults)
   end)
 end)
-
-describe("a policy with mistyped names", function()
-  local process = require "process"
-
-  it("is rejected at load with every line and the closest name", function()
-    local directory = process.directory()
-    process.write(directory .. "/open.lua", tool [[check = function(args, call)
-      if call.goall then return refuze("never", "no") end
-      limit = string.fnid(args.text, "x")
-    end]])
-    local code, out, err = process.run { daemon.binary, "serve", "--check", "--policies", directory }
-    assert.not_equal(0, code)
-    local words = out .. err
-    for _, place in ipairs { "open.lua:6: .*'refuze'", "open.lua:7: .*string.fnid", "open.lua:7: .*'limit'" } do
-      assert.matches(place, words)
-    end
-    golden.check("load", "static check: several mistyped names", words)
-    process.write(directory .. "/open.lua", tool "check = function(args, call) return call.goall end")
-    code, out, err = process.run { daemon.binary, "serve", "--check", "--policies", directory }
-    assert.not_equal(0, code)
-    assert.matches("open.lua:5: .*call.goall", out .. err)
-    golden.check("load", "static check: a mistyped member of call", out .. err)
-  end)
-end)

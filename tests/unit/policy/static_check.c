@@ -14,8 +14,6 @@ static const char *all_faults(const char *source)
     return text_of(buf_view(&out));
 }
 
-FIXTURE(set_up, tear_down)
-
 TEST(mistyped_globals_are_found)
 {
     is_refused("return tol 't' {}");

@@ -14,8 +14,6 @@ static void is_refused_at_the_write(const char *source, const char *why)
     }
 }
 
-FIXTURE(set_up, tear_down)
-
 TEST(variables_cannot_be_set)
 {
     is_refused("local n = 0\nreturn tool 't' { check = function(args)\n  n = n + 1\n end }");

@@ -23,8 +23,6 @@ static void give_all_back(size_t count, size_t size)
         heap_realloc(&heap, blocks[count], size, 0);
 }
 
-FIXTURE(set_up, tear_down)
-
 TEST(blocks_of_each_size_in_turn_share_the_cap)
 {
     heap_init(&heap, CAP);

@@ -13,8 +13,6 @@ static void breaks(const char *body)
     dies(body, "");
 }
 
-FIXTURE(set_up, tear_down)
-
 TEST(errors_are_sentences)
 {
     breaks("error('no good')");

@@ -1,8 +1,6 @@
 /* Every hook ends in bounded time, memory and C stack. */
 #include "policy/policy_hostile.h"
 
-FIXTURE(set_up, tear_down)
-
 TEST(loops_end)
 {
     options.deadline_ms = 10;
