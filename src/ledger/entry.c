@@ -200,7 +200,6 @@ struct session_request *request_copy(const struct session_request *from)
 
 struct session_request *request_release(const struct session_request *admit)
 {
-    struct session_request release = {
-        .kind = LEDGER_RELEASE, .id = admit->id, .call = admit->call, .ledger = admit->ledger};
+    struct session_request release = {.kind = LEDGER_RELEASE, .id = admit->id, .call = admit->call};
     return request_copy(&release);
 }

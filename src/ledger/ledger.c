@@ -111,7 +111,7 @@ static void check_lapsed(void *owner)
     for (node = l->entries.oldest; node; node = next) {
         struct ledger_entry *e = (struct ledger_entry *)node;
         const struct session *s = &e->session;
-        const struct session_request request = {.kind = LEDGER_LAPSED, .id = node->id, .ledger = l};
+        const struct session_request request = {.kind = LEDGER_LAPSED, .id = node->id};
         unsigned open = 0;
         next = node->newer;
         for (unsigned i = 0; e->loaded && i < s->chain_count; i++)

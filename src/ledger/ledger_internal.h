@@ -36,7 +36,6 @@ struct session_request {
     uint32_t rate_wait_ms;
     struct rate_wait *rate_wait; /* its rates are being asked; it is in no queue yet */
     int64_t rated_us;            /* monotonic: when they had room for it; 0: it took none */
-    struct ledger *ledger;
     TAILQ_ENTRY(session_request) next;
     LIST_ENTRY(session_request) waiting; /* among all whose `done` is to fire */
 };

@@ -518,8 +518,7 @@ enum ledger_state ledger_ask(struct ledger *l, enum ledger_kind kind, const stru
                                   .answer = answer,
                                   .arena = arena,
                                   .done = unheard ? NULL : done,
-                                  .owner = owner,
-                                  .ledger = l};
+                                  .owner = owner};
     if (kind == LEDGER_TURN || kind == LEDGER_RESET)
         r->number = (uint32_t)hash_random() | 1;
     if (answer) {
