@@ -305,21 +305,17 @@ static const char *reason(unsigned status)
         const char *reason;
     } reasons[] = {
         {200, "OK"},
-        {304, "Not Modified"},
         {400, "Bad Request"},
         {401, "Unauthorized"},
         {403, "Forbidden"},
         {404, "Not Found"},
         {405, "Method Not Allowed"},
         {408, "Request Timeout"},
-        {411, "Length Required"},
         {413, "Content Too Large"},
         {415, "Unsupported Media Type"},
-        {421, "Misdirected Request"},
         {431, "Request Header Fields Too Large"},
         {500, "Internal Server Error"},
         {501, "Not Implemented"},
-        {503, "Service Unavailable"},
         {505, "HTTP Version Not Supported"},
     };
     for (size_t i = 0; i < sizeof(reasons) / sizeof(*reasons); i++)

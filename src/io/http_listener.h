@@ -74,7 +74,7 @@ bool http_read_number(struct str text, size_t digits, size_t *out);
 size_t http_head_length(struct str bytes);
 
 /* Reads a head that http_head_length has measured, without unescaping anything. 0, or the status of the
- * refusal (400, 411, 501, 505), and `why` says what is wrong. Borrows from `head`. */
+ * refusal (400, 501, 505), and `why` says what is wrong. Borrows from `head`. */
 unsigned http_request_parse(struct str head, struct http_request *out, const char **why);
 
 /* Must call http_reply exactly once before it returns. The request is valid until then. */
