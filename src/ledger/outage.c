@@ -170,7 +170,7 @@ void outage_remember(struct ledger *l, const struct session_request *r)
 static void forget_here(struct ledger *l, struct hash128 id)
 {
     struct store_request request = {.id = id, .forget = true};
-    l->memory->kind->commit(l->memory, &request);
+    l->memory->kind->ask(l->memory, &request);
 }
 
 /* Goes on in memory from what was cached of the session, or from what the memory has of this outage. */
@@ -185,7 +185,7 @@ static void go_local(struct ledger_entry *e)
     forget_here(l, e->node.id);
     session_boundary(&e->session);
     commit_finish(e, l->ttl_s, true);
-    l->memory->kind->commit(l->memory, &e->commit.store);
+    l->memory->kind->ask(l->memory, &e->commit.store);
     e->stored = true;
 }
 

@@ -50,17 +50,16 @@ static bool read_stored(struct record *r)
     return !r->is_unreadable;
 }
 
-static void on_ended(struct store_request *store);
+static void go_on(struct store_request *store);
 
 /* Sends the load, or the commit of the table as it is. True: the store has answered at once. */
 static bool ask_store(struct record *r, bool commits)
 {
-    r->is_committing = commits;
-    r->store = (struct store_request){.id = {.high = hash_stable(str_of(r->kind->name)).low, .low = 0},
-                                      .ended = on_ended};
-    if (!commits)
-        return r->in->kind->load(r->in, &r->store);
     struct record_coder coder = {.out = &r->bytes};
+    r->store = (struct store_request){.id = {.high = hash_stable(str_of(r->kind->name)).low, .low = 0},
+                                      .ended = go_on};
+    if (!commits)
+        return r->in->kind->ask(r->in, &r->store);
     r->bytes.len = 0;
     record_number(&coder, r->kind->format, 1);
     record_number(&coder, r->version ? r->version + 1 : hash_random() | 1, sizeof(r->version));
@@ -69,12 +68,13 @@ static bool ask_store(struct record *r, bool commits)
     r->store.guard = r->version ? (struct str){r->guard, sizeof(r->guard)} : STR_NONE;
     r->store.parts[PART_CORE] = buf_view(&r->bytes);
     r->store.renew_ttl_s = r->kind->ttl_s;
-    return r->in->kind->commit(r->in, &r->store);
+    return r->in->kind->ask(r->in, &r->store);
 }
 
 /* Goes on from the store's answer, as long as it answers at once. */
-static void go_on(struct record *r)
+static void go_on(struct store_request *store)
 {
+    struct record *r = (struct record *)store;
     const char *why = NULL;
     for (;;) {
         bool conflict = r->store.result == STORE_CONFLICT && r->conflicts++ < RECORD_CONFLICTS_MAX;
@@ -82,7 +82,7 @@ static void go_on(struct record *r)
             why = "the ledger cannot be reached";
             break;
         }
-        if (r->is_committing && !conflict)
+        if (!store_request_loads(store) && !conflict)
             break;
         if (!read_stored(r)) {
             why = record_unreadable;
@@ -98,18 +98,13 @@ static void go_on(struct record *r)
     r->kind->ended(r->owner, why);
 }
 
-static void on_ended(struct store_request *store)
-{
-    go_on((struct record *)store);
-}
-
 void record_run(struct record *r)
 {
     if (r->busy)
         return;
     r->busy = true;
     if (ask_store(r, false))
-        go_on(r);
+        go_on(&r->store);
 }
 
 /* ---- bytes ---- */

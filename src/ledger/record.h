@@ -34,7 +34,7 @@ struct record {                 /* embedded */
     struct session_store *in;
     struct arena *arena; /* of the table's texts; a new one each time that the record is read */
     uint64_t version;    /* 0: none exists yet */
-    bool busy, is_committing;
+    bool busy;
     bool is_unreadable; /* logged; it is left as it is until it expires */
     unsigned conflicts;
     struct buf bytes;

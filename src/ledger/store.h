@@ -3,8 +3,8 @@
  * committed since, and nothing more. Neither knows what the bytes mean, but for the guard that the core
  * begins with. Other records (approvals, lax schemas) are sessions of which there is only a core: record.h.
  *
- * load, commit and rate return true if the request has ended inside the call: then its result is filled in
- * and `ended` is not called. False: `ended` is called later, exactly once, never inside the call. There is no
+ * ask and rate return true if the request has ended inside the call: then its result is filled in and `ended`
+ * is not called. False: `ended` is called later, exactly once, never inside the call. There is no
  * cancel: the request must live until it has ended, or the store is freed, which ends none.
  */
 #ifndef TOOLGATE_LEDGER_STORE_H
@@ -111,8 +111,7 @@ struct session_store {
 
 struct session_store_kind {
     const char *name; /* "local", "redis" */
-    bool (*load)(struct session_store *store, struct store_request *request);
-    bool (*commit)(struct session_store *store, struct store_request *request);
+    bool (*ask)(struct session_store *store, struct store_request *request);
     bool (*rate)(struct session_store *store, struct store_rate_request *request);
     int64_t (*now_ms)(struct session_store *store); /* the server's clock */
     void (*free)(struct session_store *store);
@@ -125,8 +124,8 @@ struct session_store_kind {
 struct store_memory_options {
     size_t memory_bytes;     /* for sessions; an eighth of it for buckets of rates. 0: LEDGER_MEMORY_BYTES */
     int64_t (*now_ms)(void); /* NULL: the wall clock */
-    /* A session's time is over, or (`evicted`) it had to go since the memory is full. Called inside load and
-     * commit, before it is freed; may ask the store for its usage only. NULL: no caller asks. */
+    /* A session's time is over, or (`evicted`) it had to go since the memory is full. Called inside ask,
+     * before it is freed; may ask the store for its usage only. NULL: no caller asks. */
     void (*gone)(void *owner, struct hash128 id, struct str core, bool evicted);
     void *owner;
 };

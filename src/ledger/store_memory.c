@@ -208,7 +208,7 @@ static void stay_within_bound(struct store_memory *m, struct pool *pool, int64_t
     }
 }
 
-/* ---- load and commit ----------------------------------------------------- */
+/* ---- sessions ------------------------------------------------------------ */
 
 static void answer(struct store_request *request, enum store_result result, const struct kept *s)
 {
@@ -218,28 +218,22 @@ static void answer(struct store_request *request, enum store_result result, cons
         request->stored[part] = s ? part_of(s, part) : STR_NONE;
 }
 
-static bool memory_load(struct session_store *store, struct store_request *request)
-{
-    struct store_memory *m = (struct store_memory *)store;
-    int64_t now_ms = m->options.now_ms();
-    answer(request, STORE_DONE, find(m, &m->sessions, request->id, now_ms));
-    return true;
-}
-
-static bool memory_commit(struct session_store *store, struct store_request *request)
+static bool memory_ask(struct session_store *store, struct store_request *request)
 {
     struct store_memory *m = (struct store_memory *)store;
     int64_t now_ms = m->options.now_ms();
     struct kept *s = find(m, &m->sessions, request->id, now_ms);
     struct str core = s ? part_of(s, PART_CORE) : STR_NONE, guard = request->guard;
+    bool loads = store_request_loads(request);
     bool holds =
-        request->forget ||
+        loads || request->forget ||
         (guard.len ? core.len >= guard.len && str_bytes_eq(core.at, guard.at, guard.len) : core.len == 0);
-    answer(request, holds ? STORE_DONE : STORE_CONFLICT, holds ? NULL : s);
-    if (!holds || (request->forget && !s))
+    answer(request, holds ? STORE_DONE : STORE_CONFLICT, holds && !loads ? NULL : s);
+    if (loads || !holds)
         return true;
     if (request->forget) {
-        drop(&m->sessions, s);
+        if (s)
+            drop(&m->sessions, s);
         return true;
     }
     if (!s)
@@ -386,8 +380,7 @@ static void memory_free(struct session_store *store)
 
 static const struct session_store_kind memory_kind = {
     .name = "local",
-    .load = memory_load,
-    .commit = memory_commit,
+    .ask = memory_ask,
     .rate = memory_rate,
     .now_ms = memory_now_ms,
     .free = memory_free,

@@ -177,17 +177,8 @@ static void write_keys(struct redis_command *command, struct hash128 id, unsigne
         }
 }
 
-static bool begin(struct session_store *store, struct store_request *request)
+static void write_load(struct redis_command *command, const struct store_request *request)
 {
-    request->command.ended = on_ended;
-    request->why = send((struct store_redis *)store, &request->command);
-    request->result = STORE_UNDONE;
-    return request->why;
-}
-
-static bool load(struct session_store *store, struct store_request *request)
-{
-    struct redis_command *command = &request->command;
     if (request->with) {
         redis_command_begin_script(command, REDIS_SCRIPT_COMMIT,
                                    1 + (size_t)__builtin_popcount(request->with), 1);
@@ -198,7 +189,6 @@ static bool load(struct session_store *store, struct store_request *request)
         redis_command_word(command, STR_LIT("GET"));
         write_keys(command, request->id, 0);
     }
-    return begin(store, request);
 }
 
 /* A command, the number of its key and two arguments. */
@@ -240,17 +230,22 @@ static void write_commit(struct redis_command *command, const struct store_reque
                   field.value.len ? field.value : field.name);
 }
 
-static bool commit(struct session_store *store, struct store_request *request)
+static bool ask(struct session_store *store, struct store_request *request)
 {
     struct redis_command *command = &request->command;
     if (request->forget) { /* all that is stored there, also what is no session */
         redis_command_begin(command, 1 + PART_COUNT);
         redis_command_word(command, STR_LIT("DEL"));
         write_keys(command, request->id, ~0u);
+    } else if (store_request_loads(request)) {
+        write_load(command, request);
     } else {
         write_commit(command, request);
     }
-    return begin(store, request);
+    command->ended = on_ended;
+    request->why = send((struct store_redis *)store, command);
+    request->result = STORE_UNDONE;
+    return request->why;
 }
 
 static bool rate(struct session_store *store, struct store_rate_request *request)
@@ -409,7 +404,7 @@ static void store_free(struct session_store *store)
 }
 
 static const struct session_store_kind redis_kind = {
-    .name = "redis", .load = load, .commit = commit, .rate = rate, .now_ms = now_ms, .free = store_free};
+    .name = "redis", .ask = ask, .rate = rate, .now_ms = now_ms, .free = store_free};
 
 enum err store_redis_new(const struct ledger_options *options, struct ledger *ledger,
                          struct session_store **out, struct why *why)

@@ -285,7 +285,7 @@ static bool run_once(struct ledger_entry *e, int64_t now_ms)
         store->forget = forgets(e);
         store->ended = on_ended;
     }
-    bool has_answered = (e->loaded ? in->kind->commit : in->kind->load)(in, store);
+    bool has_answered = in->kind->ask(in, store);
     if (has_answered)
         take_answer(e);
     return has_answered;

@@ -90,17 +90,17 @@ STORY(a_record_that_cannot_be_read_does_not_make_it_forget)
     struct store_request request = {.id = {.high = hash_stable(STR_LIT("schema_lax of the fleet")).low},
                                     .parts[PART_CORE] = STR(newer),
                                     .renew_ttl_s = 60};
-    assert_true(store->kind->commit(store, &request));
+    assert_true(store->kind->ask(store, &request));
     alone = true;
     learn(t);
     finds(t, "u/d", 1, (struct ledger_problem){.place = STR("other"), .code = STR("type")}); /* reads again */
     assert_true(knows(t, SCHEMA, limit));
     request = (struct store_request){.id = request.id};
-    assert_true(store->kind->load(store, &request));
+    assert_true(store->kind->ask(store, &request));
     assert_true(str_is(request.stored[PART_CORE], newer));
     case_now += 61000; /* it has expired */
     finds(t, "u/e", 1, limit);
-    assert_true(store->kind->load(store, &request));
+    assert_true(store->kind->ask(store, &request));
     assert_true(request.stored[PART_CORE].len > sizeof(newer));
     assert_true(knows(t, SCHEMA, limit));
 }

@@ -75,7 +75,7 @@ static struct hash128 id_of(uint64_t n)
 static struct store_request *load(struct story *t, uint64_t n)
 {
     t->request = (struct store_request){.id = id_of(n)};
-    assert_true(t->store->kind->load(t->store, &t->request));
+    assert_true(t->store->kind->ask(t->store, &t->request));
     assert_int_equal(t->request.result, STORE_DONE);
     return &t->request;
 }
@@ -96,7 +96,7 @@ static enum store_result commit(struct story *t, uint64_t n, const char *guard, 
     t->request.user = t->user;
     t->request.guard = str_of(guard);
     t->request.renew_ttl_s = ttl_s;
-    assert_true(t->store->kind->commit(t->store, &t->request));
+    assert_true(t->store->kind->ask(t->store, &t->request));
     return t->request.result;
 }
 
@@ -138,7 +138,7 @@ STORY(a_forgotten_session_is_gone_with_its_parts)
     };
     assert_int_equal(commit(t, 1, "", values, DAY_S), STORE_DONE);
     t->request = (struct store_request){.id = id_of(1), .guard = STR_LIT("v0"), .forget = true};
-    t->store->kind->commit(t->store, &t->request); /* whatever is stored */
+    t->store->kind->ask(t->store, &t->request); /* whatever is stored */
     assert_int_equal(t->request.result, STORE_DONE);
     assert_int_equal(load(t, 1)->stored[PART_IDS].len, 0);
     assert_int_equal(t->request.stored[PART_CORE].len, 0);
