@@ -11,9 +11,9 @@
 #define LET_GO_AT_ONCE 4 /* where all are in use there are more than ENTRIES_MAX for a while */
 
 /* Leaves nothing of it but its memory. */
-static void take_out(struct lru *entries, struct ledger_entry *entry)
+static void take_out(struct ledger_entry *entry)
 {
-    lru_remove(entries, &entry->node);
+    lru_remove(&entry->ledger->entries, &entry->node);
     timer_clear(&entry->pause);
     buf_clear(&entry->parts.journal);
     buf_clear(&entry->parts.ids);
@@ -24,23 +24,24 @@ static void take_out(struct lru *entries, struct ledger_entry *entry)
     buf_clear(&entry->commit.gave_up);
 }
 
-void entries_clear(struct lru *entries)
+void entries_clear(struct ledger *ledger)
 {
     struct ledger_entry *entry;
     struct session_request *r;
-    while ((entry = (struct ledger_entry *)entries->oldest)) {
+    while ((entry = (struct ledger_entry *)ledger->entries.oldest)) {
         TAILQ_CONCAT(&entry->flying, &entry->queue, next);
         while ((r = request_pop(&entry->flying)))
             if (r->is_owned)
                 free(r);
-        take_out(entries, entry);
+        take_out(entry);
         free(entry);
     }
-    lru_clear(entries);
+    lru_clear(&ledger->entries);
 }
 
-struct ledger_entry *entries_get(struct lru *entries, struct ledger *ledger, struct hash128 id)
+struct ledger_entry *entries_get(struct ledger *ledger, struct hash128 id)
 {
+    struct lru *entries = &ledger->entries;
     struct ledger_entry *entry = (struct ledger_entry *)lru_find(entries, id), *spare = NULL;
     if (entry)
         return entry;
@@ -48,7 +49,7 @@ struct ledger_entry *entries_get(struct lru *entries, struct ledger *ledger, str
     for (int i = 0; i < LET_GO_AT_ONCE && oldest && entries->count >= ENTRIES_MAX; i++) {
         struct ledger_entry *newer = (struct ledger_entry *)oldest->node.newer;
         if (!oldest->busy && !oldest->paused && TAILQ_EMPTY(&oldest->queue)) {
-            take_out(entries, oldest);
+            take_out(oldest);
             free(spare);
             spare = oldest;
         }

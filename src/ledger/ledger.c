@@ -148,13 +148,10 @@ static void load_own_key(struct ledger *l, const char *file)
             LOG_TEXT("why", "it holds no key, or others may read it; call ids given before are unknown now"));
 }
 
-static struct ledger *new_ledger(const struct ledger_options *given)
+static struct ledger *new_ledger(const struct ledger_options *options)
 {
-    static const struct ledger_options defaults;
-    const struct ledger_options *options = given ? given : &defaults;
     struct ledger *l = alloc_zeroed(sizeof(*l));
-    struct store_memory_options memory = {.memory_bytes = options->memory_bytes ? options->memory_bytes
-                                                                                : LEDGER_MEMORY_BYTES,
+    struct store_memory_options memory = {.memory_bytes = options->memory_bytes,
                                           .now_ms = options->now_ms,
                                           .gone = on_session_gone,
                                           .owner = l};
@@ -209,7 +206,7 @@ void ledger_free(struct ledger *l)
     if (l->redis)
         l->redis->kind->free(l->redis);
     transaction_drop_rates(l);
-    entries_clear(&l->entries);
+    entries_clear(l);
     outage_drop(l);
     l->memory->kind->free(l->memory);
     lax_fleet_clear(&l->lax);
@@ -354,18 +351,6 @@ static uint64_t mac(const struct call_id_key *key, const uint64_t words[CALL_ID_
     return siphash(key->bytes, (struct str){(const char *)message, sizeof(message)});
 }
 
-static void write_id(const struct call_id_key *key, const struct ledger_call_id *id,
-                     char out[LEDGER_CALL_ID_CHARS + 1])
-{
-    uint64_t words[CALL_ID_WORDS] = {id->session.high, id->session.low, id->admission, 0,
-                                     (uint64_t)id->marks << MARKS_SHIFT};
-    words[3] = mac(key, words, id->uid);
-    uint8_t bytes[sizeof(words)];
-    memcpy(bytes, words, sizeof(words));
-    base64url_write(bytes, CALL_ID_BYTES + 1, out);
-    out[LEDGER_CALL_ID_CHARS] = '\0'; /* over what is left of the last byte: zeros */
-}
-
 /* 256 bits in 43 characters of 6: the last one ends in the two bits of the marks. */
 static bool read_id(const struct call_id_key *key, struct str text, struct ledger_call_id *id)
 {
@@ -439,7 +424,11 @@ void ledger_call_id_write(const struct ledger *l, const struct ledger_call_id *i
                           char out[LEDGER_CALL_ID_CHARS + 1])
 {
     struct call_id_key of_fleet;
-    write_id(key_of(l, &of_fleet), id, out);
+    uint64_t words[CALL_ID_WORDS] = {id->session.high, id->session.low, id->admission, 0,
+                                     (uint64_t)id->marks << MARKS_SHIFT};
+    words[3] = mac(key_of(l, &of_fleet), words, id->uid);
+    base64url_write(words, CALL_ID_BYTES + 1, out);
+    out[LEDGER_CALL_ID_CHARS] = '\0'; /* over what is left of the last byte: zeros */
 }
 
 enum err ledger_call_id_read(const struct ledger *l, struct str text, struct ledger_call_id *id)

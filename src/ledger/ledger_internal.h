@@ -114,9 +114,9 @@ struct ledger_entry {
 };
 
 /* Frees all; their requests are dropped. */
-void entries_clear(struct lru *entries);
+void entries_clear(struct ledger *ledger);
 /* Made if it is new; then it is not loaded. Lets go of those used longest ago beyond ENTRIES_MAX. */
-struct ledger_entry *entries_get(struct lru *entries, struct ledger *ledger, struct hash128 id);
+struct ledger_entry *entries_get(struct ledger *ledger, struct hash128 id);
 /* Where it is stored now. */
 struct session_store *entry_store(const struct ledger_entry *entry);
 /* A new session, unless it has begun. */

@@ -363,7 +363,7 @@ static void replay(void *owner)
     for (const struct lru_node *node = l->kept.oldest; node && count < REPLAYING_MAX; node = node->newer)
         ids[count++] = node->id;
     for (unsigned i = 0; i < count && l->replaying < REPLAYING_MAX && store_redis_is_up(l->redis); i++) {
-        struct ledger_entry *e = entries_get(&l->entries, l, ids[i]);
+        struct ledger_entry *e = entries_get(l, ids[i]);
         if (!e->busy && outage_can_run(e) && !e->local)
             transaction_run(e);
     }

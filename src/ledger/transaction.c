@@ -370,7 +370,7 @@ uint32_t transaction_sequence(struct ledger *l)
 
 void transaction_add(struct ledger *l, struct session_request *r)
 {
-    struct ledger_entry *e = entries_get(&l->entries, l, r->id);
+    struct ledger_entry *e = entries_get(l, r->id);
     r->sequence = transaction_sequence(l);
     if (!e->name_len && (r->kind == LEDGER_ADMIT || r->kind == LEDGER_TURN)) { /* reports know its id only */
         e->name_len = session_keep_text(e->name, sizeof(e->name), r->call->place.session);

@@ -214,12 +214,12 @@ struct row {
 };
 
 /* Whether any other call is alike, wherever it stands: mostly none is. */
-static bool has_alike(const struct session *session, const struct window_query *query)
+static bool has_alike(const struct window_query *query)
 {
-    const struct session_call *calls = session->calls, *self = query->self;
+    const struct session_call *calls = query->session->calls, *self = query->self;
     uint64_t arguments = query->call->arguments;
     uint32_t tool = query->call->tool;
-    unsigned count = session->call_count;
+    unsigned count = query->session->call_count;
 #pragma GCC unroll 32
     for (unsigned i = 0; i < SESSION_CALLS_MAX; i++)
         if (calls[i].arguments_low == (uint32_t)arguments && calls[i].arguments == arguments &&
@@ -259,13 +259,12 @@ static enum ledger_came_of came_of(const struct session_call *call)
 
 /* The oldest call that is alike, and what came of the newest that ran. Returns its place, or `older` if there
  * is none. */
-static unsigned find_alike(const struct session *session, const struct window_query *query,
-                           struct window_past *past, bool *failed)
+static unsigned find_alike(const struct window_query *query, struct window_past *past, bool *failed)
 {
     unsigned oldest = query->older;
     bool has_run = false;
     for (unsigned i = query->older; i-- > 0;) {
-        const struct session_call *call = session_call_at(session, i);
+        const struct session_call *call = session_call_at(query->session, i);
         if (!is_same_call(call, query))
             continue;
         oldest = i;
@@ -442,10 +441,10 @@ void window_look(const struct window_query *query, struct window_past *past)
     const struct session_spent *before =
         find_spent((struct session *)session, query->call->tool, query->call->arguments);
     *past = (struct window_past){.spent = before ? before->count : 0};
-    if (!has_alike(session, query))
+    if (!has_alike(query))
         return;
     bool failed = false; /* the last time that it ran, with a tool_error */
-    unsigned oldest = find_alike(session, query, past, &failed);
+    unsigned oldest = find_alike(query, past, &failed);
     struct row row = {.query = query,
                       .past = past,
                       .call = {.tool = query->call->tool,
@@ -494,13 +493,13 @@ struct lap {
 
 /* Transient failures and released calls are left out, and of twins in a step all but one. What a write
  * returns is not compared. */
-static void read_lap(const struct session *session, const struct window_query *query, struct lap *lap)
+static void read_lap(const struct window_query *query, struct lap *lap)
 {
     const struct session_call *newer = query->call;
     lap->last = 0;
     lap->calls[0] = (struct lap_call){.tool = newer->tool, .arguments = newer->arguments};
     for (unsigned i = query->older; i-- > 0 && lap->last < CYCLE_MAX - 1;) {
-        const struct session_call *call = session_call_at(session, i);
+        const struct session_call *call = session_call_at(query->session, i);
         if (call->turn != query->call->turn || call->class == CALL_BOUNDARY)
             return;
         if (call->class == CALL_TRANSIENT || call->class == CALL_RELEASED ||
@@ -529,7 +528,7 @@ unsigned window_rounds(const struct window_query *query)
 {
     struct lap lap;
     unsigned most = 1;
-    read_lap(query->session, query, &lap);
+    read_lap(query, &lap);
     for (unsigned period = 2; period <= PERIOD_MAX; period++) {
         bool is_mixed = false; /* else it is a run */
         unsigned alike = 0, i = 0;
@@ -611,10 +610,11 @@ unsigned window_same_failure(const struct window_query *query, uint64_t masked)
 
 const struct session_call *session_last_failure(const struct session *session, const struct session_call *of)
 {
-    for (unsigned i = session->call_count; i-- > 0;)
-        if (session_call_at(session, i)->tool == of->tool &&
-            session_call_at(session, i)->class == CALL_TOOL_ERROR)
-            return session_call_at(session, i);
+    for (unsigned i = session->call_count; i-- > 0;) {
+        const struct session_call *call = session_call_at(session, i);
+        if (call->tool == of->tool && call->class == CALL_TOOL_ERROR)
+            return call;
+    }
     return NULL;
 }
 

@@ -14,8 +14,8 @@ static struct ledger *ledger, *other; /* with another key */
 
 static void begin(void)
 {
-    ledger = ledger_new_local(NULL);
-    other = ledger_new_local(NULL);
+    ledger = ledger_new_local(&(struct ledger_options){0});
+    other = ledger_new_local(&(struct ledger_options){0});
 }
 
 static void end(void)
