@@ -101,8 +101,8 @@ static void detail_set(struct buf *details, struct str name, struct str value)
 static void commit_begin(struct ledger_entry *e)
 {
     struct commit *c = &e->commit;
-    c->changed = c->grows = c->journal_resized = false;
-    c->fields.len = c->gave_up.len = c->field_count = 0;
+    c->changed = c->grows = c->journal_resized = c->details_changed = false;
+    c->fields.len = c->gave_up.len = 0;
     c->journal_from = e->begun ? e->session.journal_count : 0;
     c->ids_from = e->begun ? (uint32_t)e->parts.ids.len : 0;
 }
@@ -131,8 +131,7 @@ static void set_field(struct ledger_entry *e, struct str name, struct str value)
     struct commit *c = &e->commit;
     if (e->ledger->redis) /* a store in memory takes the whole */
         detail_add(&c->fields, name, value);
-    c->field_count++;
-    c->changed = true;
+    c->changed = c->details_changed = true;
     c->grows |= e->parts.details.len == 0;
     detail_set(&e->parts.details, name, value);
     e->session.details_changes +=
@@ -185,8 +184,7 @@ void commit_finish(struct ledger_entry *e, uint32_t ttl_s, bool everything)
         store->parts[PART_DETAILS] = buf_view(&e->parts.details);
     } else {
         store->fields = buf_view(&c->fields);
-        store->field_count = c->field_count;
-        if (c->field_count)
+        if (c->details_changed)
             store->parts[PART_DETAILS] = buf_view(&e->parts.details);
         write_journal(e);
         write_ids(e);

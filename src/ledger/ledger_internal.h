@@ -73,13 +73,12 @@ struct commit {
     struct store_request store;
     bool changed;
     bool grows; /* a part is written for the first time: it needs a time to live */
-    bool journal_resized;
+    bool journal_resized, details_changed;
     uint32_t journal_from; /* journal_count before */
     uint32_t ids_from;     /* bytes of ids before; 0: all are new */
-    uint32_t field_count;
-    struct buf core;    /* the session */
-    struct buf fields;  /* of the details, as store_request has them */
-    struct buf gave_up; /* struct session_chain each: logged once they are committed */
+    struct buf core;       /* the session */
+    struct buf fields;     /* of the details, as store_request has them */
+    struct buf gave_up;    /* struct session_chain each: logged once they are committed */
     char guard[CODEC_GUARD_BYTES];
 };
 

@@ -22,11 +22,10 @@ struct redisContext;
 
 #define REDIS_SCRIPT_NAME_BYTES 40u /* of a function; a SHA1 has as many */
 
-/* A plain command of `words` words; all of them have to follow. */
-void redis_command_begin(struct redis_command *command, size_t words);
-/* A call of a script: `key_count` keys and `arg_count` arguments have to follow. */
-void redis_command_begin_script(struct redis_command *command, unsigned script, size_t key_count,
-                                size_t arg_count);
+/* A plain command: its words follow. */
+void redis_command_begin(struct redis_command *command);
+/* A call of a script: `key_count` keys have to follow, then its arguments. */
+void redis_command_begin_script(struct redis_command *command, unsigned script, size_t key_count);
 void redis_command_word(struct redis_command *command, struct str word);
 void redis_command_number(struct redis_command *command, uint64_t number);
 /* As redis_command_word; the first one decides about the slot. */

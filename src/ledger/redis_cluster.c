@@ -25,23 +25,25 @@
 
 #define REDIS_PLAIN_COMMAND 255u /* as `script` */
 
-void redis_command_begin(struct redis_command *c, size_t words)
+void redis_command_begin(struct redis_command *c)
 {
     c->bytes.len = 0;
     c->key_at = c->key_len = 0;
-    c->words = (uint16_t)words;
+    c->words = 0;
     c->script = REDIS_PLAIN_COMMAND;
 }
 
-void redis_command_begin_script(struct redis_command *c, unsigned script, size_t key_count, size_t arg_count)
+void redis_command_begin_script(struct redis_command *c, unsigned script, size_t key_count)
 {
-    redis_command_begin(c, 3 + key_count + arg_count);
+    redis_command_begin(c);
     c->script = (uint8_t)script;
+    c->words = 2; /* its head's */
     redis_command_number(c, key_count);
 }
 
 void redis_command_word(struct redis_command *c, struct str word)
 {
+    c->words++;
     buf_byte(&c->bytes, '$');
     buf_int(&c->bytes, (int64_t)word.len);
     buf_add(&c->bytes, "\r\n", 2);

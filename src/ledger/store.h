@@ -68,7 +68,6 @@ struct store_request {
         uint32_t from, to;
     } changed[PART_COUNT];
     struct str fields; /* of the details, in their form; an empty value: there is no such field any more */
-    uint32_t field_count;
     /* > 0: from now on all parts of the session live this long; a new core must have it */
     uint32_t renew_ttl_s;
     uint32_t user; /* a new session takes of this user's share of a store's memory */

@@ -59,6 +59,12 @@ void store_redis_stem(struct hash128 id, char out[STORE_REDIS_STEM_BYTES])
     write_key(out, id, '\0');
 }
 
+/* The core's, and those of the parts that exist or are written. */
+static size_t key_count(const struct store_request *request)
+{
+    return 1 + (size_t)__builtin_popcount(request->with);
+}
+
 /* ---- sending ---- */
 
 static void on_time(struct redis_command *command, enum store_result how, const redisReply *reply,
@@ -88,7 +94,7 @@ static const char *send(struct store_redis *s, struct redis_command *command)
     if (command->began_us - s->time_sent_us >= CLOCK_EVERY_US && !s->asks_time) {
         s->time_sent_us = command->began_us;
         s->time_asked_us = redis_clock_local_us();
-        redis_command_begin(&s->time, 1);
+        redis_command_begin(&s->time);
         redis_command_word(&s->time, STR_LIT("TIME"));
         s->asks_time = redis_cluster_send(&s->cluster, &s->time);
     }
@@ -104,8 +110,7 @@ static bool read_stored(struct store_redis *s, const redisReply *reply, struct s
 {
     bool by_get = store_request_loads(request) && !request->with;
     size_t at = 0;
-    if (!by_get && (reply->type != REDIS_REPLY_ARRAY ||
-                    reply->elements != 1 + (size_t)__builtin_popcount(request->with)))
+    if (!by_get && (reply->type != REDIS_REPLY_ARRAY || reply->elements != key_count(request)))
         return false;
     for (enum session_part part = PART_CORE; part < PART_COUNT; part++) {
         if (part && !(request->with & PART_BIT(part)))
@@ -180,12 +185,11 @@ static void write_keys(struct redis_command *command, struct hash128 id, unsigne
 static void write_load(struct redis_command *command, const struct store_request *request)
 {
     if (request->with) {
-        redis_command_begin_script(command, REDIS_SCRIPT_COMMIT,
-                                   1 + (size_t)__builtin_popcount(request->with), 1);
+        redis_command_begin_script(command, REDIS_SCRIPT_COMMIT, key_count(request));
         write_keys(command, request->id, request->with);
         redis_command_word(command, STR_LIT("-"));
     } else {
-        redis_command_begin(command, 2);
+        redis_command_begin(command);
         redis_command_word(command, STR_LIT("GET"));
         write_keys(command, request->id, 0);
     }
@@ -205,11 +209,8 @@ static void write_commit(struct redis_command *command, const struct store_reque
 {
     struct str rest = request->fields;
     struct detail field;
-    size_t writes = request->field_count, key = 0;
-    for (enum session_part part = PART_CORE; part < PART_DETAILS; part++)
-        writes += request->parts[part].at != NULL;
-    redis_command_begin_script(command, REDIS_SCRIPT_COMMIT, 1 + (size_t)__builtin_popcount(request->with),
-                               2 + 4 * writes);
+    size_t key = 0;
+    redis_command_begin_script(command, REDIS_SCRIPT_COMMIT, key_count(request));
     write_keys(command, request->id, request->with);
     redis_command_word(command, request->guard);
     redis_command_number(command, request->renew_ttl_s);
@@ -234,7 +235,7 @@ static bool ask(struct session_store *store, struct store_request *request)
 {
     struct redis_command *command = &request->command;
     if (request->forget) { /* all that is stored there, also what is no session */
-        redis_command_begin(command, 1 + PART_COUNT);
+        redis_command_begin(command);
         redis_command_word(command, STR_LIT("DEL"));
         write_keys(command, request->id, ~0u);
     } else if (store_request_loads(request)) {
@@ -254,7 +255,7 @@ static bool rate(struct session_store *store, struct store_rate_request *request
     uint64_t admission = htole64(request->admission);
     char key[KEY_BYTES];
     write_key(key, request->bucket, 'r');
-    redis_command_begin_script(command, REDIS_SCRIPT_RATE, 1, 3 + 2 * request->rate_count);
+    redis_command_begin_script(command, REDIS_SCRIPT_RATE, 1);
     redis_command_key(command, (struct str){key, KEY_BYTES});
     redis_command_word(command, (struct str){(const char *)&admission, sizeof(admission)});
     redis_command_number(command, STORE_RATE_ADMISSIONS);
@@ -319,7 +320,7 @@ static void ask_key(void *owner)
     if (s->asks_key)
         return;
     memcpy(s->offered, s->has_key ? (const void *)s->key : made, sizeof(s->offered));
-    redis_command_begin_script(&s->key_command, REDIS_SCRIPT_COMMIT, 1, 6);
+    redis_command_begin_script(&s->key_command, REDIS_SCRIPT_COMMIT, 1);
     redis_command_key(&s->key_command, STR_LIT(CALLID_KEY));
     redis_command_word(&s->key_command, STR_NONE);
     redis_command_number(&s->key_command, 0);
