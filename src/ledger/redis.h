@@ -14,13 +14,13 @@
 #include "ledger/redis_address.h"
 #include "ledger/store.h"
 
-struct redis_scripts;
 struct redisContext;
 
 /* ---- commands (redis_cluster.c): a plain command, or a call of one of the scripts below. Whether that is
  * FCALL or EVALSHA is known only when it is sent, so its head is written then. ---- */
 
-#define REDIS_SCRIPT_NAME_BYTES 40u /* of a function; a SHA1 has as many */
+#define REDIS_SCRIPT_NAME_BYTES 40u  /* of a function; a SHA1 has as many */
+#define REDIS_PLAIN_COMMAND     255u /* as `script` */
 
 /* A plain command: its words follow. */
 void redis_command_begin(struct redis_command *command);
@@ -30,12 +30,6 @@ void redis_command_word(struct redis_command *command, struct str word);
 void redis_command_number(struct redis_command *command, uint64_t number);
 /* As redis_command_word; the first one decides about the slot. */
 void redis_command_key(struct redis_command *command, struct str key);
-
-/* What is sent before the command's bytes, to a server that calls scripts by function or by SHA1; returns its
- * length. The command may be sent again, elsewhere. */
-#define REDIS_COMMAND_HEAD_BYTES 80u /* "*65535\r\n$7\r\nEVALSHA\r\n$40\r\n", the name, and some */
-size_t redis_command_head(const struct redis_command *command, const struct redis_scripts *scripts,
-                          bool by_function, char head[REDIS_COMMAND_HEAD_BYTES]);
 
 /* `at` NULL: the reply is no string. */
 struct str redis_reply_text(const struct redisReply *reply);

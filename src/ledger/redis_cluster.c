@@ -23,8 +23,6 @@
 
 /* ---- commands. Words are written by hand rather than by printf: each commit writes a dozen ---- */
 
-#define REDIS_PLAIN_COMMAND 255u /* as `script` */
-
 void redis_command_begin(struct redis_command *c)
 {
     c->bytes.len = 0;
@@ -80,24 +78,6 @@ static uint16_t slot_of(const struct redis_command *c)
             crc = (uint16_t)(crc & 0x8000 ? crc << 1 ^ 0x1021 : crc << 1);
     }
     return crc % REDIS_SLOTS;
-}
-
-size_t redis_command_head(const struct redis_command *c, const struct redis_scripts *scripts,
-                          bool by_function, char head[REDIS_COMMAND_HEAD_BYTES])
-{
-    bool is_plain = c->script == REDIS_PLAIN_COMMAND;
-    struct str verb = is_plain      ? STR_LIT("\r\n")
-                      : by_function ? STR_LIT("\r\n$5\r\nFCALL\r\n$40\r\n")
-                                    : STR_LIT("\r\n$7\r\nEVALSHA\r\n$40\r\n");
-    char *at = head;
-    *at++ = '*';
-    at = mempcpy(digits_put(at, c->words), verb.at, verb.len);
-    if (!is_plain) {
-        at = mempcpy(at, (by_function ? scripts->functions : scripts->shas)[c->script],
-                     REDIS_SCRIPT_NAME_BYTES);
-        at = mempcpy(at, "\r\n", 2);
-    }
-    return (size_t)(at - head);
 }
 
 struct str redis_reply_text(const struct redisReply *reply)

@@ -338,17 +338,34 @@ static void on_ready(void *owner, int fd, bool readable, bool writable)
         read_replies(n);
 }
 
+#define HEAD_BYTES 80u /* "*65535\r\n$7\r\nEVALSHA\r\n$40\r\n", the name, and some */
+
+/* What is sent before a command's bytes: how many words it has, and what its script is called here. */
+static void put_head(struct redis_connection *n, const struct redis_command *command)
+{
+    const struct redis_scripts *scripts = n->cluster->scripts;
+    bool is_plain = command->script == REDIS_PLAIN_COMMAND;
+    struct str verb = is_plain           ? STR_LIT("\r\n")
+                      : n->has_functions ? STR_LIT("\r\n$5\r\nFCALL\r\n$40\r\n")
+                                         : STR_LIT("\r\n$7\r\nEVALSHA\r\n$40\r\n");
+    char head[HEAD_BYTES] = "*", *at = mempcpy(digits_put(head + 1, command->words), verb.at, verb.len);
+    if (!is_plain) {
+        at = mempcpy(at, (n->has_functions ? scripts->functions : scripts->shas)[command->script],
+                     REDIS_SCRIPT_NAME_BYTES);
+        at = mempcpy(at, "\r\n", 2);
+    }
+    redisAppendFormattedCommand(n->context, head, (size_t)(at - head));
+}
+
 static void put(struct redis_connection *n, struct redis_command *command)
 {
-    char head[REDIS_COMMAND_HEAD_BYTES];
-    size_t len = redis_command_head(command, n->cluster->scripts, n->has_functions, head);
     command->skips = 0;
     if (command->reloads)
         command->skips += redis_handshake_load_scripts(n);
     if (command->asking)
         command->skips += redisAppendCommand(n->context, "ASKING") == REDIS_OK;
     command->asking = command->reloads = false;
-    redisAppendFormattedCommand(n->context, head, len);
+    put_head(n, command);
     redisAppendFormattedCommand(n->context, command->bytes.at, command->bytes.len);
     STAILQ_INSERT_TAIL(&n->sent, command, next);
     write_soon(n);
