@@ -163,8 +163,8 @@ void redis_connection_give_up(struct redis_connection *connection, const char *f
 void redis_connection_name(struct redis_connection *connection, struct str host, uint16_t port);
 /* Connects to it: an address, or, where sentinels announce names, a name, which is looked up. */
 void redis_connection_to_master(struct redis_connection *connection, struct str host, uint16_t port);
-/* The next sentinel is asked, if there is one. */
-void redis_connection_sentinel_failed(struct redis_connection *connection, const char *format, ...)
+/* The host in use did not lead to the goal: the next sentinel is asked, if there is one. */
+void redis_connection_host_failed(struct redis_connection *connection, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
 /* ---- redis_handshake.c: who we are, which database, what kind of server this is, the scripts and their

@@ -163,18 +163,20 @@ static void took_too_long(void *owner)
                              CONNECT_MS);
 }
 
-/* This host did not lead to the goal; the next sentinel may. */
-__attribute__((format(printf, 2, 3))) static void host_failed(struct redis_connection *n, const char *format,
-                                                              ...)
+void redis_connection_host_failed(struct redis_connection *n, const char *format, ...)
 {
+    const struct redis_address_host *host = &n->hosts[n->host];
+    char sentinel[REDIS_ADDRESS_HOST_MAX_BYTES + 32] = "";
     struct why why;
     va_list args;
     va_start(args, format);
     vsnprintf(why.text, sizeof(why.text), format, args);
     va_end(args);
+    if (n->state == REDIS_ASKING)
+        snprintf(sentinel, sizeof(sentinel), "sentinel " STR_FMT ":%u ", STR_ARG(host->name), host->port);
     n->host = (n->host + 1) % n->host_count;
     if (++n->tried == n->host_count) {
-        redis_connection_give_up(n, "%s", why.text);
+        redis_connection_give_up(n, "%s%s", sentinel, why.text);
         return;
     }
     close_context(n);
@@ -182,22 +184,11 @@ __attribute__((format(printf, 2, 3))) static void host_failed(struct redis_conne
     timer_set(&n->step, n->options->loop, 0, try_host, n);
 }
 
-void redis_connection_sentinel_failed(struct redis_connection *n, const char *format, ...)
-{
-    const struct redis_address_host *host = &n->hosts[n->host];
-    struct why how;
-    va_list args;
-    va_start(args, format);
-    vsnprintf(how.text, sizeof(how.text), format, args);
-    va_end(args);
-    host_failed(n, "sentinel " STR_FMT ":%u %s", STR_ARG(host->name), host->port, how.text);
-}
-
 /* It could not be made, or has ended. */
 static void lost(struct redis_connection *n, int error, const char *said)
 {
     if (n->state == REDIS_ASKING)
-        redis_connection_sentinel_failed(n, n->is_connected ? "closed the connection" : "cannot be reached");
+        redis_connection_host_failed(n, n->is_connected ? "closed the connection" : "cannot be reached");
     else if (n->state == REDIS_GREETING && n->problem[0]) /* what it said before it closed */
         redis_connection_give_up(n, "%s", n->problem);
     else if (error == REDIS_ERR_OOM)
@@ -472,7 +463,7 @@ void redis_connection_is_up(struct redis_connection *n)
 
 static void sentinel_silent(void *owner)
 {
-    redis_connection_sentinel_failed(owner, "does not answer");
+    redis_connection_host_failed(owner, "does not answer");
 }
 
 /* A host of the address, or the one that a sentinel or the cluster has named. */
@@ -512,8 +503,9 @@ static void look_again(void *owner)
     if (is_found)
         have_host(n, address);
     else
-        host_failed(n, "the host '" STR_FMT "' is not found: %s", STR_ARG(host_of(n)->name),
-                    state == EAI_INPROGRESS ? "the resolver takes too long" : gai_strerror(state));
+        redis_connection_host_failed(n, "the host '" STR_FMT "' is not found: %s", STR_ARG(host_of(n)->name),
+                                     state == EAI_INPROGRESS ? "the resolver takes too long"
+                                                             : gai_strerror(state));
 }
 
 static void resolve(struct redis_connection *n)
@@ -532,7 +524,8 @@ static void resolve(struct redis_connection *n)
     lookup->began_us = clock_mono_us();
     if (getaddrinfo_a(GAI_NOWAIT, list, 1, NULL) != 0) {
         free(lookup);
-        host_failed(n, "the host '" STR_FMT "' is not found: the resolver cannot be asked", STR_ARG(name));
+        redis_connection_host_failed(n, "the host '" STR_FMT "' is not found: the resolver cannot be asked",
+                                     STR_ARG(name));
         return;
     }
     n->lookup = lookup;

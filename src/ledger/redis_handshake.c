@@ -250,15 +250,15 @@ static void read_master(struct redis_connection *n, const redisReply *reply)
         return;
     }
     if (is_error && n->problem[0]) /* one that wants no password answers all the same, and is believed */
-        redis_connection_sentinel_failed(
-            n, "turns down what stands behind ?sentinels= in the address: %.200s", n->problem);
+        redis_connection_host_failed(n, "turns down what stands behind ?sentinels= in the address: %.200s",
+                                     n->problem);
     else if (is_error && !a->sentinel_password.len && strncmp(reply->str, "NOAUTH", 6) == 0)
-        redis_connection_sentinel_failed(
+        redis_connection_host_failed(
             n, "wants a password of its own: put ?sentinels=user:password behind the address");
     else if (is_error)
-        redis_connection_sentinel_failed(n, "says: %.200s", reply->str);
+        redis_connection_host_failed(n, "says: %.200s", reply->str);
     else
-        redis_connection_sentinel_failed(n, "knows no master '" STR_FMT "'", STR_ARG(a->master));
+        redis_connection_host_failed(n, "knows no master '" STR_FMT "'", STR_ARG(a->master));
 }
 
 void redis_handshake_on_reply(struct redis_connection *n, uint8_t step, const redisReply *reply)
