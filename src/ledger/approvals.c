@@ -198,6 +198,8 @@ bool approval_table_apply(struct approval_table *t, struct approval_request *r, 
 
 /* ---- bytes ---- */
 
+_Static_assert(offsetof(struct approval, expires_ms) == 78, "it is stored without padding");
+
 void approval_table_code(void *table, struct record_coder *c)
 {
     struct approval_table *t = table;
@@ -206,25 +208,9 @@ void approval_table_code(void *table, struct record_coder *c)
     c->bad |= count > APPROVALS_MAX;
     for (t->count = 0; !c->bad && t->count < count; t->count++) {
         struct approval *e = &t->list[t->count];
-        unsigned flags = 0;
-        if (!c->out)
-            *e = (struct approval){.id = 0};
-        flags = (e->of_client ? 1u : 0u) | (e->is_cut ? 2u : 0u);
-        RECORD_NUMBER(c, e->id, 8);
-        RECORD_NUMBER(c, e->state, 1);
-        RECORD_NUMBER(c, flags, 1);
+        RECORD_UP_TO(c, e, expires_ms);
+        e->unused = 0;
         c->bad |= e->state < APPROVAL_PENDING || e->state > APPROVAL_SPENT;
-        e->of_client = flags & 1u;
-        e->is_cut = flags & 2u;
-        for (size_t i = 0; i < sizeof(e->binding); i++)
-            RECORD_NUMBER(c, e->binding[i], 1);
-        RECORD_NUMBER(c, e->session_hash, 8);
-        RECORD_NUMBER(c, e->uid, 4);
-        RECORD_NUMBER(c, e->answered_uid, 4);
-        RECORD_NUMBER(c, e->process.host, 8);
-        RECORD_NUMBER(c, e->process.pid, 4);
-        RECORD_NUMBER(c, e->made_ms, 8);
-        RECORD_NUMBER(c, e->expires_ms, 8);
         record_text(c, &e->session, 2, APPROVAL_NAME_MAX);
         record_text(c, &e->user, 2, APPROVAL_NAME_MAX);
         record_text(c, &e->tool, 2, APPROVAL_NAME_MAX);

@@ -44,21 +44,24 @@ enum approval_state {
 };
 
 /* A process on a host, to tell who asked from who answers. */
-struct approval_process {
+struct __attribute__((packed)) approval_process {
     uint64_t host;
     uint32_t pid;
 };
 
 struct approval {
-    uint64_t id; /* random, never 0 */
-    enum approval_state state;
-    bool of_client; /* its own client answers, with the call; no operator */
-    bool is_cut;    /* `arguments` is only their beginning */
-    uint8_t binding[SHA256_BYTES];
-    uint64_t session_hash;
-    uint32_t uid, answered_uid;
-    struct approval_process process; /* whose call it is */
-    int64_t made_ms, expires_ms;
+    struct __attribute__((packed)) { /* as it is stored, little-endian */
+        uint64_t id;                 /* random, never 0 */
+        enum approval_state state : 8;
+        bool of_client : 1; /* its own client answers, with the call; no operator */
+        bool is_cut : 1;    /* `arguments` is only their beginning */
+        uint8_t unused : 6; /* 0 */
+        uint8_t binding[SHA256_BYTES];
+        uint64_t session_hash;
+        uint32_t uid, answered_uid;
+        struct approval_process process; /* whose call it is */
+        int64_t made_ms, expires_ms;
+    };
     struct str session, user, tool, arguments, question, answered_by;
 };
 

@@ -156,8 +156,8 @@ static bool has_expired(const struct lax_entry *e, uint32_t now_s)
 
 static bool has_two_users(const struct lax_entry *e)
 {
-    for (unsigned i = 1; i < e->session_count; i++)
-        if (e->users[i] != e->users[0])
+    for (unsigned i = 1; i < e->count; i++)
+        if (e->by[i].user != e->by[0].user)
             return true;
     return false;
 }
@@ -185,17 +185,17 @@ bool lax_table_apply(struct lax_table *t, const struct ledger_lax *f, uint32_t n
         e = t->list[at];
     bool changes = !e.known_s;
     uint64_t session = f->session.low ^ f->session.high, user = (uint64_t)f->user << 1 | 1;
-    for (unsigned i = 0; i < e.session_count; i++)
-        changes = changes && e.sessions[i] != session;
+    for (unsigned i = 0; i < e.count; i++)
+        changes = changes && e.by[i].session != session;
     /* When all places are taken by sessions of one user, the last gives way to one of another. */
-    bool is_full = e.session_count == LAX_SESSIONS;
-    if (!changes || (is_full && !f->alone && (has_two_users(&e) || e.users[0] == user)))
+    bool is_full = e.count == LAX_SESSIONS;
+    if (!changes || (is_full && !f->alone && (has_two_users(&e) || e.by[0].user == user)))
         return false;
-    e.session_count += !is_full;
-    e.sessions[e.session_count - 1] = session;
-    e.users[e.session_count - 1] = user;
+    e.count += !is_full;
+    e.by[e.count - 1].session = session;
+    e.by[e.count - 1].user = user;
     e.touched_s = now_s;
-    bool is_enough = e.session_count == LAX_SESSIONS && (f->alone || has_two_users(&e));
+    bool is_enough = e.count == LAX_SESSIONS && (f->alone || has_two_users(&e));
     e.known_s = is_enough ? now_s : 0;
     if (is_there) {
         DROP_AT(t->list, t->count, at);
@@ -213,21 +213,15 @@ bool lax_table_apply(struct lax_table *t, const struct ledger_lax *f, uint32_t n
 void lax_table_code(void *table, struct record_coder *c)
 {
     struct lax_table *t = table;
-    RECORD_NUMBER(c, t->spare[0], 8);
-    RECORD_NUMBER(c, t->spare[1], 8);
+    record_bytes(c, t->spare, sizeof(t->spare));
     RECORD_NUMBER(c, t->count, 2);
     c->bad |= t->count > LAX_ENTRIES_MAX;
     for (unsigned i = 0; !c->bad && i < t->count; i++) {
         struct lax_entry *e = &t->list[i];
-        RECORD_NUMBER(c, e->schema, 8);
-        RECORD_NUMBER(c, e->touched_s, 4);
-        RECORD_NUMBER(c, e->known_s, 4);
-        RECORD_NUMBER(c, e->session_count, 1);
-        c->bad |= e->session_count > LAX_SESSIONS;
-        for (unsigned k = 0; !c->bad && k < e->session_count; k++) {
-            RECORD_NUMBER(c, e->sessions[k], 8);
-            RECORD_NUMBER(c, e->users[k], 8);
-        }
+        RECORD_UP_TO(c, e, count);
+        c->bad |= e->count > LAX_SESSIONS;
+        if (!c->bad)
+            record_bytes(c, e->by, e->count * sizeof(*e->by));
         record_text(c, &e->tool, 1, LAX_NAME_BYTES);
         record_text(c, &e->path, 1, LAX_PATH_BYTES);
         record_text(c, &e->code, 1, LAX_CODE_BYTES);

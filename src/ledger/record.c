@@ -4,7 +4,6 @@
 #include "base/hash.h"
 #include "base/log.h"
 
-#include <endian.h>
 #include <stdio.h>
 #include <unistd.h>
 
@@ -119,18 +118,23 @@ static struct str take(struct record_coder *c, size_t bytes)
     return taken;
 }
 
+void record_bytes(struct record_coder *c, void *bytes, size_t len)
+{
+    if (c->out) {
+        buf_add(c->out, bytes, len);
+        return;
+    }
+    struct str taken = take(c, len);
+    memset(bytes, 0, len);
+    if (taken.len)
+        memcpy(bytes, taken.at, taken.len);
+}
+
 uint64_t record_number(struct record_coder *c, uint64_t n, unsigned bytes)
 {
-    uint64_t stored = htole64(n);
-    if (c->out) {
-        buf_add(c->out, &stored, bytes);
-        return n;
-    }
-    struct str taken = take(c, bytes);
-    stored = 0;
-    if (taken.len)
-        memcpy(&stored, taken.at, taken.len);
-    return le64toh(stored);
+    uint64_t stored = c->out ? n : 0;
+    record_bytes(c, &stored, bytes);
+    return stored;
 }
 
 void record_text(struct record_coder *c, struct str *text, unsigned length_bytes, size_t max)
@@ -167,9 +171,7 @@ void fleet_code(void *owner, struct record_coder *c)
     RECORD_NUMBER(c, f->count, 2);
     c->bad |= f->count > FLEET_DAEMONS_MAX;
     for (unsigned i = 0; !c->bad && i < f->count; i++) {
-        RECORD_NUMBER(c, f->list[i].id, 8);
-        RECORD_NUMBER(c, f->list[i].policies, 8);
-        RECORD_NUMBER(c, f->list[i].seen_s, 4);
+        RECORD_UP_TO(c, &f->list[i], seen_s);
         record_text(c, &f->list[i].name, 1, FLEET_NAME_BYTES);
     }
     if (c->bad)

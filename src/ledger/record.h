@@ -65,6 +65,11 @@ struct record_coder {
 uint64_t record_number(struct record_coder *coder, uint64_t n, unsigned bytes);
 #define RECORD_NUMBER(coder, field, bytes)                                                                   \
     ((field) = (__typeof__(field))record_number(coder, (uint64_t)(field), bytes))
+/* Numbers as they are in memory. */
+void record_bytes(struct record_coder *coder, void *bytes, size_t len);
+/* The beginning of a struct, up to this member. */
+#define RECORD_UP_TO(coder, object, last)                                                                    \
+    record_bytes(coder, object, offsetof(__typeof__(*(object)), last) + sizeof((object)->last))
 /* The length in this many bytes, then the text. */
 void record_text(struct record_coder *coder, struct str *text, unsigned length_bytes, size_t max);
 
@@ -76,7 +81,7 @@ void record_text(struct record_coder *coder, struct str *text, unsigned length_b
 #define FLEET_NAME_BYTES    80u  /* "host/1234" */
 #define FLEET_WARNING_BYTES 512u
 
-struct fleet_daemon {
+struct fleet_daemon {      /* up to the name as it is stored */
     uint64_t id, policies; /* random; a hash */
     uint32_t seen_s;
     struct str name;
@@ -119,8 +124,10 @@ struct lax_table {
     struct lax_entry {
         uint64_t schema;
         uint32_t touched_s, known_s; /* known_s 0: not yet */
-        uint8_t session_count;
-        uint64_t sessions[LAX_SESSIONS], users[LAX_SESSIONS];
+        uint8_t count;
+        struct {
+            uint64_t session, user;
+        } by[LAX_SESSIONS]; /* who has found it out */
         struct str tool, path, code;
     } list[LAX_ENTRIES_MAX]; /* the one touched last at the end */
 };
