@@ -24,11 +24,9 @@ static enum err wrong(struct why *why, const char *part)
 /* What stands before the first `c`, taken off `rest`. False, and nothing changed: there is no `c`. */
 static bool cut_before(struct str *rest, char c, struct str *before)
 {
-    const char *at = rest->len ? memchr(rest->at, c, rest->len) : NULL;
-    if (!at)
+    if (!str_has(*rest, c))
         return false;
-    *before = (struct str){rest->at, (size_t)(at - rest->at)};
-    *rest = str_from(*rest, before->len + 1);
+    *before = str_split(rest, c);
     return true;
 }
 
@@ -90,12 +88,12 @@ static enum err read_host(struct arena *arena, struct str text, int64_t port, st
         digits = str_from(digits, 1);
     } else {
         cut_behind(&name, ':', &digits);
-        if (name.len && memchr(name.at, ':', name.len))
+        if (str_has(name, ':'))
             return wrong(why, "an IPv6 address stands in brackets");
     }
     if (digits.at && !redis_number(digits, UINT16_MAX, &port))
         return wrong(why, "a port is no number from 1 to 65535");
-    if (name.len && memchr(name.at, '?', name.len)) /* perhaps ?password=…: it must not become a shown name */
+    if (str_has(name, '?')) /* perhaps ?password=…: it must not become a shown name */
         return wrong(why, "behind the address stands a ? that is not understood");
     if (!name.len || name.len > REDIS_ADDRESS_HOST_MAX_BYTES || !port)
         return wrong(why, "a host or its port is missing or too long");
@@ -157,7 +155,7 @@ static enum err read_tcp(struct arena *arena, struct str rest, struct redis_addr
     struct str hosts = rest, db = STR_NONE;
     read_credentials(arena, &hosts, a);
     cut_behind(&hosts, '/', &db);
-    if (!is_cluster && hosts.len && memchr(hosts.at, ',', hosts.len))
+    if (!is_cluster && str_has(hosts, ','))
         return wrong(why, "several nodes of a cluster are named as cluster://host,host");
     if (is_cluster && db.at)
         return wrong(why, "a cluster has database 0 only: leave out the /");
@@ -187,7 +185,7 @@ static enum err read_sentinel(struct arena *arena, struct str rest, struct redis
         db = rest;
     if (!master.len)
         return wrong(why, "the master's name is missing");
-    if (memchr(master.at, '?', master.len))
+    if (str_has(master, '?'))
         return wrong(why, "behind the master's name stands a ? that is not ?sentinels=");
     a->master = arena_dup(arena, master);
     enum err err = read_hosts(arena, hosts, PORT_SENTINEL, a, why);
@@ -217,7 +215,7 @@ enum err redis_address_parse(struct arena *arena, struct str text, struct redis_
                      "toolgate speaks no TLS to Redis itself: let stunnel do it, as docs/scaling.md shows");
     if (text.len && text.at[0] == '/')
         return wrong(why, "a path needs unix: before it");
-    return wrong(why, memchr(text.at, ':', text.len) && !memmem(text.at, text.len, "://", 3)
+    return wrong(why, str_has(text, ':') && !memmem(text.at, text.len, "://", 3)
                           ? "a host needs redis:// before it"
                           : "it begins with none of unix:, redis://, cluster://, sentinel://");
 }
@@ -229,7 +227,7 @@ struct str redis_address_shown(struct arena *arena, const struct redis_address *
     buf_str(&out, a->path);
     for (size_t i = 0; i < a->host_count; i++) {
         const struct redis_address_host *host = &a->hosts[i];
-        bool bare = !memchr(host->name.at, ':', host->name.len);
+        bool bare = !str_has(host->name, ':');
         buf_printf(&out, bare ? "%s" STR_FMT ":%u" : "%s[" STR_FMT "]:%u", i ? "," : "", STR_ARG(host->name),
                    host->port);
     }
