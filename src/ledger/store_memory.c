@@ -58,7 +58,6 @@ struct rate_bucket { /* initially zero */
     } rates[LEDGER_RATES_MAX];             /* of the last call that was taken */
     uint64_t taken[STORE_RATE_ADMISSIONS]; /* a ring; 0: none */
     uint32_t taken_at;
-    int64_t expires_ms; /* set with each call that is taken */
 };
 
 struct store_memory {
@@ -305,11 +304,12 @@ static int64_t to_ms(int64_t us)
     return (us + US_PER_MS - 1) / US_PER_MS;
 }
 
-/* 0: the call is taken, or was; else the ms to wait, at least 1. Each rate's count is at least 1. */
+/* 0: the call is taken, and the bucket kept until *expires_ms, or it was; else the ms to wait, at least 1.
+ * Each rate's count is at least 1: an empty bucket takes any call. */
 static uint32_t rate_take(struct rate_bucket *bucket, const struct store_rate_request *request,
-                          int64_t now_ms)
+                          int64_t now_ms, int64_t *expires_ms)
 {
-    struct rate_bucket next = {.expires_ms = now_ms + RATE_KEEP_MS_MIN};
+    struct rate_bucket next = {.taken_at = 0};
     for (uint32_t i = 0; i < STORE_RATE_ADMISSIONS; i++)
         if (bucket->taken[i] == request->admission)
             return 0;
@@ -318,10 +318,10 @@ static uint32_t rate_take(struct rate_bucket *bucket, const struct store_rate_re
         return wait < UINT32_MAX ? (uint32_t)wait : UINT32_MAX;
     memcpy(bucket->rates, next.rates, sizeof(next.rates));
     bucket->taken[bucket->taken_at++ % STORE_RATE_ADMISSIONS] = request->admission;
-    bucket->expires_ms = next.expires_ms;
+    *expires_ms = now_ms + RATE_KEEP_MS_MIN;
     for (uint32_t i = 0; i < request->rate_count; i++)
-        if (to_ms(next.rates[i].level_us) > bucket->expires_ms)
-            bucket->expires_ms = to_ms(next.rates[i].level_us);
+        if (to_ms(next.rates[i].level_us) > *expires_ms)
+            *expires_ms = to_ms(next.rates[i].level_us);
     return 0;
 }
 
@@ -357,8 +357,7 @@ static bool memory_rate(struct session_store *store, struct store_rate_request *
         memset(s->at[PART_CORE], 0, sizeof(struct rate_bucket));
     }
     struct rate_bucket *bucket = (struct rate_bucket *)(void *)s->at[PART_CORE];
-    request->wait_ms = rate_take(bucket, request, now_ms);
-    s->node.expires_ms = bucket->expires_ms;
+    request->wait_ms = rate_take(bucket, request, now_ms, &s->node.expires_ms);
     stay_within_bound(m, &m->buckets, now_ms);
     return true;
 }
