@@ -164,8 +164,8 @@ struct admission {
     struct window_past past;
     uint32_t rate_wait_ms;
     enum ledger_so_far so_far; /* the request's; LEDGER_SO_FAR_VALID of one that may run with its problems */
-    enum lax_kind lax;
-    unsigned patience; /* invalid arguments that have shrunk are a halt this many calls later */
+    enum lax_kind lax;         /* LAX_NONE: it may not run with its problems */
+    unsigned patience;         /* invalid arguments that have shrunk are a halt this many calls later */
 
     /* The verdict. */
     enum ledger_says says;
@@ -354,10 +354,13 @@ static void advise_only(struct admission *a, unsigned times)
 
 static void judge(struct admission *a)
 {
+    enum lax_kind lax = LAX_NONE;
     if (a->so_far == LEDGER_SO_FAR_INVALID && a->ctx.request->lax)
-        a->lax = lax_judge(&a->ctx, a->call.step);
-    if (a->lax) /* what is wrong with it is let through: it is judged as if it were valid */
+        lax = lax_judge(&a->ctx, a->call.step);
+    if (lax > LAX_LATER) { /* what is wrong with it is let through: it is judged as if it were valid */
+        a->lax = lax;
         a->so_far = LEDGER_SO_FAR_VALID;
+    }
     enum ledger_so_far so_far = a->so_far;
     if (so_far == LEDGER_SO_FAR_INVALID)
         a->patience = a->ctx.request->arguments_lost ? SESSION_COUNT_MAX
@@ -497,7 +500,7 @@ static void fill_answer(const struct admission *a, struct ledger_answer *answer)
     answer->turn = session->turn;
     answer->lax = a->lax && a->says == LEDGER_RUN;
     answer->insists = answer->lax && a->lax == LAX_INSISTS;
-    answer->may_insist = a->ctx.request->lax && !a->lax && lax_may_insist(&a->ctx);
+    answer->may_insist = a->ctx.request->lax && !a->lax && lax_judge(&a->ctx, a->call.step);
     answer->attempt = a->chain.attempt;
     answer->attempts_left = a->chain.left;
     answer->repeats = a->past.run.steps;

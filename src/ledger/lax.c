@@ -73,22 +73,11 @@ enum lax_kind lax_judge(const struct rules_ctx *ctx, uint8_t step)
             (asked && asked->state == LAX_ACCEPTED))
             continue;
         if (!asked || asked->step == step) /* its feedback may not have been read */
-            return LAX_NONE;
-        kind = LAX_INSISTS;
+            kind = LAX_LATER;
+        else if (kind == LAX_AT_ONCE)
+            kind = LAX_INSISTS;
     }
     return count ? kind : LAX_NONE;
-}
-
-bool lax_may_insist(const struct rules_ctx *ctx)
-{
-    uint32_t problems[SESSION_LAX_MAX];
-    unsigned count = list_problems(ctx, problems);
-    for (unsigned i = 0; i < count; i++) {
-        const struct session_lax *asked = find(ctx->session, session_tool(ctx->request->tool), problems[i]);
-        if (asked && asked->state == LAX_REFUSED)
-            return false;
-    }
-    return count;
 }
 
 void lax_remember(struct rules_ctx *ctx, uint8_t step, uint64_t admission)

@@ -191,13 +191,12 @@ void chain_drop_tool(struct session *session, uint32_t tool);
 /* ---- lax.c ---- */
 
 enum lax_kind {
-    LAX_NONE,    /* refused like any invalid call */
-    LAX_AT_ONCE, /* the server has accepted each of its problems before */
-    LAX_INSISTS  /* the session has asked about the others in an earlier step */
+    LAX_NONE,    /* refused like any invalid call: the server has refused one of its problems, say */
+    LAX_LATER,   /* it does not run, and the same call in a later step would */
+    LAX_AT_ONCE, /* it runs: the server has accepted each of its problems before */
+    LAX_INSISTS  /* it runs: the session has asked about the others in an earlier step */
 };
 enum lax_kind lax_judge(const struct rules_ctx *ctx, uint8_t step);
-/* Of a call that is asked about now: the server has refused none of its problems. */
-bool lax_may_insist(const struct rules_ctx *ctx);
 /* Its problems were asked about in `step`, or (admission) it is let run with them. */
 void lax_remember(struct rules_ctx *ctx, uint8_t step, uint64_t admission);
 /* True: the session has learnt from this call that the server accepts a problem. */
