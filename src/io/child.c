@@ -144,35 +144,32 @@ static bool guard_is_running(void)
     return false;
 }
 
-/* Returns the socket to which a new process writes its number. Starts the guard, also again if
- * somebody ended it. ERR_LIMIT: there are CHILD_MAX children. */
-static enum err guard_ensure(int *out, struct why *why)
+/* Starts the guard, also again if somebody ended it. ERR_LIMIT: there are CHILD_MAX children. */
+static enum err guard_ensure(struct why *why)
 {
     int ends[2];
-    *out = -1;
     if (child_count >= CHILD_MAX)
         return err_set(why, ERR_LIMIT, "%u processes are running, the most that toolgate starts at once",
                        CHILD_MAX);
-    if (!guard_is_running()) {
-        if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0)
-            return err_set(why, ERR_IO, "cannot create the socket of the process guard: %s", strerror(errno));
-        sigset_t all, before; /* blocked, as the daemon's handlers must not run in the guard */
-        sigfillset(&all);
-        sigprocmask(SIG_SETMASK, &all, &before);
-        pid_t pid = fork();
-        if (pid == 0)
-            run_guard(ends[1]);
-        int error = errno;
-        sigprocmask(SIG_SETMASK, &before, NULL);
-        close(ends[1]);
-        if (pid < 0) {
-            close(ends[0]);
-            return err_set(why, ERR_IO, "cannot start the process guard: %s", strerror(error));
-        }
-        guard.pid = pid;
-        guard.socket = ends[0];
+    if (guard_is_running())
+        return OK;
+    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0)
+        return err_set(why, ERR_IO, "cannot create the socket of the process guard: %s", strerror(errno));
+    sigset_t all, before; /* blocked, as the daemon's handlers must not run in the guard */
+    sigfillset(&all);
+    sigprocmask(SIG_SETMASK, &all, &before);
+    pid_t pid = fork();
+    if (pid == 0)
+        run_guard(ends[1]);
+    int error = errno;
+    sigprocmask(SIG_SETMASK, &before, NULL);
+    close(ends[1]);
+    if (pid < 0) {
+        close(ends[0]);
+        return err_set(why, ERR_IO, "cannot start the process guard: %s", strerror(error));
     }
-    *out = guard.socket;
+    guard.pid = pid;
+    guard.socket = ends[0];
     return OK;
 }
 
@@ -208,7 +205,6 @@ enum spawn_step { STEP_SETUP, STEP_LIMIT, STEP_USER, STEP_SANDBOX, STEP_FOLDER, 
 struct spawn_state {
     const struct child_spec *spec;
     const int *stdio; /* become descriptors 0, 1, 2 */
-    int guard;        /* its socket */
     const char *program;
     pid_t parent;
     enum spawn_step step; /* the one that failed, with errno; an error of 0: none failed */
@@ -258,7 +254,7 @@ IN_NEW_PROCESS static void bind_to_daemon(const struct spawn_state *state)
     prctl(PR_SET_PDEATHSIG, SIGTERM);
     if (getppid() != state->parent)
         _exit(127);
-    send(state->guard, &message, sizeof(message), MSG_NOSIGNAL);
+    send(guard.socket, &message, sizeof(message), MSG_NOSIGNAL);
 }
 
 #define PROGRAM_FD 3 /* until it is executed */
@@ -411,7 +407,7 @@ static enum err spawn(const struct child_spec *spec, const int stdio[3], pid_t *
     char program[PATH_MAX];
     struct spawn_state state = {.spec = spec, .stdio = stdio, .program = program, .parent = getpid()};
     sigset_t all, before;
-    enum err err = guard_ensure(&state.guard, why);
+    enum err err = guard_ensure(why);
     if (!err)
         err = child_find_program(spec, program, why);
     if (err)
