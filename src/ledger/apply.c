@@ -227,14 +227,14 @@ static struct str goal_of(const struct ledger_entry *e, struct arena *arena)
     return e->session.has_goal && arena ? arena_dup(arena, field_of(e, STR_LIT("g"))) : STR_NONE;
 }
 
-/* What was asked for of both; no caller reads the answer of a request without an arena. */
-static inline void fill_memory(const struct ledger_entry *e, struct arena *arena, struct json *history,
-                               struct json *facts)
+/* A copy of a request, which has no arena, asks for neither. */
+static inline void fill_memory(const struct ledger_entry *e, const struct session_request *r,
+                               struct ledger_answer *answer)
 {
-    if (history && arena)
-        *history = session_json_history(arena, &e->session, &e->parts);
-    if (facts && arena)
-        *facts = session_json_facts(arena, &e->parts);
+    if (r->call->wants_history)
+        answer->history = session_json_history(r->arena, &e->session, &e->parts);
+    if (r->call->wants_facts)
+        answer->facts = session_json_facts(r->arena, &e->parts);
 }
 
 /* The record is whole if nothing was evicted, by us or, with the part's key, by Redis. */
@@ -319,11 +319,11 @@ static uint64_t insists(struct ledger_entry *e, const struct ledger_call *admit,
     return insisted;
 }
 
-static void apply_admit(struct ledger_entry *e, struct session_request *r, int64_t now_ms, const char *engine,
+static void apply_admit(struct ledger_entry *e, struct session_request *r, int64_t now_ms,
                         struct ledger_answer *answer)
 {
     const struct ledger_call *admit = r->call;
-    answer->engine = engine;
+    answer->engine = entry_store(e)->kind->name;
     uint64_t version = e->session.version;
     session_admit(&e->session, admit, r->is_past ? &r->past : NULL, r->rate_wait_ms, now_ms, answer,
                   &e->ledger->changes);
@@ -468,8 +468,7 @@ static void apply_look(const struct ledger_entry *e, const struct session_reques
     peek->stuck = e->session.stuck && !is_new;
     peek->goal = is_new ? STR_NONE : goal_of(e, r->arena);
     peek->version = e->session.version;
-    fill_memory(e, r->arena, look->wants_history ? &peek->history : NULL,
-                look->wants_facts ? &peek->facts : NULL);
+    fill_memory(e, r, peek);
     const struct session_call *call = look->admission ? session_find(&e->session, look->admission) : NULL;
     if (!call)
         return;
@@ -484,8 +483,7 @@ static void apply_look(const struct ledger_entry *e, const struct session_reques
 
 /* ---- all of them ---- */
 
-static void apply_request(struct ledger_entry *e, struct session_request *r, int64_t now_ms,
-                          const char *engine)
+static void apply_request(struct ledger_entry *e, struct session_request *r, int64_t now_ms)
 {
     struct session *s = &e->session;
     struct session_changes *changes = &e->ledger->changes;
@@ -495,7 +493,7 @@ static void apply_request(struct ledger_entry *e, struct session_request *r, int
     changes->note_count = changes->gave_up_count = 0;
     switch (r->kind) {
     case LEDGER_ADMIT:
-        apply_admit(e, r, now_ms, engine, answer);
+        apply_admit(e, r, now_ms, answer);
         break;
     case LEDGER_SETTLE:
         apply_settle(e, r, now_ms, answer);
@@ -528,8 +526,7 @@ static void apply_request(struct ledger_entry *e, struct session_request *r, int
     if (!request_only_looks(r->kind))
         take_changes(e);
     if (r->kind == LEDGER_ADMIT && r->answer) /* with what it has put there itself */
-        fill_memory(e, r->arena, r->call->wants_history ? &answer->history : NULL,
-                    r->call->wants_facts ? &answer->facts : NULL);
+        fill_memory(e, r, answer);
 }
 
 void request_fail(const struct session_request *r, enum err error, const char *why)
@@ -599,7 +596,7 @@ void apply_batch(struct ledger_entry *e, int64_t now_ms)
             break;
         if (e->session.journal_max != e->ledger->history && !request_only_looks(r->kind))
             resize_journal(e, (uint16_t)e->ledger->history);
-        apply_request(e, r, now_ms, entry_store(e)->kind->name);
+        apply_request(e, r, now_ms);
         if (r->ends_outage) {
             session_boundary(&e->session);
             e->commit.changed = true;
