@@ -31,7 +31,8 @@ struct place {
 
 /* "a/b/" is "b" in the folder "a". */
 struct root {
-    char *path, *folder, *name;
+    char *path, *folder;
+    const char *name; /* of the path */
 };
 
 struct file_watch {
@@ -58,7 +59,6 @@ static void root_clear(struct root *root)
 {
     free(root->path);
     free(root->folder);
-    free(root->name);
 }
 
 void file_watch_free(struct file_watch *watch)
@@ -137,10 +137,11 @@ enum err file_watch_add(struct file_watch *watch, const char *path, struct why *
     size_t len = strlen(path);
     while (len > 1 && path[len - 1] == '/')
         len--;
-    const char *slash = memrchr(path, '/', len);
     root->path = copy(path, len);
-    root->folder = slash ? copy(path, slash == path ? 1 : (size_t)(slash - path)) : copy(".", 1);
-    root->name = slash ? copy(slash + 1, (size_t)(path + len - slash - 1)) : copy(path, len);
+    const char *slash = strrchr(root->path, '/');
+    size_t above = slash ? (size_t)(slash - root->path) : 0;
+    root->folder = slash ? copy(path, above ? above : 1) : copy(".", 1);
+    root->name = slash ? slash + 1 : root->path;
     if (add_root_places(watch, root)) {
         watch->root_count++;
         return OK;
