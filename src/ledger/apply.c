@@ -170,12 +170,12 @@ static void write_ids(struct ledger_entry *e)
     c->grows |= !c->ids_from;
 }
 
-void commit_finish(struct ledger_entry *e, uint32_t ttl_s, bool everything)
+void commit_finish(struct ledger_entry *e, bool everything)
 {
     struct commit *c = &e->commit;
     struct session *s = &e->session;
     struct store_request *store = &c->store;
-    uint32_t now_s = (uint32_t)(s->last_ms / 1000);
+    uint32_t now_s = (uint32_t)(s->last_ms / 1000), ttl_s = e->ledger->ttl_s;
     *store = (struct store_request){.id = e->node.id, .user = e->user};
     if (everything) {
         e->stored = false;

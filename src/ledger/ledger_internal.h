@@ -126,7 +126,7 @@ void entry_forget(struct ledger_entry *entry);
 /* The load or the commit is over: the entry is not busy any more. */
 void commit_end(struct ledger_entry *entry);
 /* Completes `store`. The session gets its next version. `everything`: for a store that has nothing of it. */
-void commit_finish(struct ledger_entry *entry, uint32_t ttl_s, bool everything);
+void commit_finish(struct ledger_entry *entry, bool everything);
 
 /* ---- the log: since when, how often, why. A Redis that comes and goes all the time gets a few lines, then
  * one in ten seconds that counts the others ---- */

@@ -184,7 +184,7 @@ static void go_local(struct ledger_entry *e)
     }
     forget_here(l, e->node.id);
     session_boundary(&e->session);
-    commit_finish(e, l->ttl_s, true);
+    commit_finish(e, true);
     l->memory->kind->ask(l->memory, &e->commit.store);
     e->stored = true;
 }

@@ -163,7 +163,6 @@ void rules_note_call(struct rules_ctx *ctx, const struct session_call *call, uin
     rules_note(ctx, note, retries);
 }
 
-/* Feedback of this call goes out: the next unnamed call is of another step. */
 void rules_end_step(struct session *session, uint8_t step)
 {
     if (step == session->step)

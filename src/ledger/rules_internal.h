@@ -78,7 +78,7 @@ void rules_expire(struct rules_ctx *ctx);
 void rules_come_to_turn(struct rules_ctx *ctx, bool may_guess);
 void rules_come_to_step(struct rules_ctx *ctx);
 void rules_end_silence(struct rules_ctx *ctx);
-/* Feedback of a call of this step goes out. */
+/* Feedback of a call of this step goes out: the next unnamed call is of another step. */
 void rules_end_step(struct session *session, uint8_t step);
 /* Something new came of an agent's call, or nothing. */
 void rules_progress(struct session *session, uint16_t agent, bool made);

@@ -30,7 +30,6 @@ void transaction_finish(struct ledger *l, struct session_request *r)
     }
 }
 
-/* All that fly are answered. */
 void transaction_land(struct ledger_entry *e)
 {
     struct ledger *l = e->ledger;
@@ -281,7 +280,7 @@ static bool run_once(struct ledger_entry *e, int64_t now_ms)
             return true;
         }
         mark(e);
-        commit_finish(e, e->ledger->ttl_s, false);
+        commit_finish(e, false);
         store->forget = forgets(e);
         store->ended = on_ended;
     }

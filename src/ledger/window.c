@@ -25,12 +25,6 @@ static uint64_t outcome_of(const struct session_call *call)
     return 0;
 }
 
-/* How often it had been made in a row when it was judged; 0: not known. */
-static unsigned asked_of(const struct session_call *call)
-{
-    return call_ran(call) ? call->asked : call->class == CALL_DENIED ? call->denied_asked : 0;
-}
-
 /* The same without what is masked; 0: not known. */
 static uint64_t nearly_of(const struct session_call *call)
 {
@@ -400,7 +394,9 @@ static void see_same(struct row *row, const struct session_call *call, bool this
     row->other_step = row->refused_step = STEP_NONE;
     uint64_t outcome = row->query->any_outcome ? 0 : outcome_of(call);
     if (this_turn && !row->past->asked_ever)
-        row->past->asked_ever = asked_of(call);
+        row->past->asked_ever = call_ran(call)               ? call->asked
+                                : call->class == CALL_DENIED ? call->denied_asked
+                                                             : 0; /* not known */
     bool alike = !outcome || !row->outcome || row->outcome == outcome;
     row->nearly = !alike && row->masked && nearly_of(call) == row->masked;
     row->same = row->same && (alike || row->nearly);
