@@ -341,6 +341,7 @@ static void take_response(struct span_exporter *e)
     if (read && !message.len)
         message = json_str(json_get_text(&response, "message"));
     message = str_cut(message, QUOTED_MAX_BYTES);
+    size_t rejected = batch->count;
     if (e->status >= 200 && e->status < 300) {
         const struct json *count = json_get_text(partial, "rejectedSpans"); /* a number, or a string of one */
         int64_t n = 0;
@@ -349,26 +350,21 @@ static void take_response(struct span_exporter *e)
                 n = n * 10 + (count->text[i] - '0');
         else if (!json_int(count, &n) || n < 0)
             n = 0;
-        size_t rejected = (size_t)n < batch->count ? (size_t)n : batch->count;
-        accepted(e);
-        e->sent += batch->count - rejected;
-        if (rejected) {
-            snprintf(why, sizeof(why), "the collector rejects spans: " STR_FMT, STR_ARG(message));
-            note_rejected(e, rejected, why);
-        }
-        drop_first(e);
+        rejected = (size_t)n < rejected ? (size_t)n : rejected;
+        snprintf(why, sizeof(why), "the collector rejects spans: " STR_FMT, STR_ARG(message));
     } else {
         snprintf(why, sizeof(why), "status %d%s" STR_FMT, e->status, message.len ? ": " : "",
                  STR_ARG(message));
-        /* OTLP: only these may be sent again. */
-        if (e->status == 408 || e->status == 429 || e->status == 502 || e->status == 503 ||
-            e->status == 504) {
-            failed(e, why);
-        } else {
-            accepted(e);
-            note_rejected(e, batch->count, why);
-            drop_first(e);
-        }
+    }
+    /* OTLP: only these may be sent again. */
+    if (e->status == 408 || e->status == 429 || e->status == 502 || e->status == 503 || e->status == 504) {
+        failed(e, why);
+    } else {
+        accepted(e);
+        e->sent += batch->count - rejected;
+        if (rejected)
+            note_rejected(e, rejected, why);
+        drop_first(e);
     }
     arena_free(arena);
 }
