@@ -74,37 +74,6 @@ static void replace(struct buf *buf, struct str bytes)
     buf_str(buf, bytes);
 }
 
-/* Takes over what is stored now; false: it can't be read. */
-static bool take_stored(struct ledger_entry *e, const char **event)
-{
-    const struct str *stored = e->commit.store.stored;
-    struct str core = stored[PART_CORE];
-    entry_forget(e);
-    e->loaded = true;
-    if (!core.len)
-        return true;
-    enum codec_result result = codec_decode(core, &e->session);
-    unsigned with = session_parts_with(&e->session);
-    if (result == CODEC_OLDER) {
-        entry_begin(e, e->session.version);
-        e->session.ids = IDS_FORGOTTEN; /* its other parts are still there */
-        with = PART_BIT(PART_JOURNAL) | PART_BIT(PART_IDS) | PART_BIT(PART_DETAILS);
-    }
-    e->begun = e->stored = true;
-    e->format = (uint8_t)core.at[0];
-    replace(&e->parts.journal, stored[PART_JOURNAL]);
-    replace(&e->parts.ids, stored[PART_IDS]);
-    e->parts.ids.len -= e->parts.ids.len % SESSION_ID_BYTES;
-    replace(&e->parts.details, stored[PART_DETAILS]);
-    *event = result == CODEC_NEWER ? "ledger_format_newer" : "ledger_value_unreadable";
-    if (result != CODEC_OK && result != CODEC_OLDER)
-        return false;
-    if (e->ledger->redis && !e->local && with & ~e->commit.store.with)
-        entry_forget(e); /* loaded again, with the parts that it tells of */
-    e->with = with;
-    return true;
-}
-
 /* A person deletes a session that cannot be read: for that it need not be. */
 static bool is_forgotten(struct ledger_entry *e)
 {
@@ -139,6 +108,39 @@ static void leave_unreadable(struct ledger_entry *e, const char *event)
     e->local = true;
 }
 
+/* Takes over what is stored now; false: it can't be read, and requests that were applied wait again. */
+static bool take_stored(struct ledger_entry *e)
+{
+    const struct str *stored = e->commit.store.stored;
+    struct str core = stored[PART_CORE];
+    entry_forget(e);
+    e->loaded = true;
+    if (!core.len)
+        return true;
+    enum codec_result result = codec_decode(core, &e->session);
+    unsigned with = session_parts_with(&e->session);
+    if (result == CODEC_OLDER) {
+        entry_begin(e, e->session.version);
+        e->session.ids = IDS_FORGOTTEN; /* its other parts are still there */
+        with = PART_BIT(PART_JOURNAL) | PART_BIT(PART_IDS) | PART_BIT(PART_DETAILS);
+    }
+    e->begun = e->stored = true;
+    e->format = (uint8_t)core.at[0];
+    replace(&e->parts.journal, stored[PART_JOURNAL]);
+    replace(&e->parts.ids, stored[PART_IDS]);
+    e->parts.ids.len -= e->parts.ids.len % SESSION_ID_BYTES;
+    replace(&e->parts.details, stored[PART_DETAILS]);
+    if (result != CODEC_OK && result != CODEC_OLDER) {
+        transaction_back_to_queue(e);
+        leave_unreadable(e, result == CODEC_NEWER ? "ledger_format_newer" : "ledger_value_unreadable");
+        return false;
+    }
+    if (e->ledger->redis && !e->local && with & ~e->commit.store.with)
+        entry_forget(e); /* loaded again, with the parts that it tells of */
+    e->with = with;
+    return true;
+}
+
 /* ---- commit ---- */
 
 static bool forgets(const struct ledger_entry *e)
@@ -150,14 +152,10 @@ static bool forgets(const struct ledger_entry *e)
 /* The last request of the commit becomes this daemon's mark. */
 static void mark(struct ledger_entry *e)
 {
-    struct session_mark *marks = e->session.marks, mine = {.daemon = e->ledger->daemon};
-    const struct session_request *r;
+    const struct session_request *last = TAILQ_LAST(&e->flying, request_queue);
+    struct session_mark *marks = e->session.marks, mine = {e->ledger->daemon, last->sequence};
     unsigned at = 0;
-    TAILQ_FOREACH (r, &e->flying, next) {
-        if (r->sequence)
-            mine.request = r->sequence;
-    }
-    if (!e->ledger->redis || e->local || !mine.request)
+    if (!e->ledger->redis || e->local)
         return;
     while (at < SESSION_MARKS_MAX - 1 && marks[at].daemon != mine.daemon)
         at++;
@@ -215,15 +213,11 @@ static void on_pause_over(void *owner)
 
 static void take_conflict(struct ledger_entry *e)
 {
-    const char *event = NULL;
     e->ledger->status.conflicts++;
     e->conflicts++;
     e->hopping = HOPPING_COMMITS;
-    if (!take_stored(e, &event)) {
-        transaction_back_to_queue(e);
-        leave_unreadable(e, event);
+    if (!take_stored(e))
         return;
-    }
     if (e->conflicts > CONFLICTS_MAX) {
         give_up(e);
         return;
@@ -241,7 +235,6 @@ static void take_answer(struct ledger_entry *e)
 {
     enum store_result result = e->commit.store.result;
     bool loads = store_request_loads(&e->commit.store);
-    const char *event = NULL;
     if (loads && result == STORE_REFUSED && is_forgotten(e))
         return;
     if (result == STORE_CONFLICT)
@@ -250,8 +243,8 @@ static void take_answer(struct ledger_entry *e)
         outage_serve(e, true);
     else if (!loads)
         take_committed(e);
-    else if (!take_stored(e, &event))
-        leave_unreadable(e, event);
+    else
+        take_stored(e);
 }
 
 static void on_ended(struct store_request *store)
