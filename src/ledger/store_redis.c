@@ -145,13 +145,10 @@ static void on_ended(struct redis_command *command, enum store_result how, const
     memset(request->stored, 0, sizeof(request->stored));
     request->result = loads && how == STORE_LOST ? STORE_UNDONE : how; /* reading changes nothing */
     request->why = why;
-    if (how == STORE_DONE && !loads && reply->type == REDIS_REPLY_INTEGER) {
-        request->result = STORE_DONE;
-    } else if (how == STORE_DONE && read_stored(command->store, reply, request)) {
-        request->result = loads ? STORE_DONE : STORE_CONFLICT;
-    } else if (how == STORE_DONE) {
-        request->result = STORE_REFUSED;
-        request->why = no_such_answer;
+    if (how == STORE_DONE && (loads || reply->type != REDIS_REPLY_INTEGER)) {
+        bool is_read = read_stored(command->store, reply, request);
+        request->result = !is_read ? STORE_REFUSED : loads ? STORE_DONE : STORE_CONFLICT;
+        request->why = is_read ? why : no_such_answer;
     }
     buf_clear(&command->bytes);
     request->ended(request);

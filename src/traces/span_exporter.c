@@ -44,7 +44,6 @@ struct span_exporter {
     uint64_t random; /* state of the generator of ids */
     char instance[HOST_MAX_BYTES + 32];
     struct batch *filling; /* NULL: no span waits in it */
-    size_t open_count;     /* of the spans between begin and end */
     TAILQ_HEAD(, batch) queue;
     size_t queued;
     struct fetch *fetch; /* of the queue's first batch */
@@ -232,13 +231,12 @@ struct json_out *span_exporter_begin(struct span_exporter *e, size_t count)
         e->filling = alloc_zeroed(sizeof(*e->filling));
         e->filling->out = json_out(&e->filling->spans);
     }
-    e->open_count = count;
+    e->filling->count += count;
     return &e->filling->out;
 }
 
 void span_exporter_end(struct span_exporter *e)
 {
-    e->filling->count += e->open_count;
     if (e->filling->spans.len >= SPANS_BATCH_BYTES)
         queue_filling(e);
     else if (!timer_is_set(&e->timer))
