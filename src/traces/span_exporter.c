@@ -141,20 +141,17 @@ void span_close(struct json_out *out, const struct span *span)
 
 /* ---- ids ---- */
 
-/* 16 hex digits: zeros only are no id. */
-static void write_id(uint64_t *random, char digits[16])
+static void write_id(uint64_t *random, char digits[TRACE_SPAN_ID_DIGITS])
 {
-    static const char hex[] = "0123456789abcdef";
+    struct buf out = {.at = digits, .cap = TRACE_SPAN_ID_DIGITS};
     uint64_t bits = hash_next(random);
-    bits = bits ? bits : 1;
-    for (unsigned i = 0; i < 16; i++)
-        digits[i] = hex[(bits >> (60 - 4 * i)) & 15];
+    buf_hex64(&out, bits ? bits : 1); /* zeros only are no id */
 }
 
 void span_ids_of_call(uint64_t call, char trace_id[TRACE_ID_DIGITS], struct span_id *id)
 {
     write_id(&call, trace_id);
-    write_id(&call, trace_id + 16);
+    write_id(&call, trace_id + TRACE_SPAN_ID_DIGITS);
     write_id(&call, id->digits);
 }
 
