@@ -426,8 +426,10 @@ void ledger_call_id_write(const struct ledger *l, const struct ledger_call_id *i
     struct call_id_key of_fleet;
     uint64_t words[CALL_ID_WORDS] = {id->session.high, id->session.low, id->admission, 0,
                                      (uint64_t)id->marks << MARKS_SHIFT};
+    uint8_t bytes[sizeof(words)];
     words[3] = mac(key_of(l, &of_fleet), words, id->uid);
-    base64url_write(words, CALL_ID_BYTES + 1, out);
+    memcpy(bytes, words, sizeof(words));
+    base64url_write(bytes, CALL_ID_BYTES + 1, out);
     out[LEDGER_CALL_ID_CHARS] = '\0'; /* over what is left of the last byte: zeros */
 }
 

@@ -49,14 +49,19 @@ static bool read_stored(struct record *r)
     return !r->is_unreadable;
 }
 
-static void go_on(struct store_request *store);
+static void go_on(struct record *r);
+
+static void on_ended(struct store_request *store)
+{
+    go_on((struct record *)store);
+}
 
 /* Sends the load, or the commit of the table as it is. True: the store has answered at once. */
 static bool ask_store(struct record *r, bool commits)
 {
     struct record_coder coder = {.out = &r->bytes};
     r->store = (struct store_request){.id = {.high = hash_stable(str_of(r->kind->name)).low, .low = 0},
-                                      .ended = go_on};
+                                      .ended = on_ended};
     if (!commits)
         return r->in->kind->ask(r->in, &r->store);
     r->bytes.len = 0;
@@ -71,9 +76,8 @@ static bool ask_store(struct record *r, bool commits)
 }
 
 /* Goes on from the store's answer, as long as it answers at once. */
-static void go_on(struct store_request *store)
+static void go_on(struct record *r)
 {
-    struct record *r = (struct record *)store;
     const char *why = NULL;
     for (;;) {
         bool conflict = r->store.result == STORE_CONFLICT && r->conflicts++ < RECORD_CONFLICTS_MAX;
@@ -81,7 +85,7 @@ static void go_on(struct store_request *store)
             why = "the ledger cannot be reached";
             break;
         }
-        if (!store_request_loads(store) && !conflict)
+        if (!store_request_loads(&r->store) && !conflict)
             break;
         if (!read_stored(r)) {
             why = record_unreadable;
@@ -103,7 +107,7 @@ void record_run(struct record *r)
         return;
     r->busy = true;
     if (ask_store(r, false))
-        go_on(&r->store);
+        go_on(r);
 }
 
 /* ---- bytes ---- */
