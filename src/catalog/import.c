@@ -455,7 +455,7 @@ bool import_held(struct generation_build *b)
 {
     if (!b->g->pins || !b->g->pins->held || b->next == b->g->pins->count)
         return false;
-    struct pin_entry *entry = &b->g->pins->entries[b->next++];
+    struct pin_entry *entry = b->g->pins->entries[b->next++];
     const struct upstream_spec *spec = config_find_upstream(&b->g->config, entry->upstream);
     if (!entry->held || !spec)
         return true;

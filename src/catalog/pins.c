@@ -4,6 +4,7 @@
  */
 #include "catalog/pins.h"
 
+#include "base/alloc.h"
 #include "base/arena.h"
 #include "base/clock.h"
 #include "base/hash.h"
@@ -263,13 +264,9 @@ static struct str read_witness(const struct pins *pins, struct arena *arena)
 
 static bool has_line(struct str text, struct str line)
 {
-    while (text.len) {
-        const char *end = memchr(text.at, '\n', text.len);
-        size_t len = end ? (size_t)(end - text.at) : text.len;
-        if (str_eq((struct str){text.at, len}, line))
+    while (text.len)
+        if (str_eq(str_split(&text, '\n'), line))
             return true;
-        text = str_from(text, len + 1);
-    }
     return false;
 }
 
@@ -308,14 +305,10 @@ static enum err write_file(struct pins *pins, struct why *why)
     for (size_t i = 0; i < pins->table.count; i++) {
         const struct pin *pin = pins->table.list[i];
         buf_byte(&text, '\n');
-        json_open(&out, '{');
-        json_field_str(&out, "upstream", pin->upstream);
-        json_field_str(&out, "tool", pin->tool);
-        json_field_text(&out, "digest", pin->digest.hex);
-        if (pin->gone_ms)
-            json_field_int(&out, "gone_ms", pin->gone_ms);
-        json_field_str(&out, "definition", pin->text);
-        json_close(&out, '}');
+        json_put_object(&out, FIELD_STR("upstream", pin->upstream), FIELD_STR("tool", pin->tool),
+                        FIELD_TEXT("digest", pin->digest.hex),
+                        FIELD_IF(pin->gone_ms != 0, FIELD_NUM("gone_ms", pin->gone_ms)),
+                        FIELD_STR("definition", pin->text));
     }
     json_close(&out, ']');
     json_close(&out, '}');
@@ -387,9 +380,7 @@ static void write_texts(void *owner)
 
 struct pins *pins_new(struct loop *loop, const char *path, const char *witness_path)
 {
-    struct pins *pins = calloc(1, sizeof(*pins));
-    if (!pins)
-        abort();
+    struct pins *pins = alloc_zeroed(sizeof(*pins));
     pins->loop = loop;
     pins->path = path;
     pins->witness = witness_path;
@@ -447,21 +438,18 @@ void pins_review_add(struct pins_review *review, struct str upstream, struct str
         return;
     review->entries = arena_grow(review->arena, review->entries, review->count, sizeof(*review->entries));
     struct arena *scratch = arena_new();
-    size_t *place = ARENA_NEW(review->arena, size_t);
-    *place = review->count;
-    struct pin_entry *entry = &review->entries[review->count++];
+    struct pin_entry *entry = review->entries[review->count++] = ARENA_NEW(review->arena, struct pin_entry);
     *entry = (struct pin_entry){.upstream = upstream,
                                 .tool = tool,
                                 .definition = definition,
                                 .digest = pin_digest_of(pin_definition_text(scratch, definition))};
-    map_add(review->by_key, key, place);
+    map_add(review->by_key, key, entry);
     arena_free(scratch);
 }
 
 struct pin_entry *pins_review_find(const struct pins_review *review, struct str upstream, struct str tool)
 {
-    const size_t *place = review ? get_by_key(review->by_key, upstream, tool) : NULL;
-    return place ? &review->entries[*place] : NULL;
+    return review ? get_by_key(review->by_key, upstream, tool) : NULL;
 }
 
 /* ---- at the end of an upstream ----------------------------------------------------- */
@@ -503,6 +491,14 @@ static const struct pin *renamed_from(struct str tool, size_t nth, const struct 
     return best;
 }
 
+/* What was accepted, of which the table may have another text soon. */
+static void set_was(struct arena *arena, struct pin_entry *entry, const struct pin *pin)
+{
+    entry->was_tool = arena_dup(arena, pin->tool);
+    entry->was_text = arena_dup(arena, pin->text);
+    entry->was_digest = pin->digest;
+}
+
 static void judge(struct pins_review *review, struct pin_entry *entry, bool first_use, bool lost,
                   const struct pin *const *gone, size_t gone_count)
 {
@@ -520,11 +516,8 @@ static void judge(struct pins_review *review, struct pin_entry *entry, bool firs
         entry->state = review->mode == PINS_ALL && !first_use ? PIN_NEW : PIN_FIRST;
     if (entry->state == PIN_RENAMED)
         pin = renamed_from(entry->tool, review->renamed++, gone, gone_count);
-    if (pin) {
-        entry->was_tool = arena_dup(review->arena, pin->tool);
-        entry->was_text = arena_dup(review->arena, pin->text);
-        entry->was_digest = pin->digest;
-    }
+    if (pin)
+        set_was(review->arena, entry, pin);
     if (!pin_is_pending(entry))
         return;
     entry->held = review->mode != PINS_WARN;
@@ -560,20 +553,9 @@ void pins_review_close(struct pins_review *review, struct str upstream)
     }
     review->renamed = 0;
     for (size_t i = review->first; i < review->count; i++)
-        judge(review, &review->entries[i], first_use, lost, gone, gone_count);
+        judge(review, review->entries[i], first_use, lost, gone, gone_count);
     review->first = review->count;
     arena_free(arena);
-}
-
-static void *join(struct arena *arena, const void *a, size_t a_count, const void *b, size_t b_count,
-                  size_t size)
-{
-    char *both = arena_alloc(arena, (a_count + b_count + 1) * size);
-    if (a_count)
-        memcpy(both, a, a_count * size);
-    if (b_count)
-        memcpy(both + a_count * size, b, b_count * size);
-    return both;
 }
 
 struct pins_review *pins_review_join(struct arena *arena, const struct pins_review *a,
@@ -583,24 +565,25 @@ struct pins_review *pins_review_join(struct arena *arena, const struct pins_revi
         return NULL;
     struct pins_review *both = ARENA_NEW(arena, struct pins_review);
     *both = *a;
-    both->entries = join(arena, a->entries, a->count, b->entries, b->count, sizeof(*a->entries));
+    both->entries = ARENA_ARRAY(arena, struct pin_entry *, a->count + b->count + PIN_TEXTS_MAX);
+    both->lost = ARENA_ARRAY(arena, struct str, a->lost_count + b->lost_count);
+    for (size_t i = 0; i < a->count + b->count; i++)
+        both->entries[i] = i < a->count ? a->entries[i] : b->entries[i - a->count];
+    for (size_t i = 0; i < a->lost_count + b->lost_count; i++)
+        both->lost[i] = i < a->lost_count ? a->lost[i] : b->lost[i - a->lost_count];
     both->count += b->count;
-    both->lost = join(arena, a->lost, a->lost_count, b->lost, b->lost_count, sizeof(*a->lost));
     both->lost_count += b->lost_count;
     both->pending += b->pending;
     both->held += b->held;
     for (size_t i = 0; i < PIN_TEXTS_MAX; i++) {
-        struct pin_entry entry = a->pins->texts[i].entry;
-        const struct pin *pin = get_by_key(a->pins->table.by_key, entry.upstream, entry.tool);
-        if (!a->pins->texts[i].arena || (pin && pin_digest_equal(&pin->digest, &entry.digest)))
+        const struct pin_entry *text = &a->pins->texts[i].entry;
+        const struct pin *pin = get_by_key(a->pins->table.by_key, text->upstream, text->tool);
+        if (!a->pins->texts[i].arena || (pin && pin_digest_equal(&pin->digest, &text->digest)))
             continue;
-        if (pin) {
-            entry.was_tool = arena_dup(arena, pin->tool);
-            entry.was_text = arena_dup(arena, pin->text);
-            entry.was_digest = pin->digest;
-        }
-        both->entries = arena_grow(arena, both->entries, both->count, sizeof(*both->entries));
-        both->entries[both->count++] = entry;
+        struct pin_entry *entry = both->entries[both->count++] = ARENA_NEW(arena, struct pin_entry);
+        *entry = *text;
+        if (pin)
+            set_was(arena, entry, pin);
         both->pending++;
     }
     return both;
@@ -609,7 +592,7 @@ struct pins_review *pins_review_join(struct arena *arena, const struct pins_revi
 static struct str pending_text(const struct pins_review *review, struct buf *text)
 {
     for (size_t i = 0; i < review->count; i++) {
-        const struct pin_entry *entry = &review->entries[i];
+        const struct pin_entry *entry = review->entries[i];
         if (!pin_is_pending(entry))
             continue;
         json_write_string(text, entry->upstream);
@@ -660,7 +643,7 @@ static void note_vanished(struct pins *pins, const struct pins_review *review)
     struct arena *arena = arena_new();
     struct map *listed = map_new(arena);
     for (size_t i = 0; i < review->count; i++)
-        map_add(listed, review->entries[i].upstream, &review->entries[i]);
+        map_add(listed, review->entries[i]->upstream, review->entries[i]);
     for (size_t i = 0; i < pins->table.count; i++) {
         struct pin *pin = pins->table.list[i];
         bool offered = pins_review_find(review, pin->upstream, pin->tool) != NULL;
@@ -678,7 +661,7 @@ static void log_pending(const struct pins_review *review, const struct pins_revi
 {
     size_t logged = 0, more = 0;
     for (size_t i = 0; i < review->count; i++) {
-        const struct pin_entry *entry = &review->entries[i], *old;
+        const struct pin_entry *entry = review->entries[i], *old;
         old = before ? pins_review_find(before, entry->upstream, entry->tool) : NULL;
         bool known = old && pin_is_pending(old) && pin_digest_equal(&old->digest, &entry->digest) &&
                      old->held == entry->held;
@@ -727,7 +710,7 @@ void pins_commit(struct pins *pins, const struct pins_review *review, const stru
     if (lock >= 0)
         refresh(pins);
     for (size_t i = 0; i < review->count; i++) {
-        const struct pin_entry *entry = &review->entries[i];
+        const struct pin_entry *entry = review->entries[i];
         /* Another daemon may have pinned another text in the meantime: its pin stays. */
         if (entry->state == PIN_FIRST && !get_by_key(pins->table.by_key, entry->upstream, entry->tool))
             put_entry(pins, entry);
@@ -796,17 +779,15 @@ enum err pins_accept(struct pins *pins, const struct pins_review *review, struct
                      size_t *count, struct why *why)
 {
     bool all = str_is(tool, "*");
-    const char *slash = tool.len ? memchr(tool.at, '/', tool.len) : NULL; /* an upstream's name has none */
     const struct pin_entry *only = NULL;
+    struct str own = tool, upstream = str_split(&own, '/'); /* an upstream's name has none */
     *count = 0;
-    struct str upstream = {tool.at, slash ? (size_t)(slash - tool.at) : 0};
-    struct str own = slash ? str_from(tool, upstream.len + 1) : STR_NONE;
-    for (size_t i = 0; i < review->count && slash && !all && !only; i++)
-        if (str_eq(review->entries[i].upstream, upstream) && str_eq(review->entries[i].tool, own))
-            only = &review->entries[i];
     for (size_t i = 0; i < review->count && !all && !only; i++)
-        if (str_eq(review->entries[i].published, tool))
-            only = &review->entries[i];
+        if (str_eq(review->entries[i]->upstream, upstream) && str_eq(review->entries[i]->tool, own))
+            only = review->entries[i];
+    for (size_t i = 0; i < review->count && !all && !only; i++)
+        if (str_eq(review->entries[i]->published, tool))
+            only = review->entries[i];
     if (!all && !only)
         return err_set(why, ERR_NOT_FOUND,
                        "no upstream offers a tool '" STR_FMT "': `toolgate pins` lists them",
@@ -825,7 +806,7 @@ enum err pins_accept(struct pins *pins, const struct pins_review *review, struct
         return ERR_IO;
     refresh(pins);
     for (size_t i = 0; i < review->count; i++) {
-        const struct pin_entry *entry = &review->entries[i];
+        const struct pin_entry *entry = review->entries[i];
         if (!pin_is_pending(entry) || (only && entry != only))
             continue;
         /* The vanished tool that it replaces is gone for good. */

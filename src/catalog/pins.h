@@ -64,7 +64,7 @@ struct pins_review {
     struct arena *arena;
     struct pins *pins;
     enum pins_mode mode;
-    struct pin_entry *entries;
+    struct pin_entry **entries;
     size_t count;
     struct map *by_key; /* "upstream/tool" */
     size_t first;       /* of the upstream under review */

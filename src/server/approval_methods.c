@@ -223,7 +223,7 @@ static enum request_status show(struct request *r)
     json_field_strs(out, "lost", review->lost, review->lost_count);
     json_field_open(out, "waiting", '[');
     for (size_t i = 0; i < review->count; i++) {
-        const struct pin_entry *entry = &review->entries[i];
+        const struct pin_entry *entry = review->entries[i];
         if (!pin_is_pending(entry))
             continue;
         struct arena *arena = arena_new();
