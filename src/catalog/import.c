@@ -37,11 +37,6 @@ static struct str name_of(const struct json *definition)
     return json_str(json_get_text(definition, "name"));
 }
 
-static struct str tool_key(struct arena *arena, struct str upstream, struct str tool)
-{
-    return arena_printf(arena, STR_FMT "/" STR_FMT, STR_ARG(upstream), STR_ARG(tool));
-}
-
 /* ---- names; a hash is stable: the same server gives the same names on every host ---- */
 
 #define HASH_SUFFIX_BYTES 9u /* "_" and eight hex digits */
@@ -143,7 +138,7 @@ static bool has_own_tool(const struct policy *policy)
 static const struct policy *claiming_policy(const struct generation_build *b, struct str upstream,
                                             struct str tool)
 {
-    return map_count(b->claims) ? map_get(b->claims, tool_key(b->g->arena, upstream, tool)) : NULL;
+    return map_count(b->claims) ? map_get(b->claims, pin_key(b->g->arena, upstream, tool)) : NULL;
 }
 
 /* The policy that applies to a tool published under this name. */
@@ -190,7 +185,7 @@ bool import_reserve_names(struct generation_build *b)
     if (has_own_tool(policy))
         use_of(b, policy->name)->reserved = true;
     if (upstream.len && !policy->exec && !policy->http)
-        map_add(b->claims, tool_key(arena, upstream, tool), (void *)policy);
+        map_add(b->claims, pin_key(arena, upstream, tool), (void *)policy);
     for (size_t i = 0; i < policy->alias_count; i++)
         use_of(b, policy->aliases[i])->reserved = true;
     return true;
@@ -377,7 +372,7 @@ static struct tool *import_tool(struct generation_build *b, const struct upstrea
     struct tool *tool = NULL;
     if (!name.len)
         leave_out(b, spec, STR_LIT("?"), "it has no name");
-    else if (!map_add(b->seen, tool_key(b->g->arena, spec->name, name), b))
+    else if (!map_add(b->seen, pin_key(b->g->arena, spec->name, name), b))
         leave_out(b, spec, name, "it is offered more than once");
     else if (str_is(json_str(task), "required"))
         leave_out(b, spec, name, "it only runs as a task, which toolgate does not support");

@@ -1,8 +1,8 @@
 /*
- * The table in memory, its file, the review of what upstreams offer, and accepting. Every change reads the
- * file first, under the lock, so that two daemons on one folder keep what the other has accepted.
+ * The table in memory, its file, what a generation or a prompt adds to it, and accepting. Every change reads
+ * the file first, under the lock, so that two daemons on one folder keep what the other has accepted.
  */
-#include "catalog/pins.h"
+#include "catalog/pins_internal.h"
 
 #include "base/alloc.h"
 #include "base/arena.h"
@@ -10,9 +10,7 @@
 #include "base/hash.h"
 #include "base/log.h"
 #include "base/map.h"
-#include "base/suggest.h"
 #include "io/file.h"
-#include "io/timer.h"
 #include "json/build.h"
 #include "json/parse.h"
 #include "json/write.h"
@@ -23,53 +21,17 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/file.h>
-#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
 #define PINS_FILE_MAX_BYTES 67108864u    /* the file that is read */
-#define PINS_RENAME_MS      604800000ll  /* a new name within a week of a vanished one may be the same tool */
 #define PINS_FORGET_MS      7776000000ll /* a tool that was not offered for 90 days loses its pin */
 #define PINS_GONE_MAX_BYTES 2097152u /* of one upstream, with 256 for each pin; the oldest are forgotten */
 #define PINS_LOCK_TRIES     50u      /* of 1 ms, while another daemon on this folder writes */
 #define PINS_WRITE_MS       1000u    /* from the first text of a prompt until the file has it, with others */
-#define PINS_RENAMED_MAX    64u /* of one upstream that are compared with the tools that have vanished … */
-#define PINS_COMPARED_MAX   1000u /* … of which these many, the last */
-#define PINS_LOGGED_MAX     20u   /* log lines about one generation; the rest is counted */
+#define PINS_LOGGED_MAX     20u      /* log lines about one generation; the rest is counted */
 #define WITNESS_MAX_BYTES   65536u
 #define PINS_VERSION        1
-
-struct pin {
-    struct str upstream, tool;
-    struct str text; /* the accepted definition, canonical */
-    struct pin_digest digest;
-    int64_t gone_ms; /* since when the server does not offer it, wall clock; 0: it does */
-    bool unwritten;  /* the file does not have it yet */
-};
-
-/* Replaced as a whole when the file is read, and written over when a pin changes. */
-struct pins_table {
-    struct arena *arena;
-    struct pin **list;
-    size_t count;
-    struct map *by_key; /* "upstream/tool" to struct pin */
-};
-
-struct pins {
-    const char *path, *witness;
-    struct loop *loop;
-    struct timer write; /* set while first texts wait to be written */
-    struct pins_table table;
-    struct changed_text {
-        struct arena *arena; /* NULL: free, or as accepted again */
-        struct pin_entry entry;
-    } texts[PIN_TEXTS_MAX];
-    size_t next_text;
-    struct stat read; /* the file as it was read or written; st_ino 0: there was none */
-    bool broken;      /* the file is there and cannot be read: `why` */
-    bool dirty;       /* not written yet */
-    struct why why;
-};
 
 struct str pin_definition_text(struct arena *arena, const struct json *definition)
 {
@@ -92,7 +54,7 @@ struct str pin_definition_text(struct arena *arena, const struct json *definitio
     return buf_view(&text);
 }
 
-static struct pin_digest pin_digest_of(struct str text)
+struct pin_digest pin_digest_of(struct str text)
 {
     uint8_t bytes[SHA256_BYTES];
     struct pin_digest digest;
@@ -102,14 +64,14 @@ static struct pin_digest pin_digest_of(struct str text)
     return digest;
 }
 
-static bool pin_digest_equal(const struct pin_digest *a, const struct pin_digest *b)
+bool pin_digest_equal(const struct pin_digest *a, const struct pin_digest *b)
 {
     return memcmp(a->hex, b->hex, PIN_DIGEST_DIGITS) == 0;
 }
 
 /* ---- the table -------------------------------------------------------------- */
 
-static struct str key_of(struct arena *arena, struct str upstream, struct str tool)
+struct str pin_key(struct arena *arena, struct str upstream, struct str tool)
 {
     return arena_printf(arena, STR_FMT "/" STR_FMT, STR_ARG(upstream), STR_ARG(tool));
 }
@@ -120,10 +82,10 @@ static struct pins_table table_new(void)
     return (struct pins_table){.arena = arena, .by_key = map_new(arena)};
 }
 
-static void *get_by_key(const struct map *map, struct str upstream, struct str tool)
+void *pin_get(const struct map *map, struct str upstream, struct str tool)
 {
     struct arena *arena = arena_new();
-    void *found = map_get(map, key_of(arena, upstream, tool));
+    void *found = map_get(map, pin_key(arena, upstream, tool));
     arena_free(arena);
     return found;
 }
@@ -136,7 +98,7 @@ static void table_put(struct pins_table *table, const struct pin *pin)
                        .digest = pin->digest,
                        .gone_ms = pin->gone_ms,
                        .unwritten = pin->unwritten};
-    struct pin *old = get_by_key(table->by_key, pin->upstream, pin->tool);
+    struct pin *old = pin_get(table->by_key, pin->upstream, pin->tool);
     if (old) {
         *old = copy;
         return;
@@ -144,7 +106,7 @@ static void table_put(struct pins_table *table, const struct pin *pin)
     table->list = arena_grow(table->arena, table->list, table->count, sizeof(*table->list));
     struct pin *added = table->list[table->count++] = ARENA_NEW(table->arena, struct pin);
     *added = copy;
-    map_add(table->by_key, key_of(table->arena, copy.upstream, copy.tool), added);
+    map_add(table->by_key, pin_key(table->arena, copy.upstream, copy.tool), added);
 }
 
 #define LONG_GONE_MS 1 /* since 1970: to be forgotten */
@@ -164,6 +126,11 @@ static void compact_table(struct pins_table *table)
             table_put(&kept, table->list[i]);
     arena_free(table->arena);
     *table = kept;
+}
+
+struct pin *pins_find(const struct pins *pins, struct str upstream, struct str tool)
+{
+    return pin_get(pins->table.by_key, upstream, tool);
 }
 
 /* ---- the file ---------------------------------------------------------------
@@ -200,7 +167,7 @@ static enum err read_table(const char *path, struct pins_table *table, struct wh
     return err;
 }
 
-static void refresh(struct pins *pins)
+void pins_refresh(struct pins *pins)
 {
     const struct stat *read = &pins->read;
     struct stat now;
@@ -225,7 +192,7 @@ static void refresh(struct pins *pins)
     }
     for (size_t i = 0; i < pins->table.count; i++) {
         const struct pin *pin = pins->table.list[i];
-        if (pin->unwritten && !get_by_key(table.by_key, pin->upstream, pin->tool))
+        if (pin->unwritten && !pin_get(table.by_key, pin->upstream, pin->tool))
             table_put(&table, pin);
     }
     arena_free(pins->table.arena);
@@ -268,6 +235,14 @@ static bool has_line(struct str text, struct str line)
         if (str_eq(str_split(&text, '\n'), line))
             return true;
     return false;
+}
+
+bool pins_had(const struct pins *pins, struct str upstream)
+{
+    struct arena *arena = arena_new();
+    bool had = has_line(read_witness(pins, arena), upstream);
+    arena_free(arena);
+    return had;
 }
 
 /* Names are only added: an upstream that is no longer configured may come back. */
@@ -373,7 +348,7 @@ static void write_texts(void *owner)
     struct why why;
     int lock = lock_file(pins, &why);
     if (lock >= 0)
-        refresh(pins);
+        pins_refresh(pins);
     forget_gone(pins);
     write_dirty(pins, lock, &why);
 }
@@ -385,7 +360,7 @@ struct pins *pins_new(struct loop *loop, const char *path, const char *witness_p
     pins->path = path;
     pins->witness = witness_path;
     pins->table = table_new();
-    refresh(pins);
+    pins_refresh(pins);
     return pins;
 }
 
@@ -406,220 +381,6 @@ void pins_free(struct pins *pins)
 const char *pins_path(const struct pins *pins)
 {
     return pins->path;
-}
-
-/* ---- the review ------------------------------------------------------------------
- * A state for each definition. Names are compared within one upstream: what it offers now, what is pinned of
- * it, and what has vanished. */
-
-const char *pin_state_name(enum pin_state state)
-{
-    static const char *const names[] = {
-        [PIN_ACCEPTED] = "accepted", [PIN_FIRST] = "first", [PIN_CHANGED] = "changed",
-        [PIN_RENAMED] = "renamed",   [PIN_NEW] = "new",     [PIN_LOST] = "lost"};
-    return names[state];
-}
-
-struct pins_review *pins_review_new(struct arena *arena, struct pins *pins, enum pins_mode mode)
-{
-    if (!pins || mode == PINS_OFF)
-        return NULL;
-    struct pins_review *review = ARENA_NEW(arena, struct pins_review);
-    *review = (struct pins_review){.arena = arena, .pins = pins, .mode = mode, .by_key = map_new(arena)};
-    refresh(pins);
-    return review;
-}
-
-void pins_review_add(struct pins_review *review, struct str upstream, struct str tool,
-                     const struct json *definition)
-{
-    struct str key = key_of(review->arena, upstream, tool);
-    if (!tool.len || map_get(review->by_key, key))
-        return;
-    review->entries = arena_grow(review->arena, review->entries, review->count, sizeof(*review->entries));
-    struct arena *scratch = arena_new();
-    struct pin_entry *entry = review->entries[review->count++] = ARENA_NEW(review->arena, struct pin_entry);
-    *entry = (struct pin_entry){.upstream = upstream,
-                                .tool = tool,
-                                .definition = definition,
-                                .digest = pin_digest_of(pin_definition_text(scratch, definition))};
-    map_add(review->by_key, key, entry);
-    arena_free(scratch);
-}
-
-struct pin_entry *pins_review_find(const struct pins_review *review, struct str upstream, struct str tool)
-{
-    return review ? get_by_key(review->by_key, upstream, tool) : NULL;
-}
-
-/* ---- at the end of an upstream ----------------------------------------------------- */
-
-/* The pins of tools that this upstream stopped offering in the last week. */
-static size_t vanished(const struct pins_review *review, struct str upstream, struct arena *arena,
-                       const struct pin ***out)
-{
-    const struct pins_table *table = &review->pins->table;
-    const struct pin **list = ARENA_ARRAY(arena, const struct pin *, table->count + 1);
-    int64_t now = clock_wall_ms();
-    size_t count = 0;
-    for (size_t i = 0; i < table->count; i++) {
-        const struct pin *pin = table->list[i];
-        if (str_eq(pin->upstream, upstream) && pin->text.len &&
-            !(pin->gone_ms && now - pin->gone_ms > PINS_RENAME_MS) &&
-            !pins_review_find(review, pin->upstream, pin->tool))
-            list[count++] = pin;
-    }
-    *out = list;
-    return count;
-}
-
-/* The vanished tool that a new name most likely stands for: shown beside it, and given up when it is
- * accepted. Of many new names, the later ones get any of them. */
-static const struct pin *renamed_from(struct str tool, size_t nth, const struct pin *const *gone,
-                                      size_t count)
-{
-    const struct pin *best = gone[nth % count];
-    unsigned score = suggest_score(tool, best->tool);
-    size_t first = count > PINS_COMPARED_MAX ? count - PINS_COMPARED_MAX : 0;
-    for (size_t i = nth < PINS_RENAMED_MAX ? first : count; i < count; i++) {
-        unsigned other = suggest_score(tool, gone[i]->tool);
-        if (other > score) {
-            best = gone[i];
-            score = other;
-        }
-    }
-    return best;
-}
-
-/* What was accepted, of which the table may have another text soon. */
-static void set_was(struct arena *arena, struct pin_entry *entry, const struct pin *pin)
-{
-    entry->was_tool = arena_dup(arena, pin->tool);
-    entry->was_text = arena_dup(arena, pin->text);
-    entry->was_digest = pin->digest;
-}
-
-static void judge(struct pins_review *review, struct pin_entry *entry, bool first_use, bool lost,
-                  const struct pin *const *gone, size_t gone_count)
-{
-    const struct pin *pin = get_by_key(review->pins->table.by_key, entry->upstream, entry->tool);
-    bool holds = review->mode == PINS_CHANGES || review->mode == PINS_ALL;
-    if (pin && pin_digest_equal(&pin->digest, &entry->digest))
-        return;
-    if (pin)
-        entry->state = PIN_CHANGED;
-    else if (lost && holds)
-        entry->state = PIN_LOST;
-    else if (gone_count && !first_use)
-        entry->state = PIN_RENAMED;
-    else
-        entry->state = review->mode == PINS_ALL && !first_use ? PIN_NEW : PIN_FIRST;
-    if (entry->state == PIN_RENAMED)
-        pin = renamed_from(entry->tool, review->renamed++, gone, gone_count);
-    if (pin)
-        set_was(review->arena, entry, pin);
-    if (!pin_is_pending(entry))
-        return;
-    entry->held = review->mode != PINS_WARN;
-    review->pending++;
-    review->held += entry->held;
-}
-
-void pins_review_close(struct pins_review *review, struct str upstream)
-{
-    struct arena *arena = arena_new();
-    const struct pins *pins = review->pins;
-    const struct pin **gone = NULL;
-    bool first_use = true;
-    for (size_t i = 0; i < pins->table.count; i++)
-        first_use &= !str_eq(pins->table.list[i]->upstream, upstream);
-    /* An upstream that has no pins yet is trusted on first use, unless it had some once. */
-    bool lost = first_use && (pins->broken || has_line(read_witness(pins, arena), upstream));
-    /* A resource comes and goes with what it names. */
-    bool renames = !str_glob(STR_LIT("*:resources"), upstream);
-    size_t gone_count = renames ? vanished(review, upstream, arena, &gone) : 0;
-    const struct pin_entry marker = {
-        .upstream = upstream, .tool = STR_LIT("*"), .digest = pin_digest_of(STR_NONE)};
-    if (first_use && review->count == review->first && memchr(upstream.at, ':', upstream.len)) {
-        review->empty = arena_grow(review->arena, review->empty, review->empty_count, sizeof(*review->empty));
-        review->empty[review->empty_count++] = marker;
-    }
-    if (lost && review->count > review->first) {
-        review->lost = arena_grow(review->arena, review->lost, review->lost_count, sizeof(*review->lost));
-        review->lost[review->lost_count++] = upstream;
-        review->lost_why =
-            pins->broken ? arena_dup(review->arena, str_of(pins->why.text))
-                         : STR_LIT("it is missing, or has none of this upstream, which had pins before");
-    }
-    review->renamed = 0;
-    for (size_t i = review->first; i < review->count; i++)
-        judge(review, review->entries[i], first_use, lost, gone, gone_count);
-    review->first = review->count;
-    arena_free(arena);
-}
-
-struct pins_review *pins_review_join(struct arena *arena, const struct pins_review *a,
-                                     const struct pins_review *b)
-{
-    if (!a || !b)
-        return NULL;
-    struct pins_review *both = ARENA_NEW(arena, struct pins_review);
-    *both = *a;
-    both->entries = ARENA_ARRAY(arena, struct pin_entry *, a->count + b->count + PIN_TEXTS_MAX);
-    both->lost = ARENA_ARRAY(arena, struct str, a->lost_count + b->lost_count);
-    for (size_t i = 0; i < a->count + b->count; i++)
-        both->entries[i] = i < a->count ? a->entries[i] : b->entries[i - a->count];
-    for (size_t i = 0; i < a->lost_count + b->lost_count; i++)
-        both->lost[i] = i < a->lost_count ? a->lost[i] : b->lost[i - a->lost_count];
-    both->count += b->count;
-    both->lost_count += b->lost_count;
-    both->pending += b->pending;
-    both->held += b->held;
-    for (size_t i = 0; i < PIN_TEXTS_MAX; i++) {
-        const struct pin_entry *text = &a->pins->texts[i].entry;
-        const struct pin *pin = get_by_key(a->pins->table.by_key, text->upstream, text->tool);
-        if (!a->pins->texts[i].arena || (pin && pin_digest_equal(&pin->digest, &text->digest)))
-            continue;
-        struct pin_entry *entry = both->entries[both->count++] = ARENA_NEW(arena, struct pin_entry);
-        *entry = *text;
-        if (pin)
-            set_was(arena, entry, pin);
-        both->pending++;
-    }
-    return both;
-}
-
-static struct str pending_text(const struct pins_review *review, struct buf *text)
-{
-    for (size_t i = 0; i < review->count; i++) {
-        const struct pin_entry *entry = review->entries[i];
-        if (!pin_is_pending(entry))
-            continue;
-        json_write_string(text, entry->upstream);
-        json_write_string(text, entry->tool);
-        buf_printf(text, " %s %d %d\n", entry->digest.hex, (int)entry->state, entry->held);
-    }
-    return buf_view(text);
-}
-
-struct pin_digest pins_review_digest(const struct pins_review *review)
-{
-    struct buf text = {0};
-    struct pin_digest digest = pin_digest_of(pending_text(review, &text));
-    buf_clear(&text);
-    return digest;
-}
-
-uint64_t pins_review_hash(const struct pins_review *review)
-{
-    struct buf text = {0};
-    if (!review)
-        return 0;
-    for (size_t i = 0; i < review->lost_count; i++)
-        buf_printf(&text, "lost " STR_FMT "\n", STR_ARG(review->lost[i]));
-    uint64_t hash = hash_stable(pending_text(review, &text)).low;
-    buf_clear(&text);
-    return hash;
 }
 
 /* ---- a generation went live ----------------------------------------------------- */
@@ -708,15 +469,15 @@ void pins_commit(struct pins *pins, const struct pins_review *review, const stru
     log_pending(review, before);
     int lock = lock_file(pins, &why);
     if (lock >= 0)
-        refresh(pins);
+        pins_refresh(pins);
     for (size_t i = 0; i < review->count; i++) {
         const struct pin_entry *entry = review->entries[i];
         /* Another daemon may have pinned another text in the meantime: its pin stays. */
-        if (entry->state == PIN_FIRST && !get_by_key(pins->table.by_key, entry->upstream, entry->tool))
+        if (entry->state == PIN_FIRST && !pins_find(pins, entry->upstream, entry->tool))
             put_entry(pins, entry);
     }
     for (size_t i = 0; i < review->empty_count; i++)
-        if (!get_by_key(pins->table.by_key, review->empty[i].upstream, review->empty[i].tool))
+        if (!pins_find(pins, review->empty[i].upstream, review->empty[i].tool))
             put_entry(pins, &review->empty[i]);
     note_vanished(pins, review);
     write_dirty(pins, lock, &why);
@@ -738,11 +499,11 @@ static struct changed_text *find_text(struct pins *pins, struct str upstream, st
 /* False: another daemon has pinned one. */
 static bool put_first_text(struct pins *pins, const struct pin_entry *entry)
 {
-    refresh(pins);
-    if (get_by_key(pins->table.by_key, entry->upstream, entry->tool))
+    pins_refresh(pins);
+    if (pins_find(pins, entry->upstream, entry->tool))
         return false;
     put_entry(pins, entry);
-    struct pin *pin = get_by_key(pins->table.by_key, entry->upstream, entry->tool);
+    struct pin *pin = pins_find(pins, entry->upstream, entry->tool);
     pin->gone_ms = clock_wall_ms();
     if (!timer_is_set(&pins->write)) /* a client that reads many texts must not wait for the disk each time */
         timer_set(&pins->write, pins->loop, PINS_WRITE_MS, write_texts, pins);
@@ -757,9 +518,9 @@ bool pins_text_changed(struct pins *pins, struct str upstream, struct str name, 
                               .definition = json_keep(arena, json_copy(arena, text)),
                               .state = PIN_CHANGED};
     entry.digest = pin_digest_of(pin_definition_text(arena, text));
-    const struct pin *pin = get_by_key(pins->table.by_key, upstream, name);
+    const struct pin *pin = pins_find(pins, upstream, name);
     bool first = !pin && put_first_text(pins, &entry);
-    pin = get_by_key(pins->table.by_key, upstream, name);
+    pin = pins_find(pins, upstream, name);
     bool changed = !first && !pin_digest_equal(&pin->digest, &entry.digest);
     struct changed_text *kept = find_text(pins, upstream, name);
     if (!kept && changed)
@@ -804,15 +565,14 @@ enum err pins_accept(struct pins *pins, const struct pins_review *review, struct
     int lock = lock_file(pins, why);
     if (lock < 0)
         return ERR_IO;
-    refresh(pins);
+    pins_refresh(pins);
     for (size_t i = 0; i < review->count; i++) {
         const struct pin_entry *entry = review->entries[i];
         if (!pin_is_pending(entry) || (only && entry != only))
             continue;
         /* The vanished tool that it replaces is gone for good. */
-        struct pin *was = entry->state == PIN_RENAMED
-                              ? get_by_key(pins->table.by_key, entry->upstream, entry->was_tool)
-                              : NULL;
+        struct pin *was =
+            entry->state == PIN_RENAMED ? pins_find(pins, entry->upstream, entry->was_tool) : NULL;
         if (was)
             was->gone_ms = LONG_GONE_MS;
         put_entry(pins, entry);

@@ -29,6 +29,9 @@ struct pin_digest {
  * definition. `definition`: an object. */
 struct str pin_definition_text(struct arena *arena, const struct json *definition);
 
+/* "upstream/tool", in the arena. */
+struct str pin_key(struct arena *arena, struct str upstream, struct str tool);
+
 /* Reads the file; one that is missing or broken is reported by the review that needs it. Borrows the loop,
  * which outlives the pins, and both paths. pins_free writes what is not written yet; NULL is allowed. */
 struct pins *pins_new(struct loop *loop, const char *path, const char *witness_path);
