@@ -11,7 +11,6 @@
 #include "base/arena.h"
 #include "base/hash.h"
 #include "base/log.h"
-#include "base/version.h"
 #include "io/child.h"
 #include "json/build.h"
 #include "json/parse.h"
@@ -117,7 +116,7 @@ static void on_handshake(struct pending_request *pending, const struct mcp_messa
         client->modern = true;
         if (client->kind->set_version)
             client->kind->set_version(client->transport, MCP_MODERN, true);
-        mcp_request(client, "server/discover", on_handshake, 0, STR_NONE);
+        mcp_request(client, "server/discover", on_handshake, 0, MCP_NO_PARAMS);
         return;
     }
     if (!read) {
@@ -157,7 +156,7 @@ static void on_handshake(struct pending_request *pending, const struct mcp_messa
         client->kind->set_version(client->transport, client->version, client->modern);
     take_instructions(client, arena, json_str(json_get_text(&result, "instructions")));
     if (!client->modern)
-        mcp_send(client, 0, "notifications/initialized", STR_NONE);
+        mcp_notify(client, "notifications/initialized", MCP_NO_PARAMS);
     mcp_list_fetch(&lists[UPSTREAM_TOOLS]);
 }
 
@@ -169,8 +168,9 @@ void mcp_client_opened(struct mcp_client *client)
     client->modern = false;
     client->notified_before = 0;
     mcp_request(client, "initialize", on_handshake, 0,
-                STR_LIT("\"protocolVersion\":\"" LEGACY "\",\"capabilities\":{\"elicitation\":{}},"
-                        "\"clientInfo\":{\"name\":\"toolgate\",\"version\":\"" TOOLGATE_VERSION "\"}"));
+                MCP_PARAMS(FIELD_TEXT("protocolVersion", LEGACY),
+                           FIELD_RAW("capabilities", STR_LIT(MCP_CAPABILITIES)),
+                           FIELD_RAW("clientInfo", STR_LIT(MCP_CLIENT_INFO))));
 }
 
 void mcp_client_up(struct mcp_client *client)

@@ -7,6 +7,8 @@
 
 #include "base/buf.h"
 #include "base/rate_limit.h"
+#include "base/version.h"
+#include "json/write.h"
 #include "upstream/mcp/mcp_client.h"
 #include "upstream/mcp/mcp_message.h"
 #include "upstream/mcp/mcp_transport.h"
@@ -20,7 +22,9 @@
 
 #define MCP_RELISTEN_MS 10000u /* from the end of a subscription to the next, by default */
 
-#define MCP_MODERN "2026-07-28" /* no handshake: each request carries version and client */
+#define MCP_MODERN       "2026-07-28" /* no handshake: each request carries version and client */
+#define MCP_CAPABILITIES "{\"elicitation\":{}}"
+#define MCP_CLIENT_INFO  "{\"name\":\"toolgate\",\"version\":\"" TOOLGATE_VERSION "\"}"
 
 struct json_error;
 struct mcp_subscription;
@@ -156,12 +160,14 @@ void mcp_client_ignore(struct mcp_client *client, const char *why, struct str te
 struct str mcp_client_redact(const struct mcp_client *client, struct arena *arena, struct str text);
 struct arena *mcp_client_scratch(struct mcp_client *client); /* emptied by the next call of it */
 
-/* mcp_request.c: what is written and read. `params`: the members of the object, without its braces.
+/* mcp_request.c: what is written and read.
  * A request of our own. `ms`: until the handler gets a malformed response; 0: never. NULL: too many wait. */
+#define MCP_PARAMS(...) ((const struct json_field[]){__VA_ARGS__, {.key = NULL}})
+#define MCP_NO_PARAMS   ((const struct json_field[]){{.key = NULL}})
 struct pending_request *mcp_request(struct mcp_client *client, const char *method,
-                                    mcp_response_handler *on_response, uint32_t ms, struct str params);
-void mcp_send(struct mcp_client *client, uint64_t id, const char *method,
-              struct str params); /* 0: no request */
+                                    mcp_response_handler *on_response, uint32_t ms,
+                                    const struct json_field *params);
+void mcp_notify(struct mcp_client *client, const char *method, const struct json_field *params);
 /* A message in parts: begun up to and with `"params":{`, filled in by the caller, and sent,
  * which adds `_meta` and closes it. The caller fills in all of `outgoing` but the message. progress_token 0:
  * none. */

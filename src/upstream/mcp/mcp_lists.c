@@ -14,7 +14,6 @@
 #include "base/log.h"
 #include "json/build.h"
 #include "json/parse.h"
-#include "json/write.h"
 #include "upstream/mcp/mcp_client_internal.h"
 
 #include <math.h>
@@ -79,27 +78,23 @@ static void on_subscribed(struct pending_request *pending, const struct mcp_mess
         listen_again(client);
 }
 
-/* `before` and `after` the URI: the params. Timed unless the response ends a modern subscription. */
-static struct pending_request *request_uri(struct mcp_client *client, const char *method,
-                                           mcp_response_handler *on_response, const char *before,
-                                           const struct mcp_subscription *s, const char *after)
-{
-    struct buf params = {0};
-    buf_text(&params, before);
-    json_write_string(&params, (struct str){s->uri, s->len});
-    buf_text(&params, after);
-    struct pending_request *pending = mcp_request(
-        client, method, on_response, client->modern ? 0 : mcp_client_start_ms(client), buf_view(&params));
-    buf_clear(&params);
-    return pending;
-}
-
 static void send_subscription(struct mcp_client *client, struct mcp_subscription *s)
 {
-    struct pending_request *pending =
-        client->modern ? request_uri(client, "subscriptions/listen", on_subscribed,
-                                     "\"notifications\":{\"resourceSubscriptions\":[", s, "]}")
-                       : request_uri(client, "resources/subscribe", on_subscribed, "\"uri\":", s, "");
+    struct pending_request *pending;
+    struct str uri = {s->uri, s->len};
+    if (client->modern) { /* whose response ends it: there is no time for that */
+        struct buf resources = {0};
+        struct json_out out = json_out(&resources);
+        json_open(&out, '{');
+        json_field_strs(&out, "resourceSubscriptions", &uri, 1);
+        json_close(&out, '}');
+        pending = mcp_request(client, "subscriptions/listen", on_subscribed, 0,
+                              MCP_PARAMS(FIELD_RAW("notifications", buf_view(&resources))));
+        buf_clear(&resources);
+    } else {
+        pending = mcp_request(client, "resources/subscribe", on_subscribed, mcp_client_start_ms(client),
+                              MCP_PARAMS(FIELD_STR("uri", uri)));
+    }
     if (!pending) {
         listen_again(client);
         return;
@@ -160,7 +155,8 @@ void mcp_client_unsubscribe(struct mcp_client *client, struct str uri)
         mcp_request_cancel(client, s->listen, "unsubscribed");
     }
     if (!client->modern && s->sent && client->ready)
-        request_uri(client, "resources/unsubscribe", on_ignored, "\"uri\":", s, "");
+        mcp_request(client, "resources/unsubscribe", on_ignored, mcp_client_start_ms(client),
+                    MCP_PARAMS(FIELD_STR("uri", uri)));
     LIST_REMOVE(s, entry);
     client->subscription_count--;
     free(s);
@@ -176,11 +172,10 @@ const char *mcp_log_level_name(int level)
 /* In the modern era each request says it (put_meta). */
 static void send_level(struct mcp_client *client)
 {
-    char params[32];
     if (client->modern || !client->ready || !client->has_logging || client->log_level < 0)
         return;
-    snprintf(params, sizeof(params), "\"level\":\"%s\"", mcp_log_level_name(client->log_level));
-    if (!mcp_request(client, "logging/setLevel", on_ignored, mcp_client_start_ms(client), str_of(params)))
+    if (!mcp_request(client, "logging/setLevel", on_ignored, mcp_client_start_ms(client),
+                     MCP_PARAMS(FIELD_TEXT("level", mcp_log_level_name(client->log_level)))))
         listen_again(client);
 }
 
@@ -216,11 +211,12 @@ static void on_listen_end(struct pending_request *pending, const struct mcp_mess
 
 static void listen_to_lists(struct mcp_client *client)
 {
-    char params[128];
-    snprintf(params, sizeof(params), "\"notifications\":{\"toolsListChanged\":true%s%s}",
+    char lists[128];
+    snprintf(lists, sizeof(lists), "{\"toolsListChanged\":true%s%s}",
              client->lists[UPSTREAM_PROMPTS].announces ? ",\"promptsListChanged\":true" : "",
              client->lists[UPSTREAM_RESOURCES].announces ? ",\"resourcesListChanged\":true" : "");
-    client->listens |= mcp_request(client, "subscriptions/listen", on_listen_end, 0, str_of(params)) != NULL;
+    client->listens |= mcp_request(client, "subscriptions/listen", on_listen_end, 0,
+                                   MCP_PARAMS(FIELD_RAW("notifications", str_of(lists)))) != NULL;
 }
 
 static void on_relisten(void *owner)
@@ -282,14 +278,9 @@ static void relist_soon(struct mcp_client *client, enum upstream_list which);
 static void request_page(struct mcp_list *list, struct str cursor)
 {
     struct mcp_client *client = list->client;
-    struct buf params = buf_in(list->listing.arena);
     uint32_t ms = client->ready ? mcp_client_start_ms(client) : 0; /* else the start has its own deadline */
-    if (cursor.len) {
-        buf_text(&params, "\"cursor\":");
-        json_write_string(&params, cursor);
-    }
-    struct pending_request *pending =
-        mcp_request(client, kinds[list->which].method, on_page, ms, buf_view(&params));
+    struct pending_request *pending = mcp_request(client, kinds[list->which].method, on_page, ms,
+                                                  MCP_PARAMS(FIELD_OPTIONAL("cursor", cursor)));
     if (pending) {
         pending->list = list;
         return;

@@ -6,20 +6,12 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/trace_context.h"
-#include "base/version.h"
 #include "json/parse.h"
-#include "json/write.h"
 #include "upstream/mcp/mcp_client_internal.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 
 #define RESPONSE_NODES 1000000u /* JSON values of one page of tools */
-
-#define MODERN_META                                                                                          \
-    "\"io.modelcontextprotocol/protocolVersion\":\"" MCP_MODERN "\","                                        \
-    "\"io.modelcontextprotocol/clientCapabilities\":{\"elicitation\":{}},"                                   \
-    "\"io.modelcontextprotocol/clientInfo\":{\"name\":\"toolgate\",\"version\":\"" TOOLGATE_VERSION "\"}"
 
 /* ---- pending requests ----------------------------------------------------------- */
 
@@ -134,7 +126,9 @@ static void put_meta(struct json_out *out, const struct mcp_client *client, uint
         return;
     json_field_open(out, "_meta", '{');
     if (client->modern)
-        json_put_raw(out, STR_LIT(MODERN_META));
+        json_fields(out, FIELD_TEXT("io.modelcontextprotocol/protocolVersion", MCP_MODERN),
+                    FIELD_RAW("io.modelcontextprotocol/clientCapabilities", STR_LIT(MCP_CAPABILITIES)),
+                    FIELD_RAW("io.modelcontextprotocol/clientInfo", STR_LIT(MCP_CLIENT_INFO)));
     if (client->modern && client->log_level >= 0)
         json_field_text(out, "io.modelcontextprotocol/logLevel", mcp_log_level_name(client->log_level));
     if (progress_token)
@@ -161,19 +155,25 @@ void mcp_message_send(struct mcp_client *client, struct json_out *out, struct mc
         buf_clear(&client->out);
 }
 
-void mcp_send(struct mcp_client *client, uint64_t id, const char *method, struct str params)
+/* `id` 0: a notification. */
+static void send_own(struct mcp_client *client, uint64_t id, const char *method,
+                     const struct json_field *params)
 {
     struct mcp_outgoing outgoing = {.id = id, .method = method};
     struct json_out out = mcp_message_open(client, id, method);
-    if (!id)
-        client->notified_before = client->pending.last_id + 1;
-    if (params.len)
-        json_put_raw(&out, params);
+    json_write_fields(&out, params);
     mcp_message_send(client, &out, &outgoing, 0);
 }
 
+void mcp_notify(struct mcp_client *client, const char *method, const struct json_field *params)
+{
+    client->notified_before = client->pending.last_id + 1;
+    send_own(client, 0, method, params);
+}
+
 struct pending_request *mcp_request(struct mcp_client *client, const char *method,
-                                    mcp_response_handler *on_response, uint32_t ms, struct str params)
+                                    mcp_response_handler *on_response, uint32_t ms,
+                                    const struct json_field *params)
 {
     if (client->pending.count >= MCP_CALLS_MAX + MCP_OWN_REQUESTS_MAX || mcp_request_blocked(client))
         return NULL;
@@ -182,7 +182,7 @@ struct pending_request *mcp_request(struct mcp_client *client, const char *metho
     if (ms)
         pending_end_after(pending, ms);
     pending_mark_sent(pending);
-    mcp_send(client, pending->id, method, params);
+    send_own(client, pending->id, method, params);
     return pending;
 }
 
@@ -204,11 +204,10 @@ void mcp_request_respond(struct mcp_client *client, struct str id, const char *m
 
 void mcp_request_cancel(struct mcp_client *client, uint64_t id, const char *reason)
 {
-    char params[128];
     if (!client->open)
         return;
-    snprintf(params, sizeof(params), "\"requestId\":%llu,\"reason\":\"%s\"", (unsigned long long)id, reason);
-    mcp_send(client, 0, "notifications/cancelled", str_of(params));
+    mcp_notify(client, "notifications/cancelled",
+               MCP_PARAMS(FIELD_NUM("requestId", id), FIELD_TEXT("reason", reason)));
     if (client->kind->forget)
         client->kind->forget(client->transport, id);
 }
