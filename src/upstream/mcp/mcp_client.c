@@ -28,7 +28,7 @@ static void on_soon(void *owner);
 
 /* ---- state ------------------------------------------------------------------------ */
 
-void mcp_client_schedule(struct mcp_client *client)
+static void schedule(struct mcp_client *client)
 {
     timer_set(&client->soon, client->loop, 0, on_soon, client);
 }
@@ -38,7 +38,7 @@ static void set_state(struct mcp_client *client, enum mcp_client_state state)
     if (client->state == state)
         return;
     client->state = state;
-    mcp_client_schedule(client); /* reports it */
+    schedule(client); /* reports it */
 }
 
 struct arena *mcp_client_scratch(struct mcp_client *client)
@@ -74,9 +74,7 @@ uint32_t mcp_client_start_ms(const struct mcp_client *client)
 static void start_soon(struct mcp_client *client)
 {
     timer_clear(&client->restart);
-    client->start_wanted = true;
     set_state(client, MCP_STARTING);
-    mcp_client_schedule(client);
 }
 
 void mcp_client_start(struct mcp_client *client)
@@ -135,19 +133,10 @@ static void on_handshake(struct pending_request *pending, const struct mcp_messa
                release = json_str(json_get_text(info, "version"));
     snprintf(client->server, sizeof(client->server), STR_FMT "%s" STR_FMT, STR_ARG(str_cut(name, 60)),
              name.len && release.len ? " " : "", STR_ARG(str_cut(release, 60)));
-    const struct json *capabilities = json_get_text(&result, "capabilities"),
-                      *tools = json_get_text(capabilities, "tools"),
-                      *prompts = json_get_text(capabilities, "prompts"),
-                      *resources = json_get_text(capabilities, "resources");
-    struct mcp_list *lists = client->lists;
-    lists[UPSTREAM_TOOLS].offered = true;
-    lists[UPSTREAM_TOOLS].announces = json_is_true(json_get_text(tools, "listChanged"));
-    lists[UPSTREAM_PROMPTS].offered = json_is(prompts, JSON_OBJECT);
-    lists[UPSTREAM_PROMPTS].announces = json_is_true(json_get_text(prompts, "listChanged"));
-    lists[UPSTREAM_RESOURCES].offered = lists[UPSTREAM_TEMPLATES].offered = json_is(resources, JSON_OBJECT);
-    lists[UPSTREAM_RESOURCES].announces = lists[UPSTREAM_TEMPLATES].announces =
-        json_is_true(json_get_text(resources, "listChanged"));
-    client->has_subscriptions = json_is_true(json_get_text(resources, "subscribe"));
+    const struct json *capabilities = json_get_text(&result, "capabilities");
+    mcp_lists_offered(client, capabilities);
+    client->has_subscriptions =
+        json_is_true(json_get_text(json_get_text(capabilities, "resources"), "subscribe"));
     client->has_logging = json_is(json_get_text(capabilities, "logging"), JSON_OBJECT);
     version = client->modern ? STR_LIT(MCP_MODERN) : version.len ? version : STR_LIT(LEGACY);
     snprintf(client->version, sizeof(client->version), STR_FMT,
@@ -157,7 +146,7 @@ static void on_handshake(struct pending_request *pending, const struct mcp_messa
     take_instructions(client, arena, json_str(json_get_text(&result, "instructions")));
     if (!client->modern)
         mcp_notify(client, "notifications/initialized", MCP_NO_PARAMS);
-    mcp_list_fetch(&lists[UPSTREAM_TOOLS]);
+    mcp_list_fetch(&client->lists[UPSTREAM_TOOLS]);
 }
 
 void mcp_client_opened(struct mcp_client *client)
@@ -252,7 +241,7 @@ static void fail(struct mcp_client *client, const char *why, struct str quoted)
     timer_clear(&client->relisten);
     mcp_lists_lost(client);
     memset(client->abandoned, 0, sizeof(client->abandoned));
-    mcp_client_schedule(client);
+    schedule(client);
     if (!client->stopping)
         plan_restart(client, why, quoted);
     while ((pending = TAILQ_FIRST(&client->pending.sent)))
@@ -292,8 +281,7 @@ static void on_soon(void *owner)
     if (client->closed_transport)
         client->kind->free(client->closed_transport);
     client->closed_transport = NULL;
-    if (client->start_wanted && !client->transport) {
-        client->start_wanted = false;
+    if (client->state == MCP_STARTING && !client->transport && !client->stopping) {
         client->starts++;
         client->kind = client->spec->kind == UPSTREAM_HTTP ? &mcp_transport_http : &mcp_transport_stdio;
         timer_set(&client->start_deadline, client->loop, mcp_client_start_ms(client), on_start_timeout,
@@ -319,9 +307,8 @@ static void on_soon(void *owner)
 void mcp_client_stop(struct mcp_client *client)
 {
     client->stopping = true;
-    client->start_wanted = false;
     timer_clear(&client->restart);
-    mcp_client_schedule(client);
+    schedule(client);
 }
 
 /* ---- messages ------------------------------------------------------------------------------ */

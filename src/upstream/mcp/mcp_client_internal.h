@@ -118,11 +118,10 @@ struct mcp_client {
     const struct mcp_transport_kind *kind;
     struct mcp_transport *transport, *closed_transport; /* the latter is freed in the next turn */
     enum mcp_client_state state, reported_state;
-    bool open;         /* the transport accepts messages */
-    bool ready;        /* handshake done, tools listed: calls may be sent */
-    bool modern;       /* MCP_MODERN was agreed upon */
-    bool start_wanted; /* in the next turn */
-    bool was_slow;     /* its last start took longer than start_timeout */
+    bool open;     /* the transport accepts messages */
+    bool ready;    /* handshake done, tools listed: calls may be sent */
+    bool modern;   /* MCP_MODERN was agreed upon */
+    bool was_slow; /* its last start took longer than start_timeout */
     bool stopping;
     bool has_started;
     bool listens; /* modern: to changes of its lists */
@@ -153,7 +152,6 @@ void mcp_client_up(struct mcp_client *client); /* handshake and tools/list are d
 void mcp_client_fail(struct mcp_client *client, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 uint32_t mcp_client_start_ms(const struct mcp_client *client);
-void mcp_client_schedule(struct mcp_client *client); /* what is due in the next turn, such as reports */
 /* Counts and logs an unusable message. `text`: what may be shown of it; empty if it may hold a result. */
 void mcp_client_ignore(struct mcp_client *client, const char *why, struct str text);
 /* For text of the server in errors and messages; call it before the text is cut. */
@@ -189,6 +187,7 @@ void mcp_request_cancel(struct mcp_client *client, uint64_t id, const char *reas
 void mcp_request_abandon(struct pending_request *pending, const char *reason);
 
 /* mcp_lists.c */
+void mcp_lists_offered(struct mcp_client *client, const struct json *capabilities); /* by the handshake */
 void mcp_list_fetch(struct mcp_list *list); /* all its pages; of the tools: ends the start */
 void mcp_list_replace(struct mcp_list *list, const struct json *items); /* and reports it, if it differs */
 void mcp_lists_lost(

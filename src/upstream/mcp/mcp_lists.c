@@ -24,18 +24,19 @@
 #define LIST_FRESH_MAX_MS 64000u /* and of one that does not report it */
 #define MESSAGE_MAX_BYTES 4096u  /* of relayed text */
 
+/* Instructions are not among them, which the handshake brings. */
 static const struct list_kind {
-    const char *noun, *method, *member; /* of the response */
+    const char *capability, *noun, *method, *member; /* member: of the response */
     uint32_t max;
     size_t max_bytes; /* of all pages together */
-} kinds[UPSTREAM_LISTS] = {
-    [UPSTREAM_TOOLS] = {"tools", "tools/list", "tools", UPSTREAM_TOOLS_MAX, UPSTREAM_LINE_MAX_BYTES},
-    [UPSTREAM_PROMPTS] = {"prompts", "prompts/list", "prompts", UPSTREAM_TOOLS_MAX, UPSTREAM_LIST_MAX_BYTES},
-    [UPSTREAM_RESOURCES] = {"resources", "resources/list", "resources", UPSTREAM_RESOURCES_MAX,
+} kinds[UPSTREAM_INSTRUCTIONS] = {
+    [UPSTREAM_TOOLS] = {"tools", "tools", "tools/list", "tools", UPSTREAM_TOOLS_MAX, UPSTREAM_LINE_MAX_BYTES},
+    [UPSTREAM_PROMPTS] = {"prompts", "prompts", "prompts/list", "prompts", UPSTREAM_TOOLS_MAX,
+                          UPSTREAM_LIST_MAX_BYTES},
+    [UPSTREAM_RESOURCES] = {"resources", "resources", "resources/list", "resources", UPSTREAM_RESOURCES_MAX,
                             UPSTREAM_LIST_MAX_BYTES},
-    [UPSTREAM_TEMPLATES] = {"resource templates", "resources/templates/list", "resourceTemplates",
-                            UPSTREAM_TOOLS_MAX, UPSTREAM_LIST_MAX_BYTES},
-    [UPSTREAM_INSTRUCTIONS] = {.noun = "instructions"}, /* which the handshake brings */
+    [UPSTREAM_TEMPLATES] = {"resources", "resource templates", "resources/templates/list",
+                            "resourceTemplates", UPSTREAM_TOOLS_MAX, UPSTREAM_LIST_MAX_BYTES},
 };
 
 /* ---- subscriptions to resources, and the level of log messages --------------------------- */
@@ -346,6 +347,15 @@ void mcp_list_replace(struct mcp_list *list, const struct json *items)
         upstream_listed(list->client->upstream, list->which);
 }
 
+void mcp_lists_offered(struct mcp_client *client, const struct json *capabilities)
+{
+    for (size_t i = 0; i < UPSTREAM_INSTRUCTIONS; i++) {
+        const struct json *capability = json_get_text(capabilities, kinds[i].capability);
+        client->lists[i].offered = i == UPSTREAM_TOOLS || json_is(capability, JSON_OBJECT);
+        client->lists[i].announces = json_is_true(json_get_text(capability, "listChanged"));
+    }
+}
+
 static void finish_list(struct mcp_list *list)
 {
     struct mcp_client *client = list->client;
@@ -501,19 +511,13 @@ static void on_log_message(struct mcp_client *client, uint64_t about, const stru
 
 void mcp_notification(struct mcp_client *client, uint64_t about, const struct mcp_message *message)
 {
-    static const struct {
-        const char *method;
-        enum upstream_list list;
-    } changes[] = {
-        {"notifications/tools/list_changed", UPSTREAM_TOOLS},
-        {"notifications/prompts/list_changed", UPSTREAM_PROMPTS},
-        {"notifications/resources/list_changed", UPSTREAM_RESOURCES},
-        {"notifications/resources/list_changed", UPSTREAM_TEMPLATES},
-    };
+    char change[64];
     struct json params;
-    for (size_t i = 0; i < sizeof(changes) / sizeof(*changes); i++)
-        if (mcp_message_is(message, changes[i].method))
-            relist_soon(client, changes[i].list);
+    for (size_t i = 0; i < UPSTREAM_INSTRUCTIONS; i++) {
+        snprintf(change, sizeof(change), "notifications/%s/list_changed", kinds[i].capability);
+        if (mcp_message_is(message, change))
+            relist_soon(client, (enum upstream_list)i);
+    }
     bool progress = mcp_message_is(message, "notifications/progress"),
          log = mcp_message_is(message, "notifications/message"),
          updated = mcp_message_is(message, "notifications/resources/updated"); /* subscribers read again */
