@@ -274,12 +274,9 @@ static void write_details(const struct view *v, bool guards, struct buf *to)
         if (tool->runner != RUNNER_UPSTREAM)
             continue;
         json_key_str(&out, tool->name);
-        json_open(&out, '{');
-        json_fields(&out, FIELD_TEXT("kind", kinds[tool->target.kind]),
-                    FIELD_OPTIONAL("upstream", tool->target.upstream));
-        if (tool->target.kind == TARGET_MCP)
-            json_field_optional_str(&out, "tool", tool->target.tool);
-        json_close(&out, '}');
+        json_put_object(&out, FIELD_TEXT("kind", kinds[tool->target.kind]),
+                        FIELD_OPTIONAL("upstream", tool->target.upstream),
+                        FIELD_IF(tool->target.kind == TARGET_MCP, FIELD_OPTIONAL("tool", tool->target.tool)));
     }
     json_close(&out, '}');
     json_field_open(&out, "guessed_effects", '{');

@@ -12,6 +12,8 @@
 #include "schema/contradiction.h"
 #include "upstream/http/http_tool.h"
 
+#include <stdarg.h>
+
 /* Same-call budgets by effects. */
 #define SAME_CALL_READ        5u
 #define SAME_CALL_WRITE       2u
@@ -28,10 +30,14 @@ static struct str first_of(struct str a, struct str b)
     return a.len ? a : b;
 }
 
-static void warn(struct arena *arena, struct tool *tool, struct str text)
+__attribute__((format(printf, 3, 4))) static void warn(struct arena *arena, struct tool *tool,
+                                                       const char *format, ...)
 {
-    struct str *list = arena_grow(arena, (void *)tool->warnings, tool->warning_count, sizeof(text));
-    list[tool->warning_count++] = text;
+    struct str *list = arena_grow(arena, (void *)tool->warnings, tool->warning_count, sizeof(*list));
+    va_list args;
+    va_start(args, format);
+    list[tool->warning_count++] = arena_vprintf(arena, format, args);
+    va_end(args);
     tool->warnings = list;
 }
 
@@ -80,14 +86,12 @@ static const struct json *readable(struct arena *arena, struct tool *tool, const
     for (size_t i = 0; i < problems.count; i++) {
         struct str path = problems.list[i].path, message = problems.list[i].message;
         bool has_path = str_contains_nocase(message, path);
-        warn(arena, tool,
-             arena_printf(arena, "%s" STR_FMT STR_FMT ": " STR_FMT, which,
-                          STR_ARG(has_path ? STR_NONE : STR_LIT(" ")), STR_ARG(has_path ? STR_NONE : path),
-                          STR_ARG(message)));
+        warn(arena, tool, "%s%s" STR_FMT ": " STR_FMT, which, has_path ? "" : " ",
+             STR_ARG(has_path ? STR_NONE : path), STR_ARG(message));
     }
     if (!is_object && json_get_text(schema, "type")) {
         schema = json_keep(arena, json_without(arena, schema, STR_LIT("type")));
-        warn(arena, tool, arena_printf(arena, "%s #/type: expected \"object\"; it is left out", which));
+        warn(arena, tool, "%s #/type: expected \"object\"; it is left out", which);
     }
     return schema;
 }
@@ -121,7 +125,7 @@ static void set_definition(struct arena *arena, struct tool *tool, const struct 
     tool->unregistered = incomplete && tool->runner == RUNNER_AGENT;
     tool->schema_pending = incomplete && tool->runner == RUNNER_UPSTREAM && tool->target.kind == TARGET_MCP;
     if (!tool->input && d)
-        warn(arena, tool, STR_LIT("it has no inputSchema: any object is accepted"));
+        warn(arena, tool, "it has no inputSchema: any object is accepted");
     if (!tool->input && (d || tool->unregistered || tool->schema_pending)) {
         struct json_member type = json_member(STR_LIT("type"), json_string(STR_LIT("object")));
         tool->input = json_keep(arena, json_object(arena, &type, 1));
@@ -303,27 +307,22 @@ static void check_counts(struct arena *arena, struct tool *tool, const struct po
                   {"loop.poll.max", p->poll_max, LEDGER_POLLS_MAX}};
     for (size_t i = 0; i < sizeof(counts) / sizeof(counts[0]); i++)
         if (counts[i].given != POLICY_UNSET && counts[i].given > counts[i].most)
-            warn(arena, tool,
-                 arena_printf(arena, "%s = %u counts as %u, since the ledger tells no more of them apart",
-                              counts[i].name, counts[i].given, counts[i].most));
+            warn(arena, tool, "%s = %u counts as %u, since the ledger tells no more of them apart",
+                 counts[i].name, counts[i].given, counts[i].most);
     bool repeats = p->repeats != POLICY_UNSET && !l->polls;
     if (repeats && l->repeats > l->halt)
         warn(arena, tool,
-             arena_printf(
-                 arena,
-                 "loop.repeats = %u is above loop.halt = %u, so that the call it refuses ends the run: "
-                 "set loop.halt, too",
-                 l->repeats, l->halt));
+             "loop.repeats = %u is above loop.halt = %u, so that the call it refuses ends the run: "
+             "set loop.halt, too",
+             l->repeats, l->halt);
     if (repeats && !same_call_given && l->same_call < l->repeats - 1)
         warn(arena, tool,
-             arena_printf(
-                 arena,
-                 "loop.repeats = %u has no effect, as retry.same_call = %u refuses such a call before: "
-                 "set that, too",
-                 l->repeats, l->same_call));
+             "loop.repeats = %u has no effect, as retry.same_call = %u refuses such a call before: "
+             "set that, too",
+             l->repeats, l->same_call);
     if (p->polls && p->same_call != POLICY_UNSET)
         warn(arena, tool,
-             STR_LIT("retry.same_call has no effect beside loop.poll, whose max says how often: remove it"));
+             "retry.same_call has no effect beside loop.poll, whose max says how often: remove it");
 }
 
 #define DEFINITION_REPAIR_MAX 1000
@@ -406,9 +405,8 @@ static enum err compile(struct arena *arena, struct tool *tool, const struct jso
     if (err == OK)
         err = schema_compile(arena, source, options, out, &warnings, why);
     for (size_t i = 0; err == OK && i < warnings.count; i++)
-        warn(arena, tool,
-             arena_printf(arena, "%s %.*s: " STR_FMT, which, STR_ARG(warnings.list[i].path),
-                          STR_ARG(warnings.list[i].message)));
+        warn(arena, tool, "%s " STR_FMT ": " STR_FMT, which, STR_ARG(warnings.list[i].path),
+             STR_ARG(warnings.list[i].message));
     if (err != OK)
         err_prefix(why, which);
     return err;
@@ -425,18 +423,16 @@ static void check_hints(struct arena *arena, struct tool *tool)
         enum json_type type = (enum json_type)tool->annotations->members[i].value.type;
         if (meant.len && (!str_eq(meant, key) || (type != JSON_BOOL && type != JSON_NULL)))
             warn(arena, tool,
-                 arena_printf(
-                     arena, "annotations: '" STR_FMT "' has no effect: expected " STR_FMT " = true or false",
-                     STR_ARG(str_cut(key, 60)), STR_ARG(meant)));
+                 "annotations: '" STR_FMT "' has no effect: expected " STR_FMT " = true or false",
+                 STR_ARG(str_cut(key, 60)), STR_ARG(meant));
     }
     const struct json *mode = own_meta(tool, META_SCHEMA), *repair = own_meta(tool, META_REPAIR);
     static const char *const modes[] = {"strict", "learn", "advise"};
     int64_t n;
     if (mode && !STR_IS_ONE_OF(json_str(mode), modes))
-        warn(arena, tool, STR_LIT("_meta: " META_SCHEMA " has no effect: expected strict, learn or advise"));
+        warn(arena, tool, "_meta: " META_SCHEMA " has no effect: expected strict, learn or advise");
     if (repair && !(json_int(repair, &n) && n >= 0 && n <= DEFINITION_REPAIR_MAX))
-        warn(arena, tool,
-             STR_LIT("_meta: " META_REPAIR " has no effect: expected a whole number from 0 to 1000"));
+        warn(arena, tool, "_meta: " META_REPAIR " has no effect: expected a whole number from 0 to 1000");
 }
 
 static enum policy_schema_mode mode_of_definition(const struct tool *tool)
@@ -477,9 +473,8 @@ static enum err compile_input(struct arena *arena, struct tool *tool, struct why
     tool->contradictions = found.list;
     tool->contradiction_count = found.count;
     for (size_t i = 0; !is_kept && i < found.count; i++)
-        warn(arena, tool,
-             arena_printf(arena, "input schema " STR_FMT ": " STR_FMT, STR_ARG(found.list[i].path),
-                          STR_ARG(found.list[i].message)));
+        warn(arena, tool, "input schema " STR_FMT ": " STR_FMT, STR_ARG(found.list[i].path),
+             STR_ARG(found.list[i].message));
     enum err err = check_size(tool->input, "input schema", why);
     if (err == OK)
         err =
@@ -487,8 +482,7 @@ static enum err compile_input(struct arena *arena, struct tool *tool, struct why
     if (err == OK && !is_kept && soft != given)
         err = schema_compile(arena, given, &options, &tool->contradictory, NULL, why);
     if (err == OK && tool->timezone && !schema_takes_local_times(tool->input_schema))
-        warn(arena, tool,
-             STR_LIT("timezone has no effect: the input schema has no \"format\": \"date-time\""));
+        warn(arena, tool, "timezone has no effect: the input schema has no \"format\": \"date-time\"");
     return err;
 }
 
@@ -533,8 +527,7 @@ static enum err check_definition(struct arena *arena, struct tool *tool, const s
                        "tool name '" STR_FMT "' must be 1 to %u letters, digits, '_', '-' or '.'",
                        STR_ARG(tool->name), TOOL_NAME_MAX_BYTES);
     if (!tool_name_fits(tool->name))
-        warn(arena, tool,
-             STR_LIT("its name does not fit MCP (letters, digits, '_', '-' and '.', at most 128)"));
+        warn(arena, tool, "its name does not fit MCP (letters, digits, '_', '-' and '.', at most 128)");
     return OK;
 }
 
@@ -650,7 +643,7 @@ enum err tool_build(struct arena *arena, const struct config *config, const stru
         /* A server's own that cannot be used is as good as none; a policy's is meant. */
         if (err && !(policy && policy->output_schema) && tool->target.kind == TARGET_MCP &&
             tool->target.upstream.len) {
-            warn(arena, tool, arena_printf(arena, "%s; it is ignored", why->text));
+            warn(arena, tool, "%s; it is ignored", why->text);
             tool->output = NULL;
             err = OK;
         }

@@ -96,7 +96,6 @@ void upstreams_set_log_level(struct upstreams *upstreams, int level);
 void upstreams_write_status(struct json_out *out, const struct upstreams *upstreams);
 
 /* "commands": those that run and wait, of all users. */
-struct loop;
 void exec_write_status(struct json_out *out, struct loop *loop);
 
 /* The same in numbers, of those that are configured. */

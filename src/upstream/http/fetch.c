@@ -7,6 +7,7 @@
  */
 #include "upstream/http/fetch.h"
 
+#include "base/alloc.h"
 #include "base/arena.h"
 #include "base/buf.h"
 #include "base/version.h"
@@ -350,13 +351,11 @@ static void free_fetcher(void *thing)
 static void *make_fetcher(struct loop *loop)
 {
     const struct curl_library *curl = curl_load(NULL);
-    struct fetcher *fetcher = curl ? calloc(1, sizeof(*fetcher)) : NULL;
-    if (!fetcher || !(fetcher->multi = curl->multi_init())) {
-        free(fetcher);
+    CURLM *multi = curl ? curl->multi_init() : NULL;
+    if (!multi)
         return NULL;
-    }
-    fetcher->loop = loop;
-    fetcher->curl = curl;
+    struct fetcher *fetcher = alloc_zeroed(sizeof(*fetcher));
+    *fetcher = (struct fetcher){.loop = loop, .curl = curl, .multi = multi};
     TAILQ_INIT(&fetcher->pending);
     curl->multi_setopt(fetcher->multi, CURLMOPT_SOCKETFUNCTION, watch_socket);
     curl->multi_setopt(fetcher->multi, CURLMOPT_SOCKETDATA, fetcher);
@@ -578,9 +577,7 @@ struct fetch *fetch_start(struct loop *loop, const struct fetch_request *request
         err_set(why, ERR_UNAVAILABLE, "libcurl could not be initialised");
         return NULL;
     }
-    struct fetch *f = calloc(1, sizeof(*f));
-    if (!f)
-        return NULL;
+    struct fetch *f = alloc_zeroed(sizeof(*f));
     struct arena *arena = f->arena = arena_new();
     f->fetcher = fetcher;
     f->hooks = hooks;

@@ -299,11 +299,8 @@ static void on_error_line(void *owner, struct str line)
     }
     struct arena *arena = arena_new();
     struct str text = str_cut(secrets_redact(arena, &t->secrets, line), STDERR_SHOWN_BYTES);
-    if (held)
-        log_event(LOG_INFO, "upstream_stderr", LOG_STR("upstream", t->spec->name), LOG_STR("text", text),
-                  LOG_NUM("lines_not_logged", held));
-    else
-        log_event(LOG_INFO, "upstream_stderr", LOG_STR("upstream", t->spec->name), LOG_STR("text", text));
+    log_event(LOG_INFO, "upstream_stderr", LOG_STR("upstream", t->spec->name), LOG_STR("text", text),
+              held ? LOG_NUM("lines_not_logged", held) : LOG_TEXT("lines_not_logged", ""));
     arena_free(arena);
 }
 
