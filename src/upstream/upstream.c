@@ -25,7 +25,7 @@ int64_t upstream_now_ms(void)
 
 struct upstream *upstream_find(const struct upstreams *set, struct str name)
 {
-    for (struct upstream *u = set->first; u; u = u->next)
+    for (struct upstream *u = TAILQ_FIRST(&set->all); u; u = TAILQ_NEXT(u, entry))
         if (!u->leaving && str_eq(u->spec->name, name))
             return u;
     return NULL;
@@ -83,18 +83,9 @@ void upstream_stopped(struct upstream *u)
     upstream_schedule(u);
 }
 
-static void unlink_upstream(struct upstream *u)
-{
-    struct upstream **at = &u->set->first;
-    while (*at && *at != u)
-        at = &(*at)->next;
-    if (*at)
-        *at = u->next;
-}
-
 static void remove_upstream(struct upstream *u)
 {
-    unlink_upstream(u);
+    TAILQ_REMOVE(&u->set->all, u, entry);
     timer_clear(&u->turn);
     timer_clear(&u->idle);
     if (u->mcp)
@@ -144,6 +135,7 @@ static struct upstream *make(struct upstreams *set, const struct upstream_spec *
     char name[NAMES_MAX_BYTES];
     struct upstream *u = alloc_zeroed(sizeof(*u));
     u->set = set;
+    TAILQ_INSERT_TAIL(&set->all, u, entry);
     u->arena = arena_new();
     u->configured = upstream_spec_copy(u->arena, spec, NULL);
     u->spec = u->configured;
@@ -178,6 +170,7 @@ struct upstreams *upstreams_new(struct loop *loop, const char *state, const stru
 {
     struct upstreams *set = alloc_zeroed(sizeof(*set));
     *set = (struct upstreams){.loop = loop, .state = state, .hooks = *hooks, .owner = owner, .log_level = -1};
+    TAILQ_INIT(&set->all);
     return set;
 }
 
@@ -188,11 +181,8 @@ void upstreams_free(struct upstreams *set)
     for (size_t i = 0; i < HASH_OWNERS; i++)
         while (!LIST_EMPTY(&set->calls[i]))
             upstream_cancel(set, LIST_FIRST(&set->calls[i])->owner);
-    struct upstream *next;
-    for (struct upstream *u = set->first; u; u = next) {
-        next = u->next;
-        remove_upstream(u);
-    }
+    while (!TAILQ_EMPTY(&set->all))
+        remove_upstream(TAILQ_FIRST(&set->all));
     free(set);
 }
 
@@ -224,7 +214,7 @@ struct upstream *upstream_of_user(struct upstream *base, struct upstream_call *c
     uint32_t count = 0;
     if (!base->spec->per_user || uid == geteuid())
         return base;
-    for (struct upstream *u = base->set->first; u; u = u->next) {
+    for (struct upstream *u = TAILQ_FIRST(&base->set->all); u; u = TAILQ_NEXT(u, entry)) {
         if (u->base != base || u->leaving)
             continue;
         if (u->uid == uid)
@@ -248,7 +238,6 @@ struct upstream *upstream_of_user(struct upstream *base, struct upstream_call *c
         struct arena *scratch = arena_new();
         const struct upstream_user user = {uid, str_of(name)};
         struct upstream_spec *spec = upstream_spec_copy(scratch, base->configured, &user);
-        struct upstream *last = base;
         spec->name = arena_printf(scratch, STR_FMT "@%s", STR_ARG(spec->name), name);
         spec->lazy = false;
         spec->per_user = false; /* filled in already */
@@ -256,9 +245,6 @@ struct upstream *upstream_of_user(struct upstream *base, struct upstream_call *c
         arena_free(scratch);
         u->base = base;
         u->uid = uid;
-        while (last->next)
-            last = last->next;
-        last->next = u;
         upstream_user_called(u);
         return u;
     }
@@ -280,7 +266,7 @@ static void take_limits(struct upstream *u, const struct upstream_spec *spec)
 
 void upstreams_apply(struct upstreams *set, const struct upstream_spec *const *specs, size_t count)
 {
-    struct upstream *first = NULL, **end = &first;
+    struct upstream_head configured = TAILQ_HEAD_INITIALIZER(configured);
     for (size_t i = 0; i < count; i++) {
         /* The running one, perhaps with other limits, or a new one. */
         struct upstream *u = upstream_find(set, specs[i]->name), *replaced = u;
@@ -294,17 +280,16 @@ void upstreams_apply(struct upstreams *set, const struct upstream_spec *const *s
             if (u->mcp && !specs[i]->lazy)
                 mcp_client_start(u->mcp); /* retries one that is down */
         }
-        unlink_upstream(u);
-        *end = u;
-        end = &u->next;
+        TAILQ_REMOVE(&set->all, u, entry);
+        TAILQ_INSERT_TAIL(&configured, u, entry);
     }
-    for (struct upstream *u = set->first; u; u = u->next)
+    for (struct upstream *u = TAILQ_FIRST(&set->all); u; u = TAILQ_NEXT(u, entry))
         if (!u->leaving && !u->base) {
             log_event(LOG_INFO, "upstream_removed", LOG_STR("upstream", u->spec->name),
                       LOG_NUM("calls_in_flight", u->in_flight));
             leave(u);
         }
-    for (struct upstream *u = set->first; u; u = u->next) {
+    for (struct upstream *u = TAILQ_FIRST(&set->all); u; u = TAILQ_NEXT(u, entry)) {
         if (u->leaving || !u->base)
             continue;
         if (u->base->leaving) {
@@ -315,8 +300,8 @@ void upstreams_apply(struct upstreams *set, const struct upstream_spec *const *s
         if (u->mcp)
             mcp_client_start(u->mcp);
     }
-    *end = set->first;
-    set->first = first;
+    TAILQ_CONCAT(&configured, &set->all, entry);
+    TAILQ_CONCAT(&set->all, &configured, entry);
 }
 
 static bool is_starting(const struct upstream *u)
@@ -330,7 +315,7 @@ static bool is_starting(const struct upstream *u)
 
 bool upstreams_are_ready(const struct upstreams *set)
 {
-    for (const struct upstream *u = set->first; u; u = u->next)
+    for (const struct upstream *u = TAILQ_FIRST(&set->all); u; u = TAILQ_NEXT(u, entry))
         if (is_starting(u))
             return false;
     return true;
@@ -338,14 +323,14 @@ bool upstreams_are_ready(const struct upstreams *set)
 
 void upstreams_list_starting(const struct upstreams *set, struct buf *out)
 {
-    for (const struct upstream *u = set->first; u; u = u->next)
+    for (const struct upstream *u = TAILQ_FIRST(&set->all); u; u = TAILQ_NEXT(u, entry))
         if (is_starting(u))
             buf_printf(out, "%s" STR_FMT, out->len ? ", " : "", STR_ARG(u->spec->name));
 }
 
 bool upstreams_are_stopped(const struct upstreams *set)
 {
-    return !set->first;
+    return TAILQ_EMPTY(&set->all);
 }
 
 struct tool_list *upstreams_list(struct upstreams *set, struct str name, enum upstream_list which)
@@ -357,7 +342,7 @@ struct tool_list *upstreams_list(struct upstreams *set, struct str name, enum up
 
 void upstreams_refresh(struct upstreams *set, enum upstream_list list)
 {
-    for (struct upstream *u = set->first; u; u = u->next)
+    for (struct upstream *u = TAILQ_FIRST(&set->all); u; u = TAILQ_NEXT(u, entry))
         if (u->mcp && !u->leaving && !u->base)
             mcp_lists_refresh(u->mcp, list);
 }
@@ -390,7 +375,7 @@ void upstreams_set_log_level(struct upstreams *set, int level)
     if (set->log_level == level)
         return;
     set->log_level = level;
-    for (struct upstream *u = set->first; u; u = u->next)
+    for (struct upstream *u = TAILQ_FIRST(&set->all); u; u = TAILQ_NEXT(u, entry))
         if (u->mcp)
             mcp_client_set_log_level(u->mcp, level);
 }
@@ -444,7 +429,7 @@ size_t upstreams_figures(const struct upstreams *set, struct arena *arena, struc
 {
     size_t count = 0;
     *out = NULL;
-    for (const struct upstream *u = set->first; u; u = u->next) {
+    for (const struct upstream *u = TAILQ_FIRST(&set->all); u; u = TAILQ_NEXT(u, entry)) {
         struct mcp_client_status status = {.name = "ready"};
         if (u->leaving)
             continue;
@@ -469,7 +454,7 @@ size_t upstreams_figures(const struct upstreams *set, struct arena *arena, struc
 void upstreams_write_status(struct json_out *out, const struct upstreams *set)
 {
     json_open(out, '[');
-    for (const struct upstream *u = set->first; u; u = u->next)
+    for (const struct upstream *u = TAILQ_FIRST(&set->all); u; u = TAILQ_NEXT(u, entry))
         if (!u->leaving)
             put_upstream(out, u);
     json_close(out, ']');

@@ -15,7 +15,7 @@
 
 struct upstream {
     struct upstreams *set;
-    struct upstream *next;
+    TAILQ_ENTRY(upstream) entry;
     struct arena *arena;              /* of the spec */
     struct upstream_spec *configured; /* as the configuration has it */
     struct upstream_spec *spec;       /* the same, with the user's name filled in */
@@ -37,12 +37,14 @@ struct upstream {
     bool stopped; /* and its process has exited */
 };
 
+TAILQ_HEAD(upstream_head, upstream);
+
 struct upstreams {
     struct loop *loop;
     const char *state;
     struct upstreams_hooks hooks;
     void *owner;
-    struct upstream *first; /* in the order of the configuration; leaving ones at the end */
+    struct upstream_head all; /* in the order of the configuration; leaving ones at the end */
     LIST_HEAD(, upstream_call) calls[HASH_OWNERS]; /* of all that are pending or queued, by their owners */
     int log_level;                                 /* see upstreams_set_log_level; -1: not set */
     uint32_t files, files_max;                     /* open for calls; at most (0: unlimited) */
