@@ -18,7 +18,7 @@
 #include "json/parse.h"
 #include "json/path.h"
 #include "result/result.h"
-#include "upstream/tool_list.h"
+#include "upstream/upstream.h"
 
 #include <stdlib.h>
 #include <unistd.h>

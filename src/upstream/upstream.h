@@ -70,6 +70,8 @@ bool upstreams_are_stopped(const struct upstreams *upstreams);
 
 /* A list of an upstream: the array as it was sent, immutable and reference-counted. */
 struct tool_list;
+/* Copies the array with its bytes. The caller owns the first reference. */
+struct tool_list *tool_list_new(const struct json *tools);
 /* A new reference; NULL: not known yet, or it has none. */
 struct tool_list *upstreams_list(struct upstreams *upstreams, struct str name, enum upstream_list list);
 /* Somebody reads this list: servers that report no changes of theirs list it again, for the next time. */
@@ -78,6 +80,14 @@ struct tool_list *tool_list_ref(struct tool_list *list);
 void tool_list_unref(struct tool_list *list); /* NULL is fine */
 const struct json *tool_list_array(const struct tool_list *list);
 uint64_t tool_list_hash(const struct tool_list *list); /* equal for the same entries in any order */
+
+/* The lists are cached, one file for each upstream: those of lazy upstreams are served before they are
+ * started, and a replay knows the tools. A daemon serves only what it has written itself; a replay by root
+ * reads the files of the daemon's user, and runs nothing. */
+enum tool_cache_owner { TOOL_CACHE_OWN, TOOL_CACHE_ANY };
+/* A new reference. NULL: `state` is NULL, or there is no readable file for this configuration of it. */
+struct tool_list *tool_cache_read(const char *state, const struct upstream_spec *spec,
+                                  enum upstream_list list, enum tool_cache_owner owner);
 
 /* Asks an MCP server to report changes of a resource, also after its restarts, until as many calls of
  * upstreams_unsubscribe. NULL, or why not, as the end of "the server 'x' …". */

@@ -12,7 +12,6 @@
 #include "upstream/mcp/mcp_client.h"
 #include "upstream/mcp/mcp_message.h"
 #include "upstream/mcp/mcp_transport.h"
-#include "upstream/tool_list.h"
 
 #define MCP_QUOTE_MAX_BYTES 4096u /* of a server's words in an answer */
 #define MCP_ERROR_MAX_BYTES 1024u

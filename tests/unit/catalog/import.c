@@ -1,6 +1,6 @@
 /* Importing the tools of upstreams: names, collisions, policies, and what is left out. */
 #include "catalog/generation_case.h"
-#include "upstream/tool_list.h"
+#include "upstream/upstream.h"
 
 #include <unistd.h>
 

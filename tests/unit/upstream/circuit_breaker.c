@@ -1,6 +1,6 @@
 /* The states of the breaker, with the test's own clock. */
 #include "unit.h"
-#include "upstream/circuit_breaker.h"
+#include "upstream/upstream_internal.h"
 
 static void fail_times(struct breaker *b, unsigned times, int64_t now)
 {
