@@ -25,9 +25,14 @@ static bool has_name(const struct name_values *pairs, struct str name)
 }
 
 enum err environment_build(struct arena *arena, const char *inherited, const struct name_values *pairs,
-                           struct secrets *used, const char *const **out, struct why *why)
+                           const struct trace_context *trace, struct secrets *used, const char *const **out,
+                           struct why *why)
 {
-    const char **list = ARENA_ARRAY(arena, const char *, pairs->count + strlen(inherited) / 2 + 3);
+    static const struct str trace_names[] = {[TRACE_PARENT] = STR("TRACEPARENT"),
+                                             [TRACE_STATE] = STR("TRACESTATE"),
+                                             [TRACE_BAGGAGE] = STR("BAGGAGE")};
+    const char **list =
+        ARENA_ARRAY(arena, const char *, pairs->count + strlen(inherited) / 2 + TRACE_KEYS + 3);
     size_t count = 0;
     enum err err = OK;
     bool has_path = has_name(pairs, STR_LIT("PATH"));
@@ -54,25 +59,11 @@ enum err environment_build(struct arena *arena, const char *inherited, const str
         if (!err)
             secrets_add_named(arena, used, name, value);
     }
+    for (unsigned i = 0; trace && i < TRACE_KEYS; i++)
+        if (trace->values[i].len && !has_name(pairs, trace_names[i]))
+            list[count++] = ARENA_JOIN(arena, trace_names[i], STR_LIT("="), trace->values[i]).at;
     *out = list;
     return err;
-}
-
-const char *const *environment_with_trace(struct arena *arena, const char *const *environment,
-                                          const struct name_values *pairs, const struct trace_context *trace)
-{
-    static const struct str names[] = {[TRACE_PARENT] = STR("TRACEPARENT"),
-                                       [TRACE_STATE] = STR("TRACESTATE"),
-                                       [TRACE_BAGGAGE] = STR("BAGGAGE")};
-    size_t count = 0;
-    while (environment[count])
-        count++;
-    const char **list = ARENA_ARRAY(arena, const char *, count + TRACE_KEYS + 1);
-    memcpy(list, environment, count * sizeof(*list));
-    for (unsigned i = 0; i < TRACE_KEYS; i++)
-        if (trace->values[i].len && !has_name(pairs, names[i]))
-            list[count++] = ARENA_JOIN(arena, names[i], STR_LIT("="), trace->values[i]).at;
-    return list;
 }
 
 enum err environment_find_command(struct arena *arena, const struct upstream_spec *spec, struct why *why)
@@ -129,7 +120,7 @@ enum err process_prepare(struct loop *loop, struct arena *arena, const struct up
     for (size_t i = 0; sandbox->on && i < sandbox->env.count; i++)
         buf_printf(&inherited, " " STR_FMT, STR_ARG(sandbox->env.list[i]));
     buf_byte(&inherited, '\0');
-    enum err err = environment_build(arena, inherited.at, &spec->env, secrets, &child->env, why);
+    enum err err = environment_build(arena, inherited.at, &spec->env, NULL, secrets, &child->env, why);
     for (size_t i = 0; i < spec->argc && !err; i++)
         err = expand(arena, spec->argv[i], secrets, &argv[i], why);
     for (size_t i = 0; i < spec->argc && !err; i++) { /* --token=…, TOKEN=…, --token … */

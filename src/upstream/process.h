@@ -22,15 +22,12 @@ enum err process_prepare(struct loop *loop, struct arena *arena, const struct up
 void process_clear(struct process *process);
 
 /* NAME=VALUE each, NULL-terminated, in the arena: the daemon's variables named in `inherited` ("HOME PATH"),
- * overridden by `pairs` with their secrets expanded; PATH is always set. `why` begins with the name of the
- * variable. */
+ * overridden by `pairs` with their secrets expanded; PATH is always set. The values of `trace` (NULL: none)
+ * are TRACEPARENT, TRACESTATE and BAGGAGE, except those that `pairs` sets: they are the caller's bytes, in
+ * which no reference is expanded. `why` begins with the name of the variable. */
 enum err environment_build(struct arena *arena, const char *inherited, const struct name_values *pairs,
-                           struct secrets *used, const char *const **out, struct why *why);
-
-/* The same environment with the values of `trace` as TRACEPARENT, TRACESTATE and BAGGAGE, except those that
- * `pairs` sets. They are the caller's bytes: no reference in them is expanded. */
-const char *const *environment_with_trace(struct arena *arena, const char *const *environment,
-                                          const struct name_values *pairs, const struct trace_context *trace);
+                           const struct trace_context *trace, struct secrets *used, const char *const **out,
+                           struct why *why);
 
 /* Whether the command of an MCP server could be started; one with ${NAME} in it is left to its start. */
 enum err environment_find_command(struct arena *arena, const struct upstream_spec *spec, struct why *why);

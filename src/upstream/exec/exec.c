@@ -487,8 +487,8 @@ static bool prepare(struct command *c)
         upstream_call_answer(call, UPSTREAM_REFUSED, error.code, STR_FMT, STR_ARG(error.detail));
         return false;
     }
-    if (environment_build(call->arena, c->spec->sandbox.on ? confined : inherited, &c->spec->env, &c->used,
-                          &c->env, &why) != OK ||
+    if (environment_build(call->arena, c->spec->sandbox.on ? confined : inherited, &c->spec->env,
+                          call->request->trace_context, &c->used, &c->env, &why) != OK ||
         secrets_expand(call->arena, c->spec->cwd, NULL, &cwd, &why) != OK) {
         log_event(LOG_ERROR, "command_failed", LOG_STR("tool", call->request->target->tool),
                   LOG_TEXT("why", why.text));
@@ -496,9 +496,6 @@ static bool prepare(struct command *c)
                              "a setting that its command needs is missing: only the operator can fix that");
         return false;
     }
-    const struct trace_context *trace = call->request->trace_context;
-    if (trace)
-        c->env = environment_with_trace(call->arena, c->env, &c->spec->env, trace);
     const char *slash = strrchr(c->argv[0], '/');
     c->name = slash && slash[1] ? slash + 1 : c->argv[0];
     c->cwd = cwd.len ? arena_dup(call->arena, cwd).at : NULL;

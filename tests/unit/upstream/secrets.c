@@ -256,12 +256,12 @@ TEST(builds_environments)
     const struct name_value bad[] = {{STR("TOKEN"), STR("${MISSING}")}};
     const char *const *env;
     struct why why;
-    assert_int_equal(environment_build(arena, taken, &(struct name_values){list, 2}, NULL, &env, &why), OK);
+    assert_int_equal(environment_build(arena, taken, &(struct name_values){list, 2}, NULL, NULL, &env, &why), OK);
     assert_string_equal(env[0], "API_TOKEN=s3cret-token");
     assert_string_equal(env[1], "PATH=/opt");
     assert_string_equal(env[2], "TOKEN=<s3cret-token>");
     assert_null(env[3]);
-    assert_int_equal(environment_build(arena, taken, &(struct name_values){bad, 1}, NULL, &env, &why),
+    assert_int_equal(environment_build(arena, taken, &(struct name_values){bad, 1}, NULL, NULL, &env, &why),
                      ERR_NOT_FOUND);
     golden_check("load", "secrets: a variable of env is not set", why.text);
 }
