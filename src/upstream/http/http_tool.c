@@ -16,13 +16,10 @@
 #include "json/build.h"
 #include "json/parse.h"
 #include "json/write.h"
-#include "upstream/http/http_response.h"
 #include "upstream/secrets.h"
 #include "upstream/upstream_call.h"
 
 #include <ctype.h>
-#include <stdio.h>
-#include <strings.h>
 
 struct http_call {
     struct upstream_call *run;
@@ -263,11 +260,6 @@ static enum err take_argument(struct http_call *call, struct str name, struct st
     return OK;
 }
 
-static bool has_query(const struct buf *url)
-{
-    return url->len && memchr(url->at, '?', url->len);
-}
-
 enum template_place { IN_URL, IN_HEADER };
 
 /* `literal`: of an upstream, in which {name} is no placeholder. */
@@ -299,7 +291,7 @@ static enum err fill_in(struct http_call *call, struct buf *out, enum template_p
                           STR_ARG(part.text));
         } else if (place == IN_HEADER) {
             buf_str(out, text);
-        } else if (!has_query(out) && has_dot_segment(text)) {
+        } else if (!str_has(buf_view(out), '?') && has_dot_segment(text)) {
             err = err_set(why, ERR_PARSE,
                           "the argument '" STR_FMT "' must not be '.' or '..', alone or between slashes",
                           STR_ARG(part.text));
@@ -312,7 +304,7 @@ static enum err fill_in(struct http_call *call, struct buf *out, enum template_p
 
 static void add_query(const struct http_call *call, struct buf *out)
 {
-    char separator = has_query(out) ? '&' : '?';
+    char separator = str_has(buf_view(out), '?') ? '&' : '?';
     for (uint32_t i = 0; i < call->arguments->len; i++) {
         const struct json_member *member = &call->arguments->members[i];
         bool is_list = member->value.type == JSON_ARRAY;
@@ -341,7 +333,7 @@ static enum err build_path(struct http_call *call, struct buf *url, struct why *
         err = fill_in(call, url, IN_URL, call->base->url, true, why);
     while (url->len && url->at[url->len - 1] == '/')
         url->len--;
-    if (err == OK && has_query(url))
+    if (err == OK && str_has(buf_view(url), '?'))
         err = err_set(why, ERR_CONFIG,
                       "the upstream's url must not contain a query: put it into the url of each tool");
     if (err == OK)
@@ -446,6 +438,74 @@ static enum err build_request(struct http_call *call, struct why *why)
     return OK;
 }
 
+/* ---- what a failed exchange means, and the message in the body of an error; for MCP, too ---- */
+
+const struct http_failure http_failures[] = {
+    [FETCH_UNREACHABLE] = {UPSTREAM_TRANSIENT, "unreachable"},
+    [FETCH_MISCONFIGURED] = {UPSTREAM_UNAVAILABLE, "misconfigured"},
+    [FETCH_TIMEOUT] = {UPSTREAM_TRANSIENT, "timeout"},
+    [FETCH_DISCONNECTED] = {UPSTREAM_TRANSIENT, "broken_off"},
+    [FETCH_TOO_LARGE] = {UPSTREAM_BROKEN, "too_large"},
+    [FETCH_NOT_HTTP] = {UPSTREAM_BROKEN, "invalid_http"},
+};
+
+/* UTF-8 without NUL. */
+static bool is_text(struct str text)
+{
+    for (size_t i = 0; i < text.len;) {
+        size_t n = str_utf8_length(text.at + i, text.at + text.len);
+        if (!n || !text.at[i])
+            return false;
+        i += n;
+    }
+    return true;
+}
+
+bool http_response_is_transient(int status)
+{
+    return status == 408 || status == 425 || status == HTTP_TOO_MANY || status >= 500;
+}
+
+/* RFC 9457's problem details, {"error": {"message"}}, {"message"}, {"errors": […]}. An object inside often
+ * has a better sentence than a member of the root, so it is searched first. */
+static struct str find_message(const struct json *value, unsigned depth)
+{
+    static const char *const messages[] = {"detail", "message", "error_description", "error", "msg",
+                                           "reason", "title",   "description",       NULL};
+    static const char *const containers[] = {"error", "errors", "detail", "fault", "data", NULL};
+    struct str found = STR_NONE;
+    if (!value || depth > 3)
+        return STR_NONE;
+    if (value->type == JSON_ARRAY)
+        return value->len ? find_message(&value->items[0], depth + 1) : STR_NONE;
+    if (value->type != JSON_OBJECT)
+        return json_str(value);
+    for (unsigned pass = 0; pass < 2 && !found.len; pass++) {
+        bool inside = (pass == 0) == (depth == 0);
+        const char *const *names = inside ? containers : messages;
+        for (; !found.len && *names; names++) {
+            const struct json *member = json_get_text(value, *names);
+            found = inside ? find_message(member, depth + 1) : json_str(member);
+        }
+    }
+    return found;
+}
+
+struct str http_response_error_message(struct arena *arena, struct str type, struct str body)
+{
+    struct json value;
+    struct str found = STR_NONE;
+    if (json_parse(arena, body, NULL, &value, NULL) == OK) {
+        found = find_message(&value, 0);
+        if (!found.len && (value.type == JSON_OBJECT || value.type == JSON_ARRAY) && value.len)
+            found = json_to_str(arena, &value);
+    } else if (!str_contains_nocase(type, STR_LIT("html")) && !str_contains_nocase(type, STR_LIT("xml")) &&
+               !str_starts(str_trim(body), "<") && is_text(body)) {
+        found = str_trim(body);
+    }
+    return str_cut(found, HTTP_QUOTED_BYTES);
+}
+
 /* ---- the answer ---- */
 
 static struct str origin(const struct http_call *call)
@@ -458,8 +518,7 @@ static void read_error(const struct http_call *call, struct str body)
     struct upstream_call *run = call->run;
     struct str from = origin(call);
     int status = call->status;
-    char code[16];
-    snprintf(code, sizeof(code), "http_%d", status);
+    const char *code = arena_printf(run->arena, "http_%d", status).at;
     run->answer->quoted = http_response_error_message(run->arena, call->type, body);
     if (status == 401 || status == 403)
         upstream_call_answer(run, status == 401 ? UPSTREAM_UNAVAILABLE : UPSTREAM_REFUSED, code,
@@ -485,26 +544,20 @@ static bool read_value(const struct http_call *call, struct str body, struct jso
     body = json_skip_byte_order_mark(body);
     struct str trimmed = str_trim(body);
     bool declared = str_contains_nocase(call->type, STR_LIT("json"));
-    if (!trimmed.len) {
-        *value = json_null();
+    bool is_json = trimmed.len && (declared || str_starts(trimmed, "{") || str_starts(trimmed, "["));
+    if (is_json && (json_parse(call->arena, body, NULL, value, &error) == OK || error.soft))
         return true;
-    }
-    if ((declared || str_starts(trimmed, "{") || str_starts(trimmed, "[")) &&
-        (json_parse(call->arena, body, NULL, value, &error) == OK || error.soft))
+    *value = trimmed.len ? json_string(body) : json_null();
+    if (!trimmed.len || (!declared && is_text(body)))
         return true;
-    if (declared) {
+    if (declared)
         upstream_call_answer(call->run, UPSTREAM_BROKEN, "invalid_json",
                              STR_FMT " answered with invalid JSON: %s", STR_ARG(origin(call)), error.text);
-        return false;
-    }
-    if (!http_response_is_text(body)) {
+    else
         upstream_call_answer(call->run, UPSTREAM_BROKEN, "not_text",
                              STR_FMT " answered with %zu bytes that are neither JSON nor text",
                              STR_ARG(origin(call)), body.len);
-        return false;
-    }
-    *value = json_string(body);
-    return true;
+    return false;
 }
 
 /* "data.items", "rows.0.name": a number selects an item of a list. */

@@ -16,7 +16,6 @@
 #include "base/arena.h"
 #include "base/trace_context.h"
 #include "json/parse.h"
-#include "upstream/http/http_response.h"
 #include "upstream/http/http_tool.h"
 #include "upstream/mcp/mcp_header_mapping.h"
 #include "upstream/mcp/mcp_message.h"
