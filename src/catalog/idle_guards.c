@@ -28,23 +28,13 @@ struct guard {
  * begins with. */
 static bool may_take(const struct tool *tool, struct str path, struct str name)
 {
-    static const char *const others[] = {"$ref",
-                                         "$dynamicRef",
-                                         "allOf",
-                                         "anyOf",
-                                         "oneOf",
-                                         "if",
-                                         "not",
-                                         "patternProperties",
-                                         "dependentSchemas",
-                                         "then",
-                                         "else",
-                                         "unevaluatedProperties"};
+    struct str others = STR_LIT("$ref $dynamicRef allOf anyOf oneOf if not patternProperties "
+                                "dependentSchemas then else unevaluatedProperties");
     const struct json *more = json_get_text(tool->input, "additionalProperties");
     if (!tool->parameters || !tool->parameters->len || json_is(more, JSON_OBJECT) || json_is_true(more))
         return true;
-    for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
-        if (json_get_text(tool->input, others[i]))
+    while (others.len)
+        if (json_get(tool->input, str_split(&others, ' ')))
             return true;
     return json_get(tool->parameters, path) || json_get(tool->parameters, name);
 }

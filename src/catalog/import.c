@@ -403,17 +403,16 @@ static void warn_of_globs(struct generation_build *b, const struct upstream_spec
     for (uint32_t i = 0; i < tools->len; i++)
         names[i] = name_of(&tools->items[i]);
     for (size_t k = 0; k < globs->count; k++) {
-        const struct name_globs one = {.list = &globs->list[k], .count = 1, .given = true};
+        struct str glob = globs->list[k];
         bool found = false;
         for (uint32_t i = 0; i < tools->len && !found; i++)
-            found = name_globs_fit(&one, names[i]);
+            found = str_glob(glob, names[i]);
         if (!found && tools->len)
-            generation_report_warning(
-                b->report,
-                STR_FMT ": '" STR_FMT "' of upstream " STR_FMT
-                        " is to be %s, but it offers no tool of this name%s",
-                STR_ARG(spec->from), STR_ARG(one.list[0]), STR_ARG(spec->name), what,
-                field_hint(b->g->arena, suggest_closest(one.list[0], names, tools->len)));
+            generation_report_warning(b->report,
+                                      STR_FMT ": '" STR_FMT "' of upstream " STR_FMT
+                                              " is to be %s, but it offers no tool of this name%s",
+                                      STR_ARG(spec->from), STR_ARG(glob), STR_ARG(spec->name), what,
+                                      field_hint(b->g->arena, suggest_closest(glob, names, tools->len)));
     }
 }
 

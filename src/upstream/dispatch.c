@@ -12,6 +12,7 @@
 
 #include <assert.h>
 #include <stdarg.h>
+#include <stdio.h>
 
 #define BUSY_AFTER_S 1 /* when to retry after the queue was full */
 
@@ -52,9 +53,7 @@ uint32_t upstream_call_timeout_ms(const struct upstream_call *call, uint32_t own
 
 static void remember_error(struct upstream *u, struct str why)
 {
-    struct str cut = str_cut(why, sizeof(u->last_error) - 1);
-    memcpy(u->last_error, cut.at ? cut.at : "", cut.len);
-    u->last_error[cut.len] = '\0';
+    snprintf(u->last_error, sizeof(u->last_error), STR_FMT, STR_ARG(str_cut(why, sizeof(u->last_error) - 1)));
     u->error_ms = upstream_now_ms();
 }
 

@@ -55,12 +55,6 @@ static void add_lines(struct expansion *x, struct str value)
     }
 }
 
-static void append_secret(struct expansion *x, struct str value)
-{
-    buf_str(&x->out, value);
-    add_lines(x, value);
-}
-
 /* SORT_KEY = createdAt and AUTH_TYPE = OAuth2 are no secrets, and results may hold them. */
 static bool is_word(struct str value)
 {
@@ -209,7 +203,8 @@ static enum err expand_file(struct expansion *x, struct str path, const uid_t *u
         len--;
     if (uid && !len)
         return err_set(x->why, ERR_NOT_FOUND, "the file %s is empty", name);
-    append_secret(x, (struct str){bytes, len});
+    buf_add(&x->out, bytes, len);
+    add_lines(x, (struct str){bytes, len});
     return OK;
 }
 
@@ -227,13 +222,14 @@ static enum err expand_variable(struct expansion *x, struct str inside)
                        "write $${ for a literal ${",
                        STR_ARG(str_cut(name, 60)));
     struct str value = str_of(getenv(name.at));
+    buf_str(&x->out, value);
+    add_lines(x, value);
     if (value.len)
-        append_secret(x, value);
-    else if (!rest.len)
+        return OK;
+    if (!rest.len)
         return err_set(x->why, ERR_NOT_FOUND, "the environment variable %s is %s", name.at,
                        value.at ? "empty" : "not set");
-    else
-        buf_str(&x->out, str_from(rest, 2));
+    buf_str(&x->out, str_from(rest, 2));
     return OK;
 }
 
