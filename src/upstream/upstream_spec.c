@@ -5,6 +5,27 @@
 
 #include <string.h>
 
+static bool lists_equal(const struct str *a, size_t a_count, const struct str *b, size_t b_count)
+{
+    bool equal = a_count == b_count;
+    for (size_t i = 0; equal && i < a_count; i++)
+        equal = str_eq(a[i], b[i]);
+    return equal;
+}
+
+static bool paths_equal(const struct confine_paths *a, const struct confine_paths *b)
+{
+    return lists_equal(a->list, a->count, b->list, b->count);
+}
+
+static bool sandboxes_equal(const struct confine_spec *a, const struct confine_spec *b)
+{
+    return a->on == b->on && a->best_effort == b->best_effort && a->network == b->network &&
+           a->reads_given == b->reads_given && paths_equal(&a->read, &b->read) &&
+           paths_equal(&a->write, &b->write) && paths_equal(&a->env, &b->env) &&
+           a->memory_bytes == b->memory_bytes && a->processes == b->processes;
+}
+
 static bool pairs_equal(const struct name_values *a, const struct name_values *b)
 {
     bool equal = a->count == b->count;
@@ -15,14 +36,12 @@ static bool pairs_equal(const struct name_values *a, const struct name_values *b
 
 bool upstream_spec_equal(const struct upstream_spec *a, const struct upstream_spec *b)
 {
-    bool equal = a->argc == b->argc;
-    for (size_t i = 0; equal && i < a->argc; i++)
-        equal = str_eq(a->argv[i], b->argv[i]);
-    return equal && str_eq(a->name, b->name) && a->kind == b->kind && pairs_equal(&a->env, &b->env) &&
-           str_eq(a->cwd, b->cwd) && str_eq(a->url, b->url) && pairs_equal(&a->headers, &b->headers) &&
+    return lists_equal(a->argv, a->argc, b->argv, b->argc) && str_eq(a->name, b->name) &&
+           a->kind == b->kind && pairs_equal(&a->env, &b->env) && str_eq(a->cwd, b->cwd) &&
+           str_eq(a->url, b->url) && pairs_equal(&a->headers, &b->headers) &&
            str_eq(a->ca_file, b->ca_file) && a->lazy == b->lazy && str_eq(a->user, b->user) &&
            a->per_user == b->per_user && str_eq(a->spawner, b->spawner) &&
-           confine_spec_equal(&a->sandbox, &b->sandbox);
+           sandboxes_equal(&a->sandbox, &b->sandbox);
 }
 
 bool upstream_spec_next_file(struct str *text, struct str *before, struct str *path)
@@ -121,7 +140,9 @@ struct upstream_spec *upstream_spec_copy(struct arena *arena, const struct upstr
     copy->cwd = arena_dup(arena, spec->cwd);
     copy->user = arena_dup(arena, spec->user);
     copy->spawner = arena_dup(arena, spec->spawner);
-    copy->sandbox = confine_spec_copy(arena, &spec->sandbox);
+    copy->sandbox.read.list = copy_list(arena, spec->sandbox.read.list, spec->sandbox.read.count, NULL);
+    copy->sandbox.write.list = copy_list(arena, spec->sandbox.write.list, spec->sandbox.write.count, NULL);
+    copy->sandbox.env.list = copy_list(arena, spec->sandbox.env.list, spec->sandbox.env.count, NULL);
     copy->url = copy_text(arena, spec->url, user);
     copy->headers = copy_pairs(arena, spec->headers, user);
     copy->ca_file = arena_dup(arena, spec->ca_file);

@@ -358,38 +358,3 @@ void confine_free(struct confinement *confinement)
         close(confinement->child.landlock);
     confinement->child.landlock = -1;
 }
-
-/* ---- comparing and copying ---- */
-
-static bool paths_equal(const struct confine_paths *a, const struct confine_paths *b)
-{
-    bool equal = a->count == b->count;
-    for (size_t i = 0; equal && i < a->count; i++)
-        equal = str_eq(a->list[i], b->list[i]);
-    return equal;
-}
-
-bool confine_spec_equal(const struct confine_spec *a, const struct confine_spec *b)
-{
-    return a->on == b->on && a->best_effort == b->best_effort && a->network == b->network &&
-           a->reads_given == b->reads_given && paths_equal(&a->read, &b->read) &&
-           paths_equal(&a->write, &b->write) && paths_equal(&a->env, &b->env) &&
-           a->memory_bytes == b->memory_bytes && a->processes == b->processes;
-}
-
-static struct confine_paths copy_paths(struct arena *arena, const struct confine_paths *from)
-{
-    struct str *list = ARENA_ARRAY(arena, struct str, from->count);
-    for (size_t i = 0; i < from->count; i++)
-        list[i] = arena_dup(arena, from->list[i]);
-    return (struct confine_paths){list, from->count};
-}
-
-struct confine_spec confine_spec_copy(struct arena *arena, const struct confine_spec *spec)
-{
-    struct confine_spec copy = *spec;
-    copy.read = copy_paths(arena, &spec->read);
-    copy.write = copy_paths(arena, &spec->write);
-    copy.env = copy_paths(arena, &spec->env);
-    return copy;
-}

@@ -66,7 +66,4 @@ enum err confine_prepare(struct loop *loop, struct arena *arena, const struct co
                          struct why *why);
 void confine_free(struct confinement *confinement);
 
-bool confine_spec_equal(const struct confine_spec *a, const struct confine_spec *b);
-struct confine_spec confine_spec_copy(struct arena *arena, const struct confine_spec *spec);
-
 #endif
