@@ -45,12 +45,6 @@ enum upstream_call_state upstream_call_refuse(struct upstream_call *call, enum u
                                 STR_ARG(call->spec->name), service(call), STR_ARG(sentence));
 }
 
-uint32_t upstream_call_timeout_ms(const struct upstream_call *call, uint32_t own_ms)
-{
-    uint32_t max_ms = call->request->max_ms;
-    return max_ms && max_ms < own_ms ? max_ms : own_ms;
-}
-
 static void remember_error(struct upstream *u, struct str why)
 {
     snprintf(u->last_error, sizeof(u->last_error), STR_FMT, STR_ARG(str_cut(why, sizeof(u->last_error) - 1)));
@@ -68,7 +62,8 @@ void upstream_call_log_failure(struct upstream_call *call, struct str code, stru
     }
 }
 
-uint32_t target_timeout_ms(const struct target *target, const struct upstream_spec *spec)
+/* `spec`: of its upstream; NULL: it has none. */
+static uint32_t target_timeout_ms(const struct target *target, const struct upstream_spec *spec)
 {
     uint32_t own = target->timeout_ms;
     if (!own && target->kind == TARGET_EXEC)
@@ -80,6 +75,17 @@ uint32_t target_timeout_ms(const struct target *target, const struct upstream_sp
     if (spec && spec->timeout_ms)
         return spec->timeout_ms;
     return target->kind == TARGET_HTTP ? HTTP_TIMEOUT_MS : UPSTREAM_TIMEOUT_MS;
+}
+
+static uint32_t within_max_ms(const struct upstream_call *call, uint32_t ms)
+{
+    uint32_t max_ms = call->request->max_ms;
+    return max_ms && max_ms < ms ? max_ms : ms;
+}
+
+uint32_t upstream_call_timeout_ms(const struct upstream_call *call)
+{
+    return within_max_ms(call, target_timeout_ms(call->request->target, call->spec));
 }
 
 /* ---- the circuit breaker ---- */
@@ -313,7 +319,7 @@ static void on_queue_timeout(void *owner)
     upstream_call_refuse(call, UPSTREAM_UNAVAILABLE, "busy",
                          "takes %u call%s at once and had no room for this one within %u ms; it was not sent",
                          spec->in_flight, spec->in_flight == 1 ? "" : "s",
-                         upstream_call_timeout_ms(call, spec->timeout_ms));
+                         within_max_ms(call, spec->timeout_ms));
     call->done(call->owner);
 }
 
@@ -390,8 +396,8 @@ static enum upstream_call_state admit(struct upstream_call *call, bool may_queue
     LIST_INSERT_HEAD(&u->set->calls[hash_owner(call->owner)], call, entry);
     call_queue_add(&u->queue, call);
     call->queued = true;
-    timer_set(&call->deadline, u->set->loop, upstream_call_timeout_ms(call, u->spec->timeout_ms),
-              on_queue_timeout, call);
+    timer_set(&call->deadline, u->set->loop, within_max_ms(call, u->spec->timeout_ms), on_queue_timeout,
+              call);
     return UPSTREAM_PENDING;
 }
 

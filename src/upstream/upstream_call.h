@@ -57,11 +57,9 @@ void call_queue_add(struct call_queue *queue, struct upstream_call *call);
 void call_queue_remove(struct call_queue *queue, struct upstream_call *call);
 struct upstream_call *call_queue_next(struct call_queue *queue); /* is its user's turn; it is not empty */
 
-/* The target's own time, else its upstream's (`spec`, may be NULL), else the default of its kind. */
-uint32_t target_timeout_ms(const struct target *target, const struct upstream_spec *spec);
-
-/* `own_ms`, or the request's max_ms if that is less. */
-uint32_t upstream_call_timeout_ms(const struct upstream_call *call, uint32_t own_ms);
+/* The target's own time, else its upstream's, else the default of its kind; the request's max_ms if that is
+ * less. */
+uint32_t upstream_call_timeout_ms(const struct upstream_call *call);
 
 /* For operators: logs the failure and keeps it as the upstream's last error. Commands log their own. */
 void upstream_call_log_failure(struct upstream_call *call, struct str code, struct str why);

@@ -515,7 +515,7 @@ enum upstream_call_state exec_call(struct upstream_call *call)
     *c = (struct command){
         .call = call, .spec = call->request->target->exec, .in = {-1}, .out = {-1}, .errors = {-1}};
     c->output = c->error_output = buf_in(call->arena);
-    c->timeout_ms = upstream_call_timeout_ms(call, target_timeout_ms(call->request->target, NULL));
+    c->timeout_ms = upstream_call_timeout_ms(call);
     if (!prepare(c))
         return UPSTREAM_DONE;
     c->all = loop_singleton(call->loop, &singleton_key, make_commands, free_commands);

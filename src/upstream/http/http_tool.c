@@ -691,8 +691,7 @@ enum upstream_call_state http_tool_call(struct upstream_call *run)
     enum err err = build_request(call, &why);
     if (err != OK)
         return reject(run, err, &why);
-    call->request.total_ms =
-        upstream_call_timeout_ms(run, target_timeout_ms(run->request->target, run->spec));
+    call->request.total_ms = upstream_call_timeout_ms(run);
     call->fetch = fetch_start(run->loop, &call->request, &hooks, call, &why);
     if (!call->fetch)
         return reject(run, ERR_UNAVAILABLE, &why);

@@ -484,12 +484,7 @@ static void send_call(struct mcp_client *client, struct pending_request *pending
     mcp_message_send(client, &out, &outgoing, request->progress ? pending->id : 0);
 }
 
-static enum upstream_call_state answer_blocked(struct upstream_call *call, const char *why)
-{
-    call->answer->after_s = 1;
-    return upstream_call_refuse(call, UPSTREAM_UNAVAILABLE, "not_reading", "%s; the call was not sent to it",
-                                why);
-}
+#define NOT_READING "%s; the call was not sent to it"
 
 void mcp_call_send_waiting(struct mcp_client *client)
 {
@@ -500,9 +495,8 @@ void mcp_call_send_waiting(struct mcp_client *client)
             send_call(client, pending);
             continue;
         }
-        struct upstream_call *call = take_call(pending);
-        answer_blocked(call, why);
-        call->finish(call);
+        pending->call->answer->after_s = 1;
+        end_call(pending, UPSTREAM_UNAVAILABLE, "not_reading", NOT_READING, why);
     }
 }
 
@@ -519,15 +513,15 @@ enum upstream_call_state mcp_client_call(struct mcp_client *client, struct upstr
     if (client->state == MCP_DOWN)
         return answer_unavailable(client, call);
     const char *blocked = client->ready ? mcp_request_blocked(client) : NULL;
+    call->answer->after_s = 1;
     if (blocked)
-        return answer_blocked(call, blocked);
-    if (client->pending.count >= MCP_CALLS_MAX) {
-        call->answer->after_s = 1;
+        return upstream_call_refuse(call, UPSTREAM_UNAVAILABLE, "not_reading", NOT_READING, blocked);
+    if (client->pending.count >= MCP_CALLS_MAX)
         return upstream_call_refuse(call, UPSTREAM_UNAVAILABLE, "busy",
                                     "has %u pending calls already; this one was not sent to it",
                                     MCP_CALLS_MAX);
-    }
-    uint32_t ms = upstream_call_timeout_ms(call, target_timeout_ms(call->request->target, client->spec));
+    call->answer->after_s = -1;
+    uint32_t ms = upstream_call_timeout_ms(call);
     uint32_t times = call->request->max_ms ? 1 : MCP_PROGRESS_TIMES;
     struct pending_request *pending = pending_add(client);
     pending->call = call;

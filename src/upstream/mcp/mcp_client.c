@@ -427,8 +427,8 @@ struct mcp_client *mcp_client_new(struct loop *loop, const struct upstream_spec 
     client->spec = spec;
     client->upstream = upstream;
     client->log_level = -1;
-    LIST_INIT(&client->subscriptions);
-    pending_init(&client->pending);
+    TAILQ_INIT(&client->pending.sent);
+    TAILQ_INIT(&client->pending.waiting);
     for (size_t i = 0; i < UPSTREAM_LISTS; i++) {
         client->lists[i].client = client;
         client->lists[i].which = (enum upstream_list)i;

@@ -66,7 +66,6 @@ struct pending_requests {
     struct pending_list sent, waiting; /* oldest first; waiting: calls, for the server's start */
 };
 
-void pending_init(struct pending_requests *all);
 struct pending_request *pending_add(struct mcp_client *client);       /* in `waiting` */
 void pending_end_after(struct pending_request *pending, uint32_t ms); /* as timed out */
 void pending_mark_sent(struct pending_request *pending);

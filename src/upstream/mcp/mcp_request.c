@@ -15,12 +15,6 @@
 
 /* ---- pending requests ----------------------------------------------------------- */
 
-void pending_init(struct pending_requests *all)
-{
-    TAILQ_INIT(&all->sent);
-    TAILQ_INIT(&all->waiting);
-}
-
 struct pending_request *pending_add(struct mcp_client *client)
 {
     struct pending_requests *all = &client->pending;
