@@ -96,13 +96,15 @@ static void add_guarded(struct generation *g, struct str policy, struct str upst
  * the daemon starts: only root and the daemon's user should. Group permissions are the operator's business.
  */
 
+enum { ACCESS_OPEN, ACCESS_FOREIGN };
+
 struct access {
     struct arena *arena;
     struct finding {
         struct str path; /* the first one */
         struct stat st;
         size_t count;
-    } open, foreign;
+    } found[2]; /* ACCESS_OPEN, ACCESS_FOREIGN */
 };
 
 static void look_at(struct access *a, struct str path)
@@ -111,11 +113,12 @@ static void look_at(struct access *a, struct str path)
     struct str name = arena_dup(a->arena, path);
     if (stat(name.at, &st) != 0)
         return;
-    /* Also of a sticky folder: others may add a policy. */
-    if ((st.st_mode & S_IWOTH) && !a->open.count++)
-        a->open = (struct finding){name, st, 1};
-    if (st.st_uid != 0 && st.st_uid != geteuid() && !a->foreign.count++)
-        a->foreign = (struct finding){name, st, 1};
+    const bool is[] = {[ACCESS_OPEN] =
+                           st.st_mode & S_IWOTH, /* also a sticky folder: others may add a policy */
+                       [ACCESS_FOREIGN] = st.st_uid != 0 && st.st_uid != geteuid()};
+    for (int i = 0; i < 2; i++)
+        if (is[i] && !a->found[i].count++)
+            a->found[i] = (struct finding){name, st, 1};
 }
 
 static void look_at_files(struct access *a, const struct generation *g)
@@ -142,30 +145,26 @@ static void look_at_files(struct access *a, const struct generation *g)
 /* Warns of each kind of path once, with the command that corrects it. */
 static void check_access(const struct generation *g, struct generation_report *report)
 {
-    const char *folder = g->config.policies;
     struct arena *arena = arena_new();
     struct access access = {.arena = arena};
     look_at_files(&access, g);
-    const struct finding open = access.open, foreign = access.foreign;
-    struct str more_open = open.count > 1 ? arena_printf(arena, " (and %zu more)", open.count - 1) : STR_NONE,
-               more_foreign =
-                   foreign.count > 1 ? arena_printf(arena, " (and %zu more)", foreign.count - 1) : STR_NONE;
-    bool open_policy = folder && open.count && str_starts(open.path, folder),
-         foreign_policy = folder && foreign.count && str_starts(foreign.path, folder);
-    if (open.count)
-        generation_report_warning(report,
-                                  STR_FMT STR_FMT
-                                  ": mode %04o lets every user change what agents may do: chmod -R "
-                                  "o-w %s",
-                                  STR_ARG(open.path), STR_ARG(more_open), (unsigned)open.st.st_mode & 07777u,
-                                  open_policy ? folder : open.path.at);
-    if (foreign.count)
-        generation_report_warning(report,
-                                  STR_FMT STR_FMT
-                                  ": belongs to uid %u, who can change what agents may do and is "
-                                  "neither root nor the user of this process: chown -R root %s",
-                                  STR_ARG(foreign.path), STR_ARG(more_foreign), (unsigned)foreign.st.st_uid,
-                                  foreign_policy ? folder : foreign.path.at);
+    for (int i = 0; i < 2; i++) {
+        const struct finding *f = &access.found[i];
+        const char *folder = g->config.policies;
+        const char *root = folder && str_starts(f->path, folder) ? folder : f->path.at;
+        struct str more = f->count > 1 ? arena_printf(arena, " (and %zu more)", f->count - 1) : STR_NONE;
+        if (f->count && i == ACCESS_OPEN)
+            generation_report_warning(
+                report,
+                STR_FMT STR_FMT ": mode %04o lets every user change what agents may do: chmod -R o-w %s",
+                STR_ARG(f->path), STR_ARG(more), (unsigned)f->st.st_mode & 07777u, root);
+        else if (f->count)
+            generation_report_warning(report,
+                                      STR_FMT STR_FMT
+                                      ": belongs to uid %u, who can change what agents may do and is "
+                                      "neither root nor the user of this process: chown -R root %s",
+                                      STR_ARG(f->path), STR_ARG(more), (unsigned)f->st.st_uid, root);
+    }
     arena_free(arena);
 }
 
@@ -619,35 +618,24 @@ enum err generation_build(struct config *config, uint64_t number,
 /* ---- mode shadow: where it is declared, and where it has outlived its date: in each policy, and in the
  * defaults ---- */
 
-static bool has_come(struct str date, int64_t now_ms)
-{
-    int64_t seconds;
-    return date_read(date, &seconds) && seconds * 1000 <= now_ms;
-}
-
-static struct shadow_expiry expiry(struct arena *arena, const struct policy *policy, struct str file,
-                                   struct str date)
-{
-    struct str sentence = arena_printf(arena,
-                                       "%smode = \"shadow\" was to end on " STR_FMT
-                                       ", and nothing is enforced yet: set mode = \"enforce\", "
-                                       "or a later shadow_until",
-                                       policy ? "" : "defaults: ", STR_ARG(date));
-    return (struct shadow_expiry){policy, file, sentence};
-}
-
 size_t shadow_expired(const struct generation *generation, int64_t now_ms, struct arena *arena,
                       struct shadow_expiry **out)
 {
     const struct config *config = &generation->config;
     size_t policies = policy_set_count(generation->policies), count = 0;
     struct shadow_expiry *list = ARENA_ARRAY(arena, struct shadow_expiry, policies + 1);
-    if (has_come(config->defaults.shadow_until, now_ms))
-        list[count++] = expiry(arena, NULL, str_of(config->file), config->defaults.shadow_until);
-    for (size_t i = 0; i < policies; i++) {
-        const struct policy *policy = policy_set_at(generation->policies, i);
-        if (has_come(policy->shadow_until, now_ms))
-            list[count++] = expiry(arena, policy, policy->file, policy->shadow_until);
+    for (size_t i = 0; i <= policies; i++) { /* the defaults first */
+        const struct policy *policy = i ? policy_set_at(generation->policies, i - 1) : NULL;
+        struct str date = policy ? policy->shadow_until : config->defaults.shadow_until;
+        int64_t seconds;
+        if (!date_read(date, &seconds) || seconds * 1000 > now_ms)
+            continue;
+        list[count++] = (struct shadow_expiry){
+            policy, policy ? policy->file : str_of(config->file),
+            arena_printf(arena,
+                         "%smode = \"shadow\" was to end on " STR_FMT
+                         ", and nothing is enforced yet: set mode = \"enforce\", or a later shadow_until",
+                         policy ? "" : "defaults: ", STR_ARG(date))};
     }
     *out = list;
     return count;
