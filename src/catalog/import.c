@@ -48,19 +48,6 @@ static struct str name_with_hash(struct arena *arena, struct str name, struct st
     return arena_printf(arena, STR_FMT "_%08x", STR_ARG(head), (unsigned)hash_stable(hashed).low);
 }
 
-/* A copy in which '_' replaces each character that does not fit as a name by itself, and a hash of the whole
- * the end of a name that is too long, or of any with `apart`. */
-static struct str fitting_name(struct arena *arena, struct str name, bool (*fits)(struct str name),
-                               size_t max, bool apart)
-{
-    char *copy = arena_copy(arena, name);
-    for (size_t i = 0; i < name.len; i++)
-        if (!fits((struct str){copy + i, 1}))
-            copy[i] = '_';
-    struct str fitting = {copy, name.len};
-    return apart || name.len > max ? name_with_hash(arena, fitting, name, max) : fitting;
-}
-
 /* That MCP accepts. One that has other characters keeps what it can and gets a hash of the whole, so that it
  * depends on nothing but itself. */
 static struct str valid_name(struct arena *arena, struct str name)
@@ -69,7 +56,8 @@ static struct str valid_name(struct arena *arena, struct str name)
     while (i < name.len && tool_name_fits((struct str){name.at + i, 1}))
         i++;
     if (i == name.len)
-        return fitting_name(arena, name, tool_name_fits, TOOL_NAME_MAX_BYTES, false);
+        return name.len > TOOL_NAME_MAX_BYTES ? name_with_hash(arena, name, name, TOOL_NAME_MAX_BYTES)
+                                              : arena_dup(arena, name);
     struct buf kept = buf_in(arena);
     printable_write_name(&kept, name);
     if (!kept.len || kept.at[kept.len - 1] == '_') /* nothing is left of it, or of what follows a prefix */
@@ -79,10 +67,17 @@ static struct str valid_name(struct arena *arena, struct str name)
                         (unsigned)(hash_stable(name).low & 0xffffff));
 }
 
-/* That every provider accepts. */
-static struct str plain_name(struct arena *arena, struct str name)
+/* That every provider accepts: with '_' for each other character, and a hash of the whole as the end of a
+ * name that is too long, or of any with `apart`. */
+static struct str plain_name(struct arena *arena, struct str name, bool apart)
 {
-    return fitting_name(arena, name, str_is_name, PLAIN_NAME_MAX_BYTES, false);
+    char *copy = arena_copy(arena, name);
+    for (size_t i = 0; i < name.len; i++)
+        if (!str_is_name((struct str){copy + i, 1}))
+            copy[i] = '_';
+    struct str plain = {copy, name.len};
+    return apart || name.len > PLAIN_NAME_MAX_BYTES ? name_with_hash(arena, plain, name, PLAIN_NAME_MAX_BYTES)
+                                                    : plain;
 }
 
 /* A policy may name a tool plainly, with '_' for other characters, as all had to be named once: it guards the
@@ -90,7 +85,7 @@ static struct str plain_name(struct arena *arena, struct str name)
 static struct str given_name(const struct generation_build *b, struct str name)
 {
     struct arena *arena = b->g->arena;
-    struct str valid = valid_name(arena, name), plain = plain_name(arena, name);
+    struct str valid = valid_name(arena, name), plain = plain_name(arena, name, false);
     bool plainly = !str_eq(valid, plain) && !policy_set_find(b->g->policies, valid) &&
                    policy_set_find(b->g->policies, plain);
     return plainly ? plain : valid;
@@ -110,9 +105,9 @@ bool import_plain_names(struct generation_build *b)
         map_add(g->by_name, own, tool);
     if (plain_name_fits(tool->name) || !tool_name_fits(tool->name))
         return true;
-    struct str plain = plain_name(g->arena, tool->name);
+    struct str plain = plain_name(g->arena, tool->name, false);
     if (map_get(g->by_name, plain))
-        plain = fitting_name(g->arena, tool->name, str_is_name, PLAIN_NAME_MAX_BYTES, true);
+        plain = plain_name(g->arena, tool->name, true);
     if (map_add(g->by_name, plain, tool))
         tool->plain_name = plain;
     return true;
@@ -166,7 +161,8 @@ const struct upstream_spec *import_owner_of_name(const struct config *config, st
 static const struct upstream_spec *other_owner(const struct generation_build *b,
                                                const struct upstream_spec *spec, struct str name)
 {
-    const struct upstream_spec *owner = import_owner_of_name(&b->g->config, plain_name(b->g->arena, name));
+    const struct upstream_spec *owner =
+        import_owner_of_name(&b->g->config, plain_name(b->g->arena, name, false));
     return owner == spec ? NULL : owner;
 }
 
