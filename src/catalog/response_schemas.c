@@ -22,11 +22,6 @@ static int is_schema(const struct dirent *entry)
     return !hidden && len >= suffix && strcmp(entry->d_name + len - suffix, SUFFIX) == 0;
 }
 
-static int by_name(const struct dirent **a, const struct dirent **b)
-{
-    return strcmp((*a)->d_name, (*b)->d_name);
-}
-
 static void add(struct arena *arena, const char *folder, const char *entry, struct generation_report *report,
                 struct response_schemas *out)
 {
@@ -73,7 +68,7 @@ void response_schemas_load(struct arena *arena, const char *folder, struct gener
 {
     struct dirent **entries = NULL;
     *out = (struct response_schemas){.list = NULL};
-    int count = folder ? scandir(folder, &entries, is_schema, by_name) : 0;
+    int count = folder ? scandir(folder, &entries, is_schema, alphasort) : 0;
     if (count < 0 && errno != ENOENT)
         generation_report_error(report, "schemas %s: %s", folder, strerror(errno));
     if (count > (int)RESPONSE_SCHEMAS_MAX)

@@ -243,11 +243,10 @@ static void on_turn(void *owner)
     upstream_start_queued(u);
     if (!u->leaving || u->in_flight || u->queue.count)
         return;
-    if (u->stopped || !u->mcp) {
+    if (u->stopped || !u->mcp)
         remove_upstream(u);
-    } else {
+    else
         mcp_client_stop(u->mcp);
-    }
 }
 
 /* It ends after its calls are answered. */
@@ -424,16 +423,14 @@ void upstreams_apply(struct upstreams *set, const struct upstream_spec *const *s
         TAILQ_REMOVE(&set->all, u, entry);
         TAILQ_INSERT_TAIL(&configured, u, entry);
     }
-    for (struct upstream *u = TAILQ_FIRST(&set->all); u; u = TAILQ_NEXT(u, entry))
-        if (!u->leaving && !u->base) {
+    /* What is left: those that are removed, and instances of users, each behind its upstream. */
+    for (struct upstream *u = TAILQ_FIRST(&set->all); u; u = TAILQ_NEXT(u, entry)) {
+        if (u->leaving)
+            continue;
+        if (!u->base)
             log_event(LOG_INFO, "upstream_removed", LOG_STR("upstream", u->spec->name),
                       LOG_NUM("calls_in_flight", u->in_flight));
-            leave(u);
-        }
-    for (struct upstream *u = TAILQ_FIRST(&set->all); u; u = TAILQ_NEXT(u, entry)) {
-        if (u->leaving || !u->base)
-            continue;
-        if (u->base->leaving) {
+        if (!u->base || u->base->leaving) {
             leave(u);
             continue;
         }

@@ -76,13 +76,6 @@ static void *open_carried(void)
     return handle;
 }
 
-static void *open_library(void)
-{
-    void *handle = dlopen("libcurl.so.4", RTLD_NOW | RTLD_LOCAL);
-    handle = handle ? handle : dlopen("libcurl-gnutls.so.4", RTLD_NOW | RTLD_LOCAL);
-    return handle ? handle : open_carried();
-}
-
 /* By the name that libcurl's ABI has had since 2006. Loaded once and never unloaded. NULL: it is missing, and
  * `why` names the package; that is not kept, so that installing it needs no restart. */
 static const struct curl_library *curl_load(struct why *why)
@@ -99,7 +92,9 @@ static const struct curl_library *curl_load(struct why *why)
     static bool loaded;
     if (loaded)
         return &library;
-    void *handle = open_library();
+    void *handle = dlopen("libcurl.so.4", RTLD_NOW | RTLD_LOCAL);
+    handle = handle ? handle : dlopen("libcurl-gnutls.so.4", RTLD_NOW | RTLD_LOCAL);
+    handle = handle ? handle : open_carried();
     if (!handle) {
         err_set(why, ERR_UNAVAILABLE, "HTTP needs libcurl, which could not be loaded: install libcurl4 (%s)",
                 dlerror());

@@ -1,9 +1,7 @@
 /*
  * An MCP client: one server over one transport, its handshake, its tool list,
- * its restarts, and many calls at once. It trusts a server in nothing but the
- * response to its own call.
- *
- *   stopped ─▶ starting ─▶ up ─▶ (exits) ─▶ waiting ─▶ starting …   UPSTREAM_DOWN_AFTER in a row ─▶ down
+ * its restarts (see upstream.h), and many calls at once. It trusts a server in
+ * nothing but the response to its own call.
  */
 #ifndef TOOLGATE_UPSTREAM_MCP_MCP_CLIENT_H
 #define TOOLGATE_UPSTREAM_MCP_MCP_CLIENT_H
