@@ -174,8 +174,7 @@ size_t shadow_expired(const struct generation *generation, int64_t now_ms, struc
 struct shadow_place {
     struct str file;
     unsigned line;   /* of `mode = "shadow"`; 0: it is computed */
-    bool is_default; /* of the configuration: the mode of all tools but `tools`, whose policies declare theirs
-                      */
+    bool is_default; /* of the configuration: for all tools but `tools`, whose policies declare theirs */
     const struct str *tools; /* else: those whose mode it is, perhaps beside another policy's */
     size_t tool_count;
 };

@@ -15,7 +15,6 @@
 #include "policy/config.h"
 #include "policy/field.h"
 #include "json/write.h"
-#include "policy/policy_hooks.h"
 #include "upstream/mcp/mcp_header_mapping.h"
 #include "json/build.h"
 #include "json/parse.h"
@@ -628,8 +627,7 @@ static bool matches_any(const struct generation_build *b, struct str pattern)
     return false;
 }
 
-/* The name, or for PREFIX* the pattern with the beginning of a name, that is meant; STR_NONE: none is close.
- */
+/* The name, or for PREFIX* the pattern with a name's beginning, that is meant; STR_NONE: none is close. */
 static struct str meant_pattern(const struct generation_build *b, struct str pattern)
 {
     struct arena *arena = b->g->arena;

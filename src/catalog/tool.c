@@ -144,8 +144,7 @@ static enum policy_mode mode_of(const struct policy *policy, const struct config
     return mode == POLICY_SHADOW && config->enforce_shadow ? POLICY_ENFORCE : mode;
 }
 
-/* Adds the overlays that name the tool, in the order of their files, each once. Returns how many there are.
- */
+/* Adds the overlays that name the tool, in the order of their files, each once; returns their number. */
 static size_t add_overlays(struct arena *arena, const struct tool_source *source, struct str name,
                            const struct config *config, struct overlay **list, size_t count)
 {
@@ -243,8 +242,7 @@ static void take_allowance(struct ledger_allowance *a, const struct policy_limit
     a->cost_per_session = limited(a->cost_per_session, p->cost_per_session, POLICY_COST_UNSET, lowers);
 }
 
-/* Takes the limits that the policy, or the configuration's defaults, declare. `lowers`: only stricter ones.
- */
+/* Takes the limits that a policy, or the configuration's defaults, declare. `lowers`: only stricter ones. */
 static void take_limits(struct ledger_limits *l, const struct policy *p, bool lowers)
 {
     const struct {

@@ -148,8 +148,7 @@ static inline bool tool_writes(const struct tool *tool)
 /* "read", "write", "destructive", "toggle", or "unknown". */
 const char *tool_effects_name(const struct tool *tool);
 
-/* The tool, or a copy of it with its own policy and this overlay in mode enforce. NULL: each has its mode.
- */
+/* The tool, or a copy with its own policy and this overlay in mode enforce. NULL: each has its mode. */
 const struct tool *tool_as_enforced(struct arena *arena, const struct tool *tool,
                                     const struct policy *overlay);
 

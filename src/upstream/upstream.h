@@ -98,8 +98,7 @@ void upstreams_unsubscribe(struct upstreams *upstreams, struct str name, struct 
 
 const char *mcp_log_level_name(int level); /* 0: debug … 7: emergency */
 
-/* The lowest level of log messages that a client wants (0 debug … 7 emergency), which servers are asked for.
- */
+/* The lowest level of log messages that a client wants, which servers are asked for. */
 void upstreams_set_log_level(struct upstreams *upstreams, int level);
 
 /* An array for `toolgate status`; holds no secrets and nothing of any result. */

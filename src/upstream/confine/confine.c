@@ -120,8 +120,7 @@ static enum relation relation_to(const char *path, const char *hidden)
     }
 }
 
-/* Allows to read what `folder` ("" is the root) contains, except hidden paths. Unreadable folders stay out.
- */
+/* Allows to read what `folder` ("" is the root) contains but hidden paths. Unreadable folders stay out. */
 static int allow_beside(struct ruleset *set, const char *folder, const struct confine_paths *hidden)
 {
     DIR *dir = opendir(*folder ? folder : "/");
@@ -271,8 +270,7 @@ static void free_hidden(void *object)
     free(hidden);
 }
 
-/* Landlock sees real paths. What does not exist yet, or has "%u" in it, follows the real path of what does.
- */
+/* Landlock sees real paths. What is not there yet, or has "%u" in it, follows the real path of what is. */
 static struct str resolve(struct arena *arena, const char *path)
 {
     char folder[PATH_MAX], real[PATH_MAX];

@@ -216,8 +216,7 @@ static void take_result(const struct command *c, struct str text)
 }
 
 /* The message of a trace is the last unindented line before its frames; or, if the trace begins with its
- * header and frames (Python), the first one after them. Of traces that caused each other the last is taken.
- */
+ * header and frames (Python), the first one after them. Of traces that caused each other the last counts. */
 struct str exec_result_message(struct arena *arena, struct str errors, bool *traced)
 {
     enum { TEXT, AFTER_HEADER, MESSAGE_FOLLOWS, DONE } state = TEXT;
@@ -325,8 +324,7 @@ static void answer_exit(struct command *c, int status)
     quote(c, status, out);
 }
 
-/* ---- input and output -----------------------------------------------------------------------------------
- */
+/* ---- input and output ---- */
 
 static void on_writable(void *owner, int fd, bool readable, bool writable)
 {

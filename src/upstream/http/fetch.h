@@ -52,8 +52,7 @@ struct str fetch_header(const struct fetch_head *head, const char *name); /* STR
 enum fetch_outcome {
     FETCH_DONE,
     FETCH_UNREACHABLE,   /* no connection, no TLS, no such host: nothing was sent */
-    FETCH_MISCONFIGURED, /* a certificate or an address that only the operator can set right: nothing was sent
-                          */
+    FETCH_MISCONFIGURED, /* a certificate or an address that only the operator can fix: nothing was sent */
     FETCH_TIMEOUT,
     FETCH_DISCONNECTED, /* after it was sent: closed, reset, incomplete */
     FETCH_TOO_LARGE,    /* more than body_max, or too many headers */

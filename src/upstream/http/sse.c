@@ -1,8 +1,6 @@
 /* Line by line. A CR ends a line at once, since the LF that may follow it can be long in coming. */
 #include "upstream/http/sse.h"
 
-#include <stdlib.h>
-
 #define BYTE_ORDER_MARK "\xEF\xBB\xBF"
 
 void sse_init(struct sse *sse, size_t max)

@@ -13,7 +13,6 @@
 #include "base/log.h"
 #include "io/child.h"
 #include "json/build.h"
-#include "json/parse.h"
 #include "upstream/mcp/mcp_client_internal.h"
 
 #include <stdarg.h>
