@@ -236,6 +236,30 @@ describe("pins of a server's lists", function()
       assert.is_nil(warning)
     end)
 
+    it("is shown beside many others that differ", function()
+      local now, found = library "kind", 0
+      for i = 1, 4 do now.prompts[1].arguments[i] = { name = "a" .. i } end
+      now.prompts[2] = { name = "summary", description = "" } -- the entries are no power of two
+      offers(now)
+      start "all"
+      shows("prompts/list", "kind ")
+      for _, said in ipairs { "Look at it.", EVIL } do
+        now.said = said
+        offers(now)
+        for n = 1, 15 do
+          local arguments = {}
+          for i = 1, 4 do arguments["a" .. i] = math.floor(n / 2 ^ (i - 1)) % 2 == 1 and "v" or nil end
+          client:asks("prompts/get", { name = "review", arguments = arguments })
+        end
+      end
+      for name, entry in pairs(waiting()) do
+        found = found + 1
+        assert.truthy(entry.was.definition.text:find("Look at it.", 1, true), name)
+        assert.truthy(entry.now.definition.text:find(EVIL, 1, true), name)
+      end
+      assert.equal(15, found)
+    end)
+
     it("is no longer for names of arguments that hold other values", function()
       starts "all"
       local grows = { d = "dddd", [("dddd"):rep(5000)] = "ccccc", [("ccccc"):rep(5000)] = "bbbbbb",
