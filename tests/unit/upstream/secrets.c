@@ -256,7 +256,8 @@ TEST(builds_environments)
     const struct name_value bad[] = {{STR("TOKEN"), STR("${MISSING}")}};
     const char *const *env;
     struct why why;
-    assert_int_equal(environment_build(arena, taken, &(struct name_values){list, 2}, NULL, NULL, &env, &why), OK);
+    assert_int_equal(environment_build(arena, taken, &(struct name_values){list, 2}, NULL, NULL, &env, &why),
+                     OK);
     assert_string_equal(env[0], "API_TOKEN=s3cret-token");
     assert_string_equal(env[1], "PATH=/opt");
     assert_string_equal(env[2], "TOKEN=<s3cret-token>");
