@@ -660,7 +660,7 @@ void call_resume(void *owner)
         c->stage++;
     }
     if (advance(c))
-        c->done(c->owner, c);
+        c->done(c->owner);
 }
 
 /* ---- new, start, cancel, free ---- */

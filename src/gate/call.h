@@ -135,7 +135,7 @@ struct gate {
     uint64_t admissions;            /* state of the call id generator; 0: seeded by the first call */
 };
 
-typedef void call_done(void *owner, struct call *call);
+typedef void call_done(void *owner);
 typedef void call_log(void *owner, struct str level, struct str text);
 typedef bool call_elicit(void *owner, const struct json *params); /* as upstream_ask */
 typedef void call_progress(void *owner, double progress, double total, struct str message);

@@ -336,10 +336,7 @@ struct elicitation {
     struct str id; /* of the request to the client; empty: none is on its way */
 };
 
-static enum request_status start(struct request *r, const struct call_request *request,
-                                 enum request_status (*answer_with)(struct request *r));
-static enum request_status reply_call(struct request *r);
-static enum request_status reply_check(struct request *r);
+static enum request_status start(struct request *r, const struct call_request *request);
 
 /* NULL: no question of the request is on its way. */
 static struct elicitation *asked(const struct request *r)
@@ -361,22 +358,13 @@ void elicitation_take_back(struct request *r)
     e->id = STR_NONE;
 }
 
-/* The connection may be gone: nothing is sent. */
-static void cancel_question(struct request *r)
-{
-    struct elicitation *e = r->work;
-    timer_clear(&e->deadline);
-    call_free(r->call);
-}
-
 static void call_again(struct request *r)
 {
     struct elicitation *e = r->work;
     call_free(r->call);
     e->call.consents = e->consents;
     e->call.consent_count = e->count;
-    if (start(r, &e->call, r->method->handle == call_methods_check ? reply_check : reply_call) ==
-        REQUEST_DONE)
+    if (start(r, &e->call) == REQUEST_DONE)
         request_done(r);
 }
 
@@ -439,7 +427,6 @@ static bool ask_user(struct request *r)
         !v->stage || strcmp(v->stage, "check") != 0 || !consent_fits_form(v->detail, v->choices))
         return false;
     e->consents[e->count++] = (struct consent){.question = arena_dup(r->arena, v->detail)};
-    r->cancel = cancel_question;
     struct json_out out = open_question(r, false);
     consent_write_form(&out, r->arena, v->detail, v->choices);
     close_question(&out);
@@ -501,7 +488,6 @@ static bool ask_inputs(struct request *r)
         return false;
     e->inputs = requests;
     e->answers = json_object(r->arena, NULL, 0);
-    r->cancel = cancel_question;
     put_form(r, NULL);
     return true;
 }
@@ -619,7 +605,10 @@ static void on_log(void *owner, struct str level, struct str text)
 
 static enum request_status answer(struct request *r)
 {
-    enum request_status status = r->answer(r);
+    method_handler *method = r->method->handle;
+    enum request_status status = method == call_methods_call    ? reply_call(r)
+                                 : method == call_methods_check ? reply_check(r)
+                                                                : reply_report(r);
     if (status == REQUEST_PENDING)
         return status;
     /* A session without progress may be shown other tools. */
@@ -628,13 +617,6 @@ static enum request_status answer(struct request *r)
         subscriptions_client_changed(r->client, LIST_CHANGED_TOOLS);
     call_free(r->call);
     return status;
-}
-
-static void on_done(void *owner, struct call *call)
-{
-    (void)call;
-    if (answer(owner) == REQUEST_DONE)
-        request_done(owner);
 }
 
 static void cancel(struct request *r)
@@ -648,16 +630,13 @@ static void cancel(struct request *r)
     call_free(r->call);
 }
 
-static enum request_status start(struct request *r, const struct call_request *request,
-                                 enum request_status (*answer_with)(struct request *r))
+static enum request_status start(struct request *r, const struct call_request *request)
 {
-    bool asks = r->method->handle == call_methods_call;
-    struct elicitation *e = asks ? r->work : NULL;
-    r->answer = answer_with;
+    r->answer = answer;
     r->call = call_new(&r->client->server->gate, r->arena, request);
     r->cancel = cancel;
-    call_listen(r->call, reply_progress_begin(r), on_log, e ? on_elicit : NULL, r);
-    return call_start(r->call, on_done, r) ? answer(r) : REQUEST_PENDING;
+    call_listen(r->call, reply_progress_begin(r), on_log, r->work ? on_elicit : NULL, r);
+    return request_wait(r, !call_start(r->call, request_answer, r));
 }
 
 /* A client of the legacy era is asked over its connection. */
@@ -678,7 +657,7 @@ enum request_status call_methods_call(struct request *r)
     if (read_call(r, CALL_RUN, &request) || read_elicitation(r, &request))
         return REQUEST_DONE;
     keep_to_ask(r, &request);
-    return start(r, &request, reply_call);
+    return start(r, &request);
 }
 
 enum request_status call_methods_check(struct request *r)
@@ -695,7 +674,7 @@ enum request_status call_methods_check(struct request *r)
         request.asks = CALL_ASKS_CONNECTION;
     else if (!request.dry_run)
         keep_to_ask(r, &request);
-    return start(r, &request, reply_check);
+    return start(r, &request);
 }
 
 enum request_status call_methods_report(struct request *r)
@@ -703,5 +682,5 @@ enum request_status call_methods_report(struct request *r)
     struct call_request request __attribute__((uninitialized)); /* read_call fills it in */
     if (read_call(r, CALL_REPORT, &request) || read_report(r, &request))
         return REQUEST_DONE;
-    return start(r, &request, reply_report);
+    return start(r, &request);
 }
