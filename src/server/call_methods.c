@@ -395,7 +395,8 @@ void elicitation_end(struct client *client)
             timer_set(&asked(r)->deadline, client->server->loop, 0, on_question_late, r);
 }
 
-static struct json_out open_question(struct request *r, bool is_servers)
+/* `params`: of elicitation/create. */
+static void put_question(struct request *r, bool is_servers, struct str params)
 {
     static uint64_t questions;
     struct elicitation *e = r->work;
@@ -403,19 +404,7 @@ static struct json_out open_question(struct request *r, bool is_servers)
     e->id = arena_printf(r->arena, "toolgate/ask/%" PRIu64, ++questions);
     timer_set(&e->deadline, r->client->server->loop, r->client->at_eof ? 0 : ELICITATION_MS, on_question_late,
               r);
-    struct json_out out = json_out(conn_out(r->client->conn));
-    json_open(&out, '{');
-    json_fields(&out, FIELD_TEXT("jsonrpc", "2.0"), FIELD_STR("id", e->id),
-                FIELD_TEXT("method", "elicitation/create"));
-    json_field_open(&out, "params", '{');
-    return out;
-}
-
-static void close_question(struct json_out *out)
-{
-    json_close(out, '}');
-    json_close(out, '}');
-    buf_byte(out->buf, '\n');
+    reply_ask(r->client, e->id, "elicitation/create", params);
 }
 
 /* The request's call has finished. True: its question is on its way to the user, and the request waits. */
@@ -427,9 +416,12 @@ static bool ask_user(struct request *r)
         !v->stage || strcmp(v->stage, "check") != 0 || !consent_fits_form(v->detail, v->choices))
         return false;
     e->consents[e->count++] = (struct consent){.question = arena_dup(r->arena, v->detail)};
-    struct json_out out = open_question(r, false);
+    struct buf form = buf_in(r->arena);
+    struct json_out out = json_out(&form);
+    json_open(&out, '{');
     consent_write_form(&out, r->arena, v->detail, v->choices);
-    close_question(&out);
+    json_close(&out, '}');
+    put_question(r, false, buf_view(&form));
     return true;
 }
 
@@ -454,14 +446,17 @@ static void put_form(struct request *r, const struct json *params)
     if (!params)
         params = json_get_text(&e->inputs->members[e->answers.len].value, "params");
     params = hidden_text_strip(r->arena, params, &hidden);
-    struct json_out out = open_question(r, is_servers);
+    struct buf form = buf_in(r->arena);
+    struct json_out out = json_out(&form);
+    json_open(&out, '{');
     json_field_str(&out, "message",
                    arena_printf(r->arena, "The server '" STR_FMT "' asks: " STR_FMT,
                                 STR_ARG(call_tool(r->call)->target.upstream),
                                 STR_ARG(json_str(json_get_text(params, "message")))));
     json_field_optional(&out, "mode", json_get_text(params, "mode"));
     json_field_optional(&out, "requestedSchema", json_get_text(params, "requestedSchema"));
-    close_question(&out);
+    json_close(&out, '}');
+    put_question(r, is_servers, buf_view(&form));
 }
 
 static bool on_elicit(void *owner, const struct json *params)

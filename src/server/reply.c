@@ -95,21 +95,11 @@ enum request_status reply_error(struct request *request, enum rpc_error error, c
     return reply_error_data(request, error, message, STR_NONE);
 }
 
-enum err reply_refuse(struct request *request, enum rpc_error error, const char *format, ...)
-{
-    va_list args;
-    va_start(args, format);
-    struct str message = arena_vprintf(request->arena, format, args);
-    va_end(args);
-    reply_error_data(request, error, message, STR_NONE);
-    return ERR_PARSE;
-}
-
-void reply_notification(struct client *client, const char *method, struct str params)
+void reply_ask(struct client *client, struct str id, const char *method, struct str params)
 {
     struct json_out out = json_out(conn_out(client->conn));
-    json_put_object(&out, FIELD_TEXT("jsonrpc", "2.0"), FIELD_TEXT("method", method),
-                    FIELD_IF(params.len, FIELD_RAW("params", params)));
+    json_put_object(&out, FIELD_TEXT("jsonrpc", "2.0"), FIELD_OPTIONAL("id", id),
+                    FIELD_TEXT("method", method), FIELD_IF(params.len, FIELD_RAW("params", params)));
     buf_byte(out.buf, '\n');
 }
 

@@ -87,9 +87,8 @@ enum request_status reply_error(struct request *request, enum rpc_error error, c
 enum request_status reply_error_data(struct request *request, enum rpc_error error, struct str message,
                                      struct str data);
 
-/* For a step that reads a request: returns ERR_PARSE. */
-enum err reply_refuse(struct request *request, enum rpc_error error, const char *format, ...)
-    __attribute__((format(printf, 3, 4)));
+/* For a step that reads a request: ERR_PARSE. */
+#define reply_refuse(...) (reply_error(__VA_ARGS__), ERR_PARSE)
 
 /* An upstream's own error, for a request that was passed on to it; `data` may be NULL. What would not fit one
  * line is cut, or left out. */
@@ -117,8 +116,9 @@ enum request_status reply_close(struct request *request);
 #define reply_fields(request, ...) (json_fields(reply_open(request), __VA_ARGS__), reply_close(request))
 enum request_status reply_empty(struct request *request);
 
-/* Appends a notification. `params`: an object as JSON, or empty. */
-void reply_notification(struct client *client, const char *method, struct str params);
+/* Appends a request to the client, or a notification. `params`: an object as JSON, or empty. */
+void reply_ask(struct client *client, struct str id, const char *method, struct str params);
+#define reply_notification(client, method, params) reply_ask(client, STR_NONE, method, params)
 
 /* For a call of an upstream, whose listener is the request: relays its progress as notifications/progress.
  * NULL: the client has not asked for it. */
