@@ -18,8 +18,6 @@
 
 #define HTTP_TOKEN_MIN_BYTES 16u /* of token_file, without the white space around it */
 #define HTTP_TOKEN_MAX_BYTES 4096u
-#define METRICS_TEXT_TYPE    "text/plain; version=0.0.4; charset=utf-8"
-#define PAGE_JSON_TYPE       "application/json"
 /* No inline script or style, nothing from elsewhere, in no frame; JSON needs no more than a file. */
 #define PAGE_HEADERS                                                                                         \
     "Content-Security-Policy: default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; " \
@@ -34,30 +32,30 @@
 #define BURST_US      100000
 #define PAGE          "src/server/page/"
 
-static const struct http_route {
-    const char *method; /* "GET", which answers HEAD, too; "POST": Content-Type must be application/json */
-    const char *path;
-    const char *content_type;
-    const char *headers; /* further ones of the reply, each with "\r\n"; NULL: none */
-    bool of_page;        /* exists only with metrics.page */
-    bool needs_private;  /* has users' content */
-    bool is_shared;      /* the reply is the same for everyone: one may answer requests that come at once */
-    const char *file;    /* embedded; NULL: `write` makes the body */
-    http_route_write *write;
-} routes[] = {
-    {"GET", "/metrics", METRICS_TEXT_TYPE, NULL, false, false, true, NULL, metrics_text_route},
-    {"GET", "/", "text/html; charset=utf-8", PAGE_HEADERS, true, false, false, PAGE "index.html", NULL},
-    {"GET", "/app.js", "text/javascript; charset=utf-8", PAGE_HEADERS, true, false, false, PAGE "app.js",
-     NULL},
-    {"GET", "/app.css", "text/css; charset=utf-8", PAGE_HEADERS, true, false, false, PAGE "app.css", NULL},
-    {"GET", "/api/status.json", PAGE_JSON_TYPE, PAGE_HEADERS, true, true, false, NULL, page_status},
-    {"GET", "/api/decisions.json", PAGE_JSON_TYPE, PAGE_HEADERS, true, true, false, NULL, page_decisions},
-    {"GET", "/api/tools.json", PAGE_JSON_TYPE, PAGE_HEADERS, true, true, false, NULL, page_tools},
-    {"GET", "/api/tool.json", PAGE_JSON_TYPE, PAGE_HEADERS, true, true, false, NULL, page_tool},
-    {"GET", "/api/sessions.json", PAGE_JSON_TYPE, PAGE_HEADERS, true, true, false, NULL, page_sessions},
-    {"POST", "/api/check.json", PAGE_JSON_TYPE, PAGE_HEADERS, true, true, false, NULL, page_check},
+enum route_kind {
+    ROUTE_METRICS, /* the reply is the same for everyone: one may answer requests that come at once */
+    ROUTE_FILE,    /* of the page, embedded; exists only with metrics.page, as the next kind */
+    ROUTE_CONTENT  /* JSON for the page's script, with users' content: needs a private endpoint */
 };
-#define ROUTE_COUNT (sizeof(routes) / sizeof(*routes))
+
+static const struct http_route {
+    enum route_kind kind;
+    const char *method; /* "GET", which answers HEAD, too; "POST": Content-Type must be application/json */
+    const char *path, *content_type;
+    const char *file;        /* of ROUTE_FILE */
+    http_route_write *write; /* of the others: makes the body */
+} routes[] = {
+    {ROUTE_METRICS, "GET", "/metrics", "text/plain; version=0.0.4; charset=utf-8", NULL, metrics_text_route},
+    {ROUTE_FILE, "GET", "/", "text/html; charset=utf-8", PAGE "index.html", NULL},
+    {ROUTE_FILE, "GET", "/app.js", "text/javascript; charset=utf-8", PAGE "app.js", NULL},
+    {ROUTE_FILE, "GET", "/app.css", "text/css; charset=utf-8", PAGE "app.css", NULL},
+    {ROUTE_CONTENT, "GET", "/api/status.json", "application/json", NULL, page_status},
+    {ROUTE_CONTENT, "GET", "/api/decisions.json", "application/json", NULL, page_decisions},
+    {ROUTE_CONTENT, "GET", "/api/tools.json", "application/json", NULL, page_tools},
+    {ROUTE_CONTENT, "GET", "/api/tool.json", "application/json", NULL, page_tool},
+    {ROUTE_CONTENT, "GET", "/api/sessions.json", "application/json", NULL, page_sessions},
+    {ROUTE_CONTENT, "POST", "/api/check.json", "application/json", NULL, page_check},
+};
 
 struct http_endpoint {
     struct server *server;
@@ -65,10 +63,8 @@ struct http_endpoint {
     struct arena *arena; /* of the token */
     struct str token;    /* empty: none */
     bool page;
-    struct shared_text {
-        struct http_text *text; /* NULL: none yet */
-        uint64_t turn;          /* of the loop in which it was written */
-    } shared[ROUTE_COUNT];
+    struct http_text *metrics;     /* the last reply; NULL: none yet */
+    uint64_t metrics_turn;         /* of the loop in which it was written */
     int64_t spent_us, spent_at_us; /* on writing replies, less the share of the time since */
 };
 
@@ -134,7 +130,7 @@ static bool may_ask(const struct http_endpoint *e, struct http_exchange *x, cons
     const struct http_address *address = http_listener_address(e->listener);
     /* Host may be the address of a page in a browser. On a Unix socket it matters for the page alone: `ssh
      * -L` brings browsers there, and scrapers send any name. */
-    bool any_host = !r->has_host || (address->is_unix && (!of_path || !of_path->of_page));
+    bool any_host = !r->has_host || (address->is_unix && (!of_path || of_path->kind == ROUTE_METRICS));
     /* A page of this endpoint has the origin http://HOST, behind a proxy perhaps https://HOST. */
     struct str scheme = str_starts(r->origin, "https://") ? STR_LIT("https://") : STR_LIT("http://");
     struct str origin = str_from(r->origin, scheme.len);
@@ -146,7 +142,7 @@ static bool may_ask(const struct http_endpoint *e, struct http_exchange *x, cons
                         address->is_unix ? "localhost" : address->text);
     else if (r->has_origin && !own_origin)
         http_reply_text(x, 403, NULL, "Origin is not this endpoint: no page of another origin may ask");
-    else if (!route || !route->needs_private || (address->is_unix && !e->token.len) ||
+    else if (!route || route->kind != ROUTE_CONTENT || (address->is_unix && !e->token.len) ||
              knows_token(e, r->authorization))
         return true;
     else if (e->token.len)
@@ -161,22 +157,21 @@ static bool may_ask(const struct http_endpoint *e, struct http_exchange *x, cons
 
 /* ---- replies ---- */
 
-/* A shared route replies with its text of this turn or, once the time for writing is spent, with its last
- * one. */
+/* The metrics are the text of this turn or, once the time for writing is spent, the last one. */
 static void reply(struct http_endpoint *e, struct http_exchange *x, const struct http_request *r,
                   const struct http_route *route)
 {
-    struct shared_text *shared = &e->shared[route - routes];
-    struct http_reply reply = {200, route->content_type, route->headers, NULL};
+    bool is_metrics = route->kind == ROUTE_METRICS;
+    struct http_reply reply = {200, route->content_type, is_metrics ? NULL : PAGE_HEADERS, NULL};
     struct buf body = {0};
     int64_t began_us = clock_mono_us();
     e->spent_us -= (began_us - e->spent_at_us) / SHARE_OF_TIME;
     e->spent_at_us = began_us;
     if (e->spent_us < 0)
         e->spent_us = 0;
-    bool current = shared->turn == loop_turns(e->server->loop) || e->spent_us > BURST_US;
-    if (route->is_shared && shared->text && current) {
-        reply.text = http_text_ref(shared->text);
+    bool current = e->metrics_turn == loop_turns(e->server->loop) || e->spent_us > BURST_US;
+    if (is_metrics && e->metrics && current) {
+        reply.text = http_text_ref(e->metrics);
         http_reply(x, &reply);
         return;
     }
@@ -190,10 +185,10 @@ static void reply(struct http_endpoint *e, struct http_exchange *x, const struct
     } else {
         e->spent_at_us = clock_mono_us();
         e->spent_us += e->spent_at_us - began_us;
-        if (route->is_shared) {
-            http_text_unref(shared->text);
-            shared->text = http_text_ref(reply.text);
-            shared->turn = loop_turns(e->server->loop);
+        if (is_metrics) {
+            http_text_unref(e->metrics);
+            e->metrics = http_text_ref(reply.text);
+            e->metrics_turn = loop_turns(e->server->loop);
         }
     }
     http_reply(x, &reply);
@@ -204,8 +199,8 @@ static void serve(void *owner, struct http_exchange *x, const struct http_reques
     struct http_endpoint *e = owner;
     const struct http_route *of_path = NULL, *route = NULL;
     bool head = str_is(r->method, "HEAD");
-    for (size_t i = 0; i < ROUTE_COUNT && !route; i++) {
-        if (!str_is(r->path, routes[i].path) || (routes[i].of_page && !e->page))
+    for (size_t i = 0; i < sizeof(routes) / sizeof(*routes) && !route; i++) {
+        if (!str_is(r->path, routes[i].path) || (routes[i].kind != ROUTE_METRICS && !e->page))
             continue;
         of_path = &routes[i];
         if (str_is(r->method, of_path->method) || (head && strcmp(of_path->method, "GET") == 0))
@@ -294,8 +289,7 @@ void http_endpoint_free(struct http_endpoint *e)
     if (!e)
         return;
     http_listener_free(e->listener);
-    for (size_t i = 0; i < ROUTE_COUNT; i++)
-        http_text_unref(e->shared[i].text);
+    http_text_unref(e->metrics);
     arena_free(e->arena);
     free(e);
 }
