@@ -175,10 +175,12 @@ static void reply(struct http_endpoint *e, struct http_exchange *x, const struct
         http_reply(x, &reply);
         return;
     }
+    struct arena *arena = arena_new();
     if (route->file)
         buf_str(&body, embedded_text(route->file));
     else
-        reply.status = route->write(e->server, r, &body);
+        reply.status = route->write(e->server, r, arena, &body);
+    arena_free(arena);
     reply.text = http_text_new(&body);
     if (reply.status != 200) {
         reply.content_type = "text/plain; charset=utf-8";

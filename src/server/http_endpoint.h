@@ -11,15 +11,16 @@
 
 #include "io/http_listener.h"
 
+struct arena;
 struct config;
 struct http_endpoint;
 struct json_out;
-struct page_decisions;
 struct server;
 
-/* Appends the reply's body and returns its status, 200. With 400 or more, the body is one line of text. */
+/* Appends the reply's body and returns its status, 200. With 400 or more, the body is one line of text. The
+ * arena ends with the reply. */
 typedef unsigned http_route_write(struct server *server, const struct http_request *request,
-                                  struct buf *body);
+                                  struct arena *arena, struct buf *body);
 
 /* Opens, changes or closes the endpoint as the configuration says. After an error everything is as it was. */
 enum err http_endpoint_apply(struct server *server, const struct config *config, struct why *why);

@@ -206,7 +206,7 @@ static void put_calls(struct buf *out, const struct metrics *m)
 }
 
 /* Every tool has a sample of each, so that a first loop is an increase. */
-static void put_by_tool(struct buf *out, const struct metrics *m)
+static void put_by_tool(struct buf *out, struct arena *arena, const struct metrics *m)
 {
     static const struct column columns[] = {
         {"toolgate_loops_total",
@@ -225,12 +225,10 @@ static void put_by_tool(struct buf *out, const struct metrics *m)
          "Verdicts that were only recorded: mode shadow, or a call without a session.",
          offsetof(struct metrics_tool, would)},
     };
-    struct arena *arena = arena_new();
     struct row *rows = ARENA_ARRAY(arena, struct row, m->tool_count + 1);
     for (size_t t = 0; t < m->tool_count; t++)
         rows[t] = (struct row){{"tool", m->tools[t]->name}, m->tools[t]};
     put_columns(out, columns, COUNT_OF(columns), rows, m->tool_count);
-    arena_free(arena);
 }
 
 static void put_times(struct buf *out, const struct metrics *m)
@@ -265,7 +263,7 @@ static void put_times(struct buf *out, const struct metrics *m)
 
 /* ---- upstreams ---- */
 
-static void put_upstreams(struct buf *out, const struct upstreams *set)
+static void put_upstreams(struct buf *out, struct arena *arena, const struct upstreams *set)
 {
     static const struct column columns[] = {
         {"toolgate_upstream_up", "1: it takes calls, or starts with the next one; 0: it is down or starting.",
@@ -281,14 +279,12 @@ static void put_upstreams(struct buf *out, const struct upstreams *set)
         {"toolgate_upstream_in_flight", "Calls under way.", offsetof(struct upstream_figures, in_flight)},
         {"toolgate_upstream_queued", "Calls that wait for it.", offsetof(struct upstream_figures, queued)},
     };
-    struct arena *arena = arena_new();
     struct upstream_figures *list;
     size_t count = set ? upstreams_figures(set, arena, &list) : 0;
     struct row *rows = ARENA_ARRAY(arena, struct row, count + 1);
     for (size_t i = 0; i < count; i++)
         rows[i] = (struct row){{"upstream", list[i].name}, &list[i]};
     put_columns(out, columns, COUNT_OF(columns), rows, count);
-    arena_free(arena);
 }
 
 /* ---- the ledger ---- */
@@ -445,14 +441,15 @@ static void put_process(struct buf *out, const struct server *server)
     put_sample(out, "toolgate_build_info", 1, {"version", STR_LIT(TOOLGATE_VERSION)});
 }
 
-unsigned metrics_text_route(struct server *server, const struct http_request *request, struct buf *body)
+unsigned metrics_text_route(struct server *server, const struct http_request *request, struct arena *arena,
+                            struct buf *body)
 {
     (void)request;
     put_process(body, server);
     put_calls(body, &server->metrics);
-    put_by_tool(body, &server->metrics);
+    put_by_tool(body, arena, &server->metrics);
     put_times(body, &server->metrics);
-    put_upstreams(body, server->gate.upstreams);
+    put_upstreams(body, arena, server->gate.upstreams);
     put_ledger(body, server);
     put_policies(body, server);
     put_reloads(body, server);

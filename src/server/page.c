@@ -54,34 +54,41 @@ static uint64_t query_number(struct arena *arena, struct str query, const char *
     return http_read_number(page_query(arena, query, name), 18, &n) ? n : otherwise;
 }
 
+static unsigned refuse(struct buf *body, unsigned status, struct str why)
+{
+    body->len = 0;
+    buf_printf(body, STR_FMT "\n", STR_ARG(why));
+    return status;
+}
+
 /* A reply that is too large becomes one line that says so. */
-static unsigned bounded(struct buf *body, const char *instead)
+static unsigned bounded(struct arena *arena, struct buf *body, const char *instead)
 {
     if (body->len <= PAGE_BODY_MAX_BYTES)
         return 200;
-    body->len = 0;
-    buf_printf(body, "this is larger than %u bytes; %s shows it\n", PAGE_BODY_MAX_BYTES, instead);
-    return 500;
+    return refuse(
+        body, 500,
+        arena_printf(arena, "this is larger than %u bytes; %s shows it", PAGE_BODY_MAX_BYTES, instead));
 }
 
 /* ---- status ---- */
 
-unsigned page_status(struct server *server, const struct http_request *request, struct buf *body)
+unsigned page_status(struct server *server, const struct http_request *request, struct arena *arena,
+                     struct buf *body)
 {
     struct client operator= {.server = server, .peer = {.uid = geteuid(), .is_example = true}};
     struct json_out out = json_out(body);
-    struct arena *arena = arena_new();
     (void)request;
     json_open(&out, '{');
     status_write(&out, arena, &operator, true);
     json_close(&out, '}');
-    arena_free(arena);
-    return bounded(body, "`toolgate status`");
+    return bounded(arena, body, "`toolgate status`");
 }
 
 /* ---- sessions ---- */
 
-unsigned page_sessions(struct server *server, const struct http_request *request, struct buf *body)
+unsigned page_sessions(struct server *server, const struct http_request *request, struct arena *arena,
+                       struct buf *body)
 {
     static const struct {
         const char *name;
@@ -98,7 +105,7 @@ unsigned page_sessions(struct server *server, const struct http_request *request
         json_close(&out, '}');
     }
     json_close(&out, '}');
-    return bounded(body, "`toolgate sessions`");
+    return bounded(arena, body, "`toolgate sessions`");
 }
 
 /* ---- tools ---- */
@@ -137,9 +144,9 @@ static size_t collect(const struct server *server, struct str search, struct too
 }
 
 /* q=TEXT&sort=calls|refused|name&offset=N&limit=N */
-unsigned page_tools(struct server *server, const struct http_request *request, struct buf *body)
+unsigned page_tools(struct server *server, const struct http_request *request, struct arena *arena,
+                    struct buf *body)
 {
-    struct arena *arena = arena_new();
     const struct generation *g = server->gate.generation;
     struct tool_row *rows =
         ARENA_ARRAY(arena, struct tool_row, g->tool_count + server->metrics.tool_count + 1);
@@ -176,32 +183,26 @@ unsigned page_tools(struct server *server, const struct http_request *request, s
     }
     json_close(&out, ']');
     json_close(&out, '}');
-    arena_free(arena);
     return 200;
 }
 
 /* name=TOOL: what the playground needs to edit a call. */
-unsigned page_tool(struct server *server, const struct http_request *request, struct buf *body)
+unsigned page_tool(struct server *server, const struct http_request *request, struct arena *arena,
+                   struct buf *body)
 {
-    struct arena *arena = arena_new();
     const struct tool *tool =
         generation_find(server->gate.generation, page_query(arena, request->query, "name"));
     struct json_out out = json_out(body);
     struct json sample;
-    unsigned status = 404;
-    if (!tool) {
-        buf_text(body, "this generation has no tool of that name\n");
-    } else {
-        json_open(&out, '{');
-        json_fields(&out, FIELD_STR("tool", tool->name), FIELD_STR("description", tool->description));
-        json_field_optional(&out, "input_schema", tool->input);
-        if (tool->input_schema && schema_sample(arena, tool->input_schema, SAMPLE_REQUIRED, &sample))
-            json_field(&out, "sample", &sample);
-        json_close(&out, '}');
-        status = bounded(body, "`toolgate tools`");
-    }
-    arena_free(arena);
-    return status;
+    if (!tool)
+        return refuse(body, 404, STR_LIT("this generation has no tool of that name"));
+    json_open(&out, '{');
+    json_fields(&out, FIELD_STR("tool", tool->name), FIELD_STR("description", tool->description));
+    json_field_optional(&out, "input_schema", tool->input);
+    if (tool->input_schema && schema_sample(arena, tool->input_schema, SAMPLE_REQUIRED, &sample))
+        json_field(&out, "sample", &sample);
+    json_close(&out, '}');
+    return bounded(arena, body, "`toolgate tools`");
 }
 
 /* ---- decisions: the latest records, masked as they are in the file; each has a number, so that a browser
@@ -253,12 +254,11 @@ void page_apply(struct server *server, bool is_on)
 }
 
 /* after=N: those from N on, the oldest first. */
-unsigned page_decisions(struct server *server, const struct http_request *request, struct buf *body)
+unsigned page_decisions(struct server *server, const struct http_request *request, struct arena *arena,
+                        struct buf *body)
 {
     struct page_decisions *p = server->page_decisions;
-    struct arena *arena = arena_new();
     uint64_t from = query_number(arena, request->query, "after", 0);
-    arena_free(arena);
     struct json_out out = json_out(body);
     if (from < p->first || from > p->next) /* the daemon has restarted, or the browser has slept */
         from = p->first;
@@ -274,13 +274,6 @@ unsigned page_decisions(struct server *server, const struct http_request *reques
 }
 
 /* ---- the playground ---- */
-
-static unsigned bad_request(struct buf *body, struct str why)
-{
-    body->len = 0;
-    buf_printf(body, STR_FMT "\n", STR_ARG(why));
-    return 400;
-}
 
 /* `allow` is not applied: the operator asks on behalf of any user. */
 static unsigned decide(struct server *server, struct arena *arena, const struct json *given,
@@ -310,31 +303,27 @@ static unsigned decide(struct server *server, struct arena *arena, const struct 
         call_reply_check(&out, call);
         json_close(&out, '}');
         if (body->len > PAGE_BODY_MAX_BYTES)
-            status = bad_request(
-                body, arena_printf(arena, "the verdict is larger than %u bytes", PAGE_BODY_MAX_BYTES));
+            status = refuse(body, 400,
+                            arena_printf(arena, "the verdict is larger than %u bytes", PAGE_BODY_MAX_BYTES));
     } else { /* a dry run waits for nothing */
         call_cancel(call);
-        status = bad_request(body, STR_LIT("the check did not finish at once"));
+        status = refuse(body, 400, STR_LIT("the check did not finish at once"));
     }
     call_free(call);
     return status;
 }
 
 /* {"tool", "arguments", "user"?, "goal"?} */
-unsigned page_check(struct server *server, const struct http_request *request, struct buf *body)
+unsigned page_check(struct server *server, const struct http_request *request, struct arena *arena,
+                    struct buf *body)
 {
-    struct arena *arena = arena_new();
     struct json given;
     struct json_error fault = {.code = JSON_ERROR_NONE};
-    unsigned status;
     if (json_parse(arena, request->body, NULL, &given, &fault) != OK && !fault.soft)
-        status = bad_request(body, arena_printf(arena, "the body is not JSON: %s", fault.text));
-    else if (!json_is(&given, JSON_OBJECT) || !json_str(json_get_text(&given, "tool")).len)
-        status = bad_request(body, STR_LIT("expected {\"tool\": NAME, \"arguments\": {…}}"));
-    else if (json_str(json_get_text(&given, "goal")).len > GOAL_MAX_BYTES)
-        status = bad_request(body, arena_printf(arena, "goal: expected at most %u bytes", GOAL_MAX_BYTES));
-    else
-        status = decide(server, arena, &given, &fault, body);
-    arena_free(arena);
-    return status;
+        return refuse(body, 400, arena_printf(arena, "the body is not JSON: %s", fault.text));
+    if (!json_is(&given, JSON_OBJECT) || !json_str(json_get_text(&given, "tool")).len)
+        return refuse(body, 400, STR_LIT("expected {\"tool\": NAME, \"arguments\": {…}}"));
+    if (json_str(json_get_text(&given, "goal")).len > GOAL_MAX_BYTES)
+        return refuse(body, 400, arena_printf(arena, "goal: expected at most %u bytes", GOAL_MAX_BYTES));
+    return decide(server, arena, &given, &fault, body);
 }
