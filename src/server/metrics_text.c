@@ -94,18 +94,21 @@ static void write_sample(struct buf *out, const char *name, uint64_t value, cons
 
 /* A metric with one sample and no label. */
 struct metric {
-    const char *name, *help;
+    const char *name, *help; /* name: NULL ends the list */
     uint64_t value;
 };
 
-static void put_metrics(struct buf *out, const struct metric *list, size_t count)
+static void write_metrics(struct buf *out, const struct metric *list)
 {
-    for (size_t i = 0; i < count; i++) {
-        put_head(out, list[i].name, list[i].help);
-        buf_text(out, list[i].name);
-        put_value(out, list[i].value);
+    for (; list->name; list++) {
+        put_head(out, list->name, list->help);
+        buf_text(out, list->name);
+        put_value(out, list->value);
     }
 }
+
+/* put_metrics(out, {"x_total", "What x is.", 5}) */
+#define put_metrics(out, ...) write_metrics((out), (const struct metric[]){__VA_ARGS__, {.name = NULL}})
 
 static void put_time(struct buf *out, const char *name, const char *help, int64_t ns)
 {
@@ -300,16 +303,17 @@ static void put_ledger(struct buf *out, const struct server *server)
     put_head(out, requests, "Calls by the engine that judged their budgets and loops; none: nobody did.");
     for (int i = 0; i < METRICS_ENGINES; i++)
         put_sample(out, requests, server->metrics.engines[i], {"engine", str_of(metrics_engine_name(i))});
-    const struct metric local[] = {
-        {"toolgate_ledger_sessions", "Sessions in the local ledger.", s.sessions},
-        {"toolgate_ledger_bytes", "Memory of the local ledger.", s.bytes},
-        {"toolgate_ledger_evicted_total", "Sessions that the local ledger forgot for want of memory.",
-         s.forgotten},
-        {"toolgate_ledger_loads_total",
-         "Sessions that were read from the store, as they were not in this daemon's cache.", s.loads},
-    };
-    const struct metric redis[] = {
-        {"toolgate_ledger_connects_total", "Connections to Redis.", s.connects},
+    put_metrics(out, {"toolgate_ledger_sessions", "Sessions in the local ledger.", s.sessions},
+                {"toolgate_ledger_bytes", "Memory of the local ledger.", s.bytes},
+                {"toolgate_ledger_evicted_total", "Sessions that the local ledger forgot for want of memory.",
+                 s.forgotten},
+                {"toolgate_ledger_loads_total",
+                 "Sessions that were read from the store, as they were not in this daemon's cache.",
+                 s.loads});
+    if (!s.on_outage)
+        return;
+    put_metrics(
+        out, {"toolgate_ledger_connects_total", "Connections to Redis.", s.connects},
         {"toolgate_ledger_outages_total", "Outages of Redis.", s.outages},
         {"toolgate_ledger_uncounted_total", "Requests that passed uncounted during an outage.", s.uncounted},
         {"toolgate_ledger_refused_total", "Requests that were refused during an outage.", s.refused},
@@ -318,12 +322,7 @@ static void put_ledger(struct buf *out, const struct server *server)
         {"toolgate_ledger_merged_total", "Requests of an outage that Redis was given afterwards.", s.merged},
         {"toolgate_ledger_lost_total", "Requests of an outage that found no place to wait for Redis.",
          s.lost},
-        {"toolgate_ledger_waiting", "Sessions with requests that Redis has not been given yet.", s.waiting},
-    };
-    put_metrics(out, local, COUNT_OF(local));
-    if (!s.on_outage)
-        return;
-    put_metrics(out, redis, COUNT_OF(redis));
+        {"toolgate_ledger_waiting", "Sessions with requests that Redis has not been given yet.", s.waiting});
     put_histogram_head(out, times, "Time from a command to Redis to its answer.");
     put_histogram(out, times, &(struct label){.key = NULL}, s.redis_times, &histogram_fine_bounds);
 }
@@ -338,13 +337,12 @@ static void put_policies(struct buf *out, const struct server *server)
     policy_set_stalls(g->policies, &quarantined);
     for (size_t i = 0; i < g->unmatched_count; i++)
         unmatched += g->unmatched[i].why != NULL;
-    const struct metric before[] = {
-        {"toolgate_policy_errors_total", "Calls that were refused because a policy failed.",
-         server->metrics.classes[CLASS_POLICY_ERROR]},
-        {"toolgate_tools_busy_total",
-         "Times that a tool became busy to a user, as its policy used up its time.", server->busy[0].times},
-    };
-    put_metrics(out, before, COUNT_OF(before));
+    put_metrics(out,
+                {"toolgate_policy_errors_total", "Calls that were refused because a policy failed.",
+                 server->metrics.classes[CLASS_POLICY_ERROR]},
+                {"toolgate_tools_busy_total",
+                 "Times that a tool became busy to a user, as its policy used up its time.",
+                 server->busy[0].times});
     put_head(out, failed,
              "Errors and exceeded deadlines of a policy's hooks, since its generation was loaded.");
     for (size_t i = 0; i < policy_set_count(g->policies); i++) {
@@ -352,7 +350,8 @@ static void put_policies(struct buf *out, const struct server *server)
         const struct policy_failures *failures = policy->failures;
         put_sample(out, failed, failures ? failures->count : 0, {"policy", policy->file});
     }
-    const struct metric after[] = {
+    put_metrics(
+        out,
         {"toolgate_policies_quarantined",
          "Policies that stalled the daemon and no longer run; their tools' calls fail.", quarantined},
         {"toolgate_policies_unmatched", "Policies whose tool does not exist.", unmatched},
@@ -360,12 +359,10 @@ static void put_policies(struct buf *out, const struct server *server)
          "Modes shadow whose shadow_until has come, and that still enforce nothing.",
          shadow_watch_count(server)},
         {"toolgate_policies", "Policies of the generation that is served.", policy_set_count(g->policies)},
-        {"toolgate_tools", "Tools of the generation that is served.", g->tool_count},
-    };
-    put_metrics(out, after, COUNT_OF(after));
+        {"toolgate_tools", "Tools of the generation that is served.", g->tool_count});
     put_head(out, info, "The generation that is served.");
     put_sample(out, info, 1, {"hash", g->hash});
-    put_metrics(out, &(struct metric){"toolgate_generation", "Its number since the start.", g->number}, 1);
+    put_metrics(out, {"toolgate_generation", "Its number since the start.", g->number});
 }
 
 static void put_reloads(struct buf *out, const struct server *server)
@@ -377,10 +374,8 @@ static void put_reloads(struct buf *out, const struct server *server)
     for (int i = 0; i < RELOAD_RESULTS; i++)
         put_sample(out, reloads, figures->counts[i], {"result", str_of(results[i])});
     put_metrics(out,
-                &(struct metric){"toolgate_last_reload_successful",
-                                 "0: the last reload failed, and the generation before it is served.",
-                                 !figures->failed},
-                1);
+                {"toolgate_last_reload_successful",
+                 "0: the last reload failed, and the generation before it is served.", !figures->failed});
     put_time(out, "toolgate_last_reload_timestamp_seconds",
              "When the last reload ended, or the daemon started.",
              (figures->at_ms ? figures->at_ms : server->started_ms) * NS_PER_MS);
@@ -393,8 +388,8 @@ static void put_connections(struct buf *out, const struct server *server)
     uint32_t sinks_down;
     uint64_t records_dropped = decision_log_dropped(server->gate.decisions, &sinks_down);
     const struct http_listener_counts *http = http_endpoint_counts(server->http_endpoint);
-    const struct metric list[] = {
-        {"toolgate_connections", "Open connections of clients.", server->client_count},
+    put_metrics(
+        out, {"toolgate_connections", "Open connections of clients.", server->client_count},
         {"toolgate_connections_max", "Connections that may be open.", server->connections_max},
         {"toolgate_connections_accepted_total", "Connections since the start.", server->accepted},
         {"toolgate_connections_refused_total",
@@ -413,9 +408,7 @@ static void put_connections(struct buf *out, const struct server *server)
         {"toolgate_http_connections_total", "Connections to this endpoint.", http->accepted},
         {"toolgate_http_refused_total", "Requests to it that got a status from 400 on.", http->refused},
         {"toolgate_http_timed_out_total",
-         "Requests that did not arrive, and replies that were not read, in time.", http->timed_out},
-    };
-    put_metrics(out, list, COUNT_OF(list));
+         "Requests that did not arrive, and replies that were not read, in time.", http->timed_out});
 }
 
 /* The names that Prometheus' own client libraries use. */
@@ -431,10 +424,8 @@ static void put_process(struct buf *out, const struct server *server)
     getrusage(RUSAGE_SELF, &usage);
     int64_t us = (usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) * (NS_PER_S / NS_PER_US) +
                  usage.ru_utime.tv_usec + usage.ru_stime.tv_usec;
-    put_metrics(out,
-                &(struct metric){"process_resident_memory_bytes", "Resident memory.",
-                                 pages * (uint64_t)sysconf(_SC_PAGESIZE)},
-                1);
+    put_metrics(
+        out, {"process_resident_memory_bytes", "Resident memory.", pages * (uint64_t)sysconf(_SC_PAGESIZE)});
     put_time(out, "process_cpu_seconds_total", "User and system time.", us * NS_PER_US);
     put_time(out, "process_start_time_seconds", "When the daemon started.", server->started_ms * NS_PER_MS);
     put_head(out, "toolgate_build_info", "The version that runs.");
