@@ -68,16 +68,6 @@ static void drain(struct server *server)
     drain_clients(server, false);
 }
 
-/* The second signal ends the daemon at once. */
-static void on_stop_signal(evutil_socket_t number, short what, void *arg)
-{
-    struct server *server = arg;
-    (void)number, (void)what;
-    server->finished = server->signalled;
-    server->signalled = true;
-    drain(server);
-}
-
 static void on_idle(void *owner)
 {
     struct server *server = owner;
@@ -96,20 +86,20 @@ static void watch_idle(struct server *server)
         timer_set(&server->idle_timer, server->loop, server->sources->idle_s * 1000, on_idle, server);
 }
 
-static void on_reload_signal(evutil_socket_t number, short what, void *arg)
+/* The second signal to stop ends the daemon at once. */
+static void on_signal(evutil_socket_t number, short what, void *arg)
 {
     struct server *server = arg;
-    (void)number, (void)what;
-    if (!server->draining)
+    (void)what;
+    if (number == SIGHUP && !server->draining) {
         reload_request(server, "SIGHUP");
-}
-
-static void on_reopen_signal(evutil_socket_t number, short what, void *arg)
-{
-    struct server *server = arg;
-    (void)number, (void)what;
-    if (server->gate.decisions)
+    } else if (number == SIGUSR1 && server->gate.decisions) {
         decision_log_reopen(server->gate.decisions);
+    } else if (number == SIGTERM || number == SIGINT) {
+        server->finished = server->signalled;
+        server->signalled = true;
+        drain(server);
+    }
 }
 
 static void on_watchdog(evutil_socket_t fd, short what, void *arg)
@@ -118,24 +108,18 @@ static void on_watchdog(evutil_socket_t fd, short what, void *arg)
     systemd_notify("WATCHDOG=1");
 }
 
-static struct event *on_signal(struct server *server, int number, event_callback_fn callback)
-{
-    struct event *event = evsignal_new(loop_base(server->loop), number, callback, server);
-    event_add(event, NULL);
-    return event;
-}
-
 static void watch_signals(struct server *server)
 {
+    static const int numbers[SERVER_SIGNALS] = {SIGTERM, SIGINT, SIGHUP, SIGUSR1};
     sigset_t none;
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, NULL); /* the parent may have left them blocked */
     signal(SIGPIPE, SIG_IGN);
     signal(SIGXFSZ, SIG_IGN); /* a file at its limit (ulimit -f) is an error of write(2) */
-    server->on_term = on_signal(server, SIGTERM, on_stop_signal);
-    server->on_int = on_signal(server, SIGINT, on_stop_signal);
-    server->on_hup = on_signal(server, SIGHUP, on_reload_signal);
-    server->on_usr1 = on_signal(server, SIGUSR1, on_reopen_signal);
+    for (size_t i = 0; i < SERVER_SIGNALS; i++) {
+        server->signals[i] = evsignal_new(loop_base(server->loop), numbers[i], on_signal, server);
+        event_add(server->signals[i], NULL);
+    }
     server->watchdog = event_new(loop_base(server->loop), -1, EV_PERSIST, on_watchdog, server);
     int64_t us = systemd_watchdog_us();
     struct timeval interval = {.tv_sec = us / 1000000, .tv_usec = us % 1000000};
@@ -274,8 +258,6 @@ static void stop(struct server *server)
     sigaddset(&set, SIGTERM);
     sigaddset(&set, SIGINT);
     sigprocmask(SIG_BLOCK, &set, NULL);
-    struct event *events[] = {server->on_term, server->on_int, server->on_hup, server->on_usr1,
-                              server->watchdog};
     listener_free(server->listener);
     http_endpoint_free(server->http_endpoint);
     page_apply(server, false);
@@ -284,9 +266,11 @@ static void stop(struct server *server)
     timer_clear(&server->memory_timer);
     timer_clear(&server->idle_timer);
     timer_clear(&server->shadow_timer);
-    for (size_t i = 0; i < sizeof(events) / sizeof(events[0]); i++)
-        if (events[i])
-            event_free(events[i]);
+    for (size_t i = 0; i < SERVER_SIGNALS; i++)
+        if (server->signals[i])
+            event_free(server->signals[i]);
+    if (server->watchdog)
+        event_free(server->watchdog);
     passing_free(server);
     reload_free_upstreams(server);
     if (server->gate.decisions) /* further records are written by decision_log_free */

@@ -40,6 +40,7 @@ struct watched_resource;
 #define SERVER_UNREAD_SHARES  16u      /* unread replies of one client: limits.memory divided by this */
 #define SERVER_UNREAD_FREE    65536u   /* replies up to this size are sent although others are unread */
 
+#define SERVER_SIGNALS        4u
 #define SERVER_WATCH_LISTS    1024u /* by the hash of the URI */
 #define SERVER_REFUSAL_LIMITS 64u   /* users whose refused connections are logged apart */
 
@@ -80,7 +81,7 @@ struct server {
     struct arena *pins_arena;
     struct quarantine *quarantine;         /* NULL until a configuration is loaded */
     struct page_decisions *page_decisions; /* NULL: no page */
-    struct event *on_term, *on_int, *on_hup, *on_usr1, *watchdog;
+    struct event *signals[SERVER_SIGNALS], *watchdog;
     struct timer drain_new, drain_limit, shadow_timer, memory_timer, idle_timer;
     int64_t shadow_day; /* since 1970: the last one for which the log was written */
     bool serving, reloading, draining, signalled, finished;
