@@ -15,25 +15,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-struct approvals;
 struct arena;
-struct call;
-struct client_tools;
 struct config;
-struct decision_log;
-struct generation;
-struct json;
 struct json_out;
-struct ledger;
-struct metrics;
-struct peer;
-struct policy;
 struct policy_outcome;
-struct span_exporter;
-struct tool;
-struct trace_context;
-struct upstreams;
-struct verdict;
 
 #define CALL_COST_KEY "dev.toolgate/cost" /* in a result's _meta: what the call cost */
 

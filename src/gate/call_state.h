@@ -14,10 +14,6 @@
 
 #include <stdint.h>
 
-struct call;
-struct call_span;
-struct trace_context;
-
 #define CALL_TRACES_MAX 24u /* a retry passes some stages more than once */
 
 /* For a call whose first run may have taken effect. */

@@ -13,11 +13,8 @@
 
 struct arena;
 struct call;
-struct config_decisions;
 struct decision_log;
-struct json_out;
 struct loop;
-struct peer;
 
 struct decision_log_files {
     const char *records; /* if the configuration names no file */

@@ -10,10 +10,6 @@
 #include "gate/call.h"
 #include "gate/verdict.h"
 
-struct arena;
-struct json_out;
-struct map;
-
 #define METRICS_ENGINES          3
 #define METRICS_TOOLS_MAX        1024u
 #define METRICS_CLIENT_TOOLS_MAX 256u  /* of them, tools that clients registered and named */

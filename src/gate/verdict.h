@@ -10,7 +10,6 @@
 #include "ledger/ledger.h"
 #include "schema/problem.h"
 
-struct arguments;
 struct id_fault;
 struct json_out;
 struct policy;

@@ -11,7 +11,6 @@
 
 #include "io/http_listener.h"
 
-struct arena;
 struct config;
 struct http_endpoint;
 struct json_out;

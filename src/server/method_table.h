@@ -8,8 +8,6 @@
 #include "policy/policy_set.h"
 #include "server/request.h"
 
-struct subscription;
-
 enum method_flags {
     ERA_LEGACY = 1,
     ERA_MODERN = 2,

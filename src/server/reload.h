@@ -14,8 +14,6 @@
 
 #include "server/server_internal.h"
 
-struct json_out;
-
 struct reloader *reloader_new(struct server *server);
 /* Drops a running reload, and needs the loop. After the clients: their requests may wait for it. NULL is
  * allowed. */

@@ -12,9 +12,6 @@
 
 #define REQUEST_ID_MAX_BYTES 1024u
 
-struct method;
-struct trace_context;
-
 enum request_status { REQUEST_DONE, REQUEST_PENDING };
 
 struct request {

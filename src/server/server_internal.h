@@ -19,23 +19,6 @@
 #include <sys/queue.h>
 #include <unistd.h>
 
-struct client;
-struct client_tools;
-struct event;
-struct http_endpoint;
-struct listener;
-struct page_decisions;
-struct pins;
-struct quarantine;
-struct reloader;
-struct request;
-struct resource_links;
-struct served;
-struct span_exporter;
-struct subscription;
-struct watch_count;
-struct watched_resource;
-
 #define SERVER_LINE_MAX_BYTES 9437184u /* to a client: at 10 MiB the official SDK closes the connection */
 #define SERVER_UNREAD_SHARES  16u      /* unread replies of one client: limits.memory divided by this */
 #define SERVER_UNREAD_FREE    65536u   /* replies up to this size are sent although others are unread */

@@ -8,10 +8,8 @@
 #include "policy/config.h"
 #include "policy/policy_set.h"
 
-struct guarded_tool;
 struct json_out;
 struct loop;
-struct quarantine;
 
 #define DECISIONS_FILE_NAME "decisions.ndjson"
 
