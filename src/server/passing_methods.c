@@ -309,17 +309,15 @@ static void log_finds(struct request *r, const struct guard *guard, const struct
 }
 
 /* prompts/get: a block of content in each message. */
-static struct json messages_for(struct request *r, const struct json *messages)
+static const struct json *message_for(void *request, const struct json *messages, uint32_t i, struct str *key)
 {
-    struct json *items = ARENA_ARRAY(r->arena, struct json, messages->len);
-    for (uint32_t i = 0; i < messages->len; i++) {
-        const struct json *content = json_get_text(&messages->items[i], "content");
-        items[i] = messages->items[i];
-        if (json_is(content, JSON_OBJECT))
-            items[i] = json_with(r->arena, &items[i], STR_LIT("content"),
-                                 *mcp_version_content(r->arena, request_protocol(r), content));
-    }
-    return json_array(items, messages->len);
+    struct request *r = request;
+    const struct json *message = &messages->items[i], *content = json_get_text(message, "content");
+    (void)key;
+    if (!json_is(content, JSON_OBJECT))
+        return message;
+    content = mcp_version_content(r->arena, request_protocol(r), content);
+    return json_keep(r->arena, json_with(r->arena, message, STR_LIT("content"), *content));
 }
 
 static enum request_status reply_result(struct request *r, const struct json *result)
@@ -349,9 +347,8 @@ static enum request_status reply_result(struct request *r, const struct json *re
             const struct json *value = &masked->members[i].value;
             bool older = str_is(masked->members[i].key, "messages") && json_is(value, JSON_ARRAY) &&
                          mcp_version_before(request_protocol(r), MCP_2025_06_18);
-            struct json messages = older ? messages_for(r, value) : *value;
             json_key_str(out, masked->members[i].key);
-            json_put(out, &messages);
+            json_put(out, older ? json_map(r->arena, value, message_for, r) : value);
         }
     if (r->modern && str_is(r->method_name, "resources/read")) {
         const struct json *ttl = json_get_text(result, "ttlMs");

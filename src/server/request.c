@@ -89,28 +89,16 @@ static enum err read_envelope(struct request *r)
     return OK;
 }
 
-static bool is_empty_member(const struct json_member *m)
-{
-    return (m->value.type == JSON_NULL && !str_is(m->key, "result") && !str_is(m->key, "arguments")) ||
-           (str_is(m->key, "cursor") && json_is(&m->value, JSON_STRING) && !m->value.len);
-}
-
 /* Many clients write null for what they leave out, PHP's [] for an empty object, and "" for the first page:
  * no method sees that. The `result` of a report stays, since a tool may return null, and so do
  * `arguments`: whether null may run a tool depends on the tool. */
-static const struct json *without_empty_members(struct arena *arena, const struct json *object)
+static const struct json *unless_empty(void *owner, const struct json *object, uint32_t i, struct str *key)
 {
-    uint32_t count = 0;
-    for (uint32_t i = 0; i < object->len; i++)
-        count += !is_empty_member(&object->members[i]);
-    if (count == object->len)
-        return object;
-    struct json_member *members = ARENA_ARRAY(arena, struct json_member, count);
-    count = 0;
-    for (uint32_t i = 0; i < object->len; i++)
-        if (!is_empty_member(&object->members[i]))
-            members[count++] = object->members[i];
-    return json_keep(arena, json_object(arena, members, count));
+    const struct json *value = &object->members[i].value;
+    (void)owner;
+    bool is_empty = (value->type == JSON_NULL && !str_is(*key, "result") && !str_is(*key, "arguments")) ||
+                    (str_is(*key, "cursor") && json_is(value, JSON_STRING) && !value->len);
+    return is_empty ? NULL : value;
 }
 
 /* NULL: absent. */
@@ -122,7 +110,7 @@ static enum err read_object(struct request *r, const struct json *value, const c
         return OK;
     if (!json_is(value, JSON_OBJECT))
         return reply_refuse(r, RPC_INVALID_PARAMS, "%s: expected an object, got %s", name, param_kind(value));
-    *out = without_empty_members(r->arena, value);
+    *out = json_map(r->arena, value, unless_empty, NULL);
     return OK;
 }
 

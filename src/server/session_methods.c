@@ -73,19 +73,21 @@ static enum request_status not_found(struct request *r)
                               : "it made no call yet, has expired, or belongs to another user");
 }
 
+static const struct json *if_allowed(void *client, const struct json *entries, uint32_t i, struct str *key)
+{
+    struct str tool = json_str(json_get_text(&entries->items[i], "tool"));
+    (void)key;
+    return client_may_call(client, tool) ? &entries->items[i] : NULL;
+}
+
 /* In a shared namespace a session may hold calls of tools that this user may not see: leaves those out of a
  * list of the object. */
 static void hide_forbidden(const struct request *r, struct json *object, const char *list)
 {
     const struct json *entries = json_get_text(object, list);
-    if (!json_is(entries, JSON_ARRAY))
-        return;
-    struct json *kept = ARENA_ARRAY(r->arena, struct json, entries->len + 1);
-    size_t count = 0;
-    for (uint32_t i = 0; i < entries->len; i++)
-        if (client_may_call(r->client, json_str(json_get_text(&entries->items[i], "tool"))))
-            kept[count++] = entries->items[i];
-    *object = json_with(r->arena, object, str_of(list), json_array(kept, count));
+    if (json_is(entries, JSON_ARRAY))
+        *object =
+            json_with(r->arena, object, str_of(list), *json_map(r->arena, entries, if_allowed, r->client));
 }
 
 static enum request_status answer_view(struct request *r)
