@@ -20,7 +20,6 @@
 #include "server/method_table.h"
 
 #include <stdarg.h>
-#include <stdlib.h>
 #include <unistd.h>
 
 #define SERVED_MAX            10000u   /* entries of one list, of all servers together */
@@ -47,7 +46,7 @@ static const struct kind {
 
 struct list {
     struct served_item **items;
-    size_t count, room;
+    size_t count;
     struct map *by_name;
     uint64_t hash; /* equal for equal lists */
 };
@@ -196,12 +195,11 @@ static const char *fault_of(const struct building *b, const struct upstream_spec
     return NULL;
 }
 
-static void count_name(struct building *b, const struct upstream_spec *spec, enum served_kind kind,
-                       const struct json *definition)
+static void count_name(struct building *b, const struct upstream_spec *spec, const struct json *definition)
 {
     struct str name = json_str(json_get_text(definition, "name"));
     if (spec->prefix == UPSTREAM_PREFIX_ALWAYS || !name.len || !name_globs_fit(&spec->prompts, name) ||
-        fault_of(b, spec, kind, name))
+        fault_of(b, spec, SERVED_PROMPTS, name))
         return;
     struct name_use *use = map_get(b->uses, name);
     if (!use) {
@@ -214,13 +212,8 @@ static void count_name(struct building *b, const struct upstream_spec *spec, enu
 
 static void add(struct arena *arena, struct list *list, const struct served_item *item)
 {
-    if (list->count == list->room) {
-        list->room = list->room ? 2 * list->room : 64;
-        list->items = realloc(list->items, list->room * sizeof(struct served_item *));
-        if (!list->items)
-            abort();
-    }
     struct served_item *kept = ARENA_NEW(arena, struct served_item);
+    list->items = arena_grow(arena, list->items, list->count, sizeof(*list->items));
     *kept = *item;
     list->items[list->count++] = kept;
     map_add(list->by_name, kept->name, kept);
@@ -284,9 +277,8 @@ static void add_one(struct building *b, const struct upstream_spec *spec, enum s
         add(served->arena, &served->lists[kind], &item);
 }
 
-static void each_definition(struct building *b, enum served_kind kind,
-                            void (*visit)(struct building *b, const struct upstream_spec *spec,
-                                          enum served_kind kind, const struct json *definition))
+/* `counts`: only the names of prompts, which the lists are made by. */
+static void each_definition(struct building *b, enum served_kind kind, bool counts)
 {
     struct served *served = b->served;
     for (size_t i = 0; i < b->config->upstream_count; i++) {
@@ -298,12 +290,16 @@ static void each_definition(struct building *b, enum served_kind kind,
         if (!list)
             continue;
         served->held[served->held_count++] = list;
-        if (json_is(tool_list_array(list), JSON_ARRAY)) /* else the server has none of these */
+        const struct json *definitions = tool_list_array(list);
+        if (json_is(definitions, JSON_ARRAY)) /* else the server has none of these */
             hash_add(&served->lists[kind].hash, tool_list_hash(list));
-        if (visit == add_one)
-            review_pins(b, spec, kind, tool_list_array(list));
-        for (uint32_t k = 0; k < tool_list_array(list)->len; k++)
-            visit(b, spec, kind, &tool_list_array(list)->items[k]);
+        if (!counts)
+            review_pins(b, spec, kind, definitions);
+        for (uint32_t k = 0; k < definitions->len; k++)
+            if (counts)
+                count_name(b, spec, &definitions->items[k]);
+            else
+                add_one(b, spec, kind, &definitions->items[k]);
     }
 }
 
@@ -317,11 +313,11 @@ static struct served *make(struct server *server, const struct served *before)
     struct pins *pins = pin_methods_pins(server, config);
     *served = (struct served){.arena = arena, .pins = pins_review_new(arena, pins, config->pins)};
     served->held = ARENA_ARRAY(arena, struct tool_list *, (SERVED_KINDS + 1) * config->upstream_count + 1);
-    each_definition(&b, SERVED_PROMPTS, count_name);
+    each_definition(&b, SERVED_PROMPTS, true);
     for (size_t kind = 0; kind < SERVED_KINDS; kind++) {
         served->lists[kind].by_name = map_new(arena);
         served->lists[kind].hash = 0;
-        each_definition(&b, (enum served_kind)kind, add_one);
+        each_definition(&b, (enum served_kind)kind, false);
     }
     pins_commit(pins, served->pins, before ? before->pins : NULL);
     return served;
@@ -333,8 +329,6 @@ static void release(struct served *served)
         return;
     for (size_t i = 0; i < served->held_count; i++)
         tool_list_unref(served->held[i]);
-    for (size_t kind = 0; kind < SERVED_KINDS; kind++)
-        free(served->lists[kind].items);
     arena_free(served->arena);
 }
 
