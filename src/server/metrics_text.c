@@ -373,9 +373,9 @@ static void put_reloads(struct buf *out, const struct server *server)
     put_head(out, reloads, "Reloads, by their result.");
     for (int i = 0; i < RELOAD_RESULTS; i++)
         put_sample(out, reloads, figures->counts[i], {"result", str_of(results[i])});
-    put_metrics(out,
-                {"toolgate_last_reload_successful",
-                 "0: the last reload failed, and the generation before it is served.", !figures->failed});
+    put_metrics(out, {"toolgate_last_reload_successful",
+                      "0: the last reload failed, and the generation before it is served.",
+                      figures->last != RELOAD_FAILED});
     put_time(out, "toolgate_last_reload_timestamp_seconds",
              "When the last reload ended, or the daemon started.",
              (figures->at_ms ? figures->at_ms : server->started_ms) * NS_PER_MS);

@@ -44,9 +44,7 @@ struct reloader {
     struct generation_report report;
     const char *cause, *next_cause; /* next_cause NULL: no further reload is requested */
     struct waiters waiting, next_waiting;
-    enum err err; /* of the running reload, as the three below */
-    bool unchanged;
-    int64_t began_us, longest_us; /* the longest of its slices */
+    int64_t began_us, longest_us; /* of the running reload; the longest of its slices */
     uint32_t slices;              /* turns of the loop that it took */
     struct reload_figures figures;
     struct buf errors; /* of the last reload, one a line */
@@ -374,7 +372,6 @@ static void begin(struct reloader *r, const char *cause)
     generation_report_init(&r->report, r->arena);
     r->cause = cause;
     r->began_us = clock_mono_us();
-    r->err = OK;
     r->slices = 0;
     r->longest_us = 0;
     r->load = generation_load_begin(&request, &r->report);
@@ -475,19 +472,19 @@ static void report_result(struct reloader *r)
     const struct generation *serving = r->server->gate.generation;
     const struct generation_report *report = &r->report;
     int64_t ms = (clock_mono_us() - r->began_us) / 1000;
-    r->figures.failed = r->err != OK;
+    bool unchanged = r->figures.last == RELOAD_UNCHANGED, failed = r->figures.last == RELOAD_FAILED;
     r->figures.at_ms = clock_wall_ms();
     r->figures.took_ms = ms;
-    r->figures.counts[r->err ? RELOAD_FAILED : r->unchanged ? RELOAD_UNCHANGED : RELOAD_OK]++;
+    r->figures.counts[r->figures.last]++;
     buf_clear(&r->errors);
     for (size_t i = 0; i < report->error_count; i++)
         buf_printf(&r->errors, STR_FMT "\n", STR_ARG(report->errors[i]));
-    log_report(report, 0, !r->err && !r->unchanged);
-    if (r->err)
+    log_report(report, 0, !failed && !unchanged);
+    if (failed)
         log_event(LOG_ERROR, "reload_failed", LOG_NUM("errors", report->error_count),
                   LOG_TEXT("cause", r->cause), LOG_NUM("generation", serving->number), LOG_NUM("ms", ms));
     else
-        log_event(LOG_INFO, r->unchanged ? "reload_unchanged" : "reload_done",
+        log_event(LOG_INFO, unchanged ? "reload_unchanged" : "reload_done",
                   LOG_NUM("generation", serving->number), LOG_STR("hash", serving->hash),
                   LOG_NUM("tools", serving->tool_count), LOG_NUM("examples", report->example_count),
                   LOG_TEXT("cause", r->cause), LOG_NUM("ms", ms), LOG_NUM("slices", r->slices),
@@ -499,15 +496,15 @@ static void finish(struct reloader *r)
     struct server *server = r->server;
     struct generation *next;
     struct why why;
-    r->err = generation_load_end(r->load, &next);
-    r->unchanged = !r->err && !next;
+    bool failed = generation_load_end(r->load, &next) != OK;
+    r->figures.last = failed ? RELOAD_FAILED : next ? RELOAD_OK : RELOAD_UNCHANGED;
     r->load = NULL;
     server->reloading = false;
     bool reconfigured = next && next->config.hash != server_config(server)->hash;
     if (next)
         swap(server, next);
     const struct config *config = server_config(server);
-    if (!r->err && (reconfigured || !is_for_tools(r->cause))) {
+    if (!failed && (reconfigured || !is_for_tools(r->cause))) {
         apply_upstreams(server, config);
         /* The token may be new although the configuration is not. */
         if (http_endpoint_apply(server, config, &why)) {
@@ -516,11 +513,11 @@ static void finish(struct reloader *r)
         }
     }
     /* Also if nothing has changed: SIGHUP releases a log file that was rotated. */
-    if (!r->err && log_open(config->log_level, config->log_format, config->log_file, &why))
+    if (!failed && log_open(config->log_level, config->log_format, config->log_file, &why))
         log_event(LOG_ERROR, "log_reopen_failed", LOG_TEXT("why", why.text));
     report_result(r);
     systemd_notify("READY=1\nSTATUS=%s generation %" PRIu64,
-                   r->err ? "the last reload failed; serving" : "serving", server->gate.generation->number);
+                   failed ? "the last reload failed; serving" : "serving", server->gate.generation->number);
 }
 
 static void answer(const struct reloader *r, struct request *request)
@@ -528,7 +525,8 @@ static void answer(const struct reloader *r, struct request *request)
     const struct generation *serving = r->server->gate.generation;
     const struct generation_report *report = &r->report;
     struct json_out *out = reply_open(request);
-    json_fields(out, FIELD_BOOL("ok", !r->err), FIELD_BOOL("unchanged", r->unchanged),
+    json_fields(out, FIELD_BOOL("ok", r->figures.last != RELOAD_FAILED),
+                FIELD_BOOL("unchanged", r->figures.last == RELOAD_UNCHANGED),
                 FIELD_NUM("generation", serving->number), FIELD_STR("hash", serving->hash),
                 FIELD_NUM("tools", serving->tool_count),
                 FIELD_NUM("policies", policy_set_count(serving->policies)),
@@ -620,10 +618,11 @@ void reload_write_status(const struct client *client, struct json_out *out)
 {
     const struct reloader *r = client->server->reloader;
     const struct reload_figures *f = &r->figures;
+    bool failed = f->last == RELOAD_FAILED;
     if (f->at_ms)
-        json_field_object(out, "reload", FIELD_NUM("at_ms", f->at_ms), FIELD_BOOL("ok", !f->failed),
+        json_field_object(out, "reload", FIELD_NUM("at_ms", f->at_ms), FIELD_BOOL("ok", !failed),
                           FIELD_NUM("ms", f->took_ms),
-                          FIELD_OPTIONAL("errors", f->failed && client_is_operator(client)
+                          FIELD_OPTIONAL("errors", failed && client_is_operator(client)
                                                        ? str_trim(buf_view(&r->errors))
                                                        : STR_NONE));
 }

@@ -31,11 +31,11 @@ void reload_request(struct server *server, const char *cause);
 /* Works for a slice. False: nothing to do, the loop may wait. */
 bool reload_turn(struct server *server);
 
-enum { RELOAD_OK, RELOAD_UNCHANGED, RELOAD_FAILED, RELOAD_RESULTS };
+enum reload_result { RELOAD_OK, RELOAD_UNCHANGED, RELOAD_FAILED, RELOAD_RESULTS };
 struct reload_figures {
     uint64_t counts[RELOAD_RESULTS];
-    bool failed;            /* the last one, as the two below */
-    int64_t at_ms, took_ms; /* at_ms 0: there was none */
+    enum reload_result last; /* as the two below */
+    int64_t at_ms, took_ms;  /* at_ms 0: there was none */
 };
 const struct reload_figures *reload_figures(const struct reloader *reloader);
 
