@@ -56,13 +56,12 @@ struct tools_list {
 static enum request_status reply_list(struct request *r);
 
 /* request_answer is called in another turn. */
-static void ask_turn(struct tools_list *list)
+static void ask_turn(struct request *r, struct turn *turn)
 {
-    struct request *r = list->of;
-    if (!list->turn.queue)
-        turn_join(&list->turn, loop_queue(r->client->server->loop), r->client->peer.uid, TURN_LONG,
-                  request_answer, r);
-    turn_ask(&list->turn);
+    if (!turn->queue)
+        turn_join(turn, loop_queue(r->client->server->loop), r->client->peer.uid, TURN_LONG, request_answer,
+                  r);
+    turn_ask(turn);
 }
 
 /* Tools are written in part one at a time, since a large one takes much memory. False: the list's turn comes
@@ -88,7 +87,7 @@ static void let_next_write(struct server *server, const struct tools_list *list)
         return;
     TAILQ_REMOVE(&server->tools_lists, next, next);
     next->is_queued = false;
-    ask_turn(next);
+    ask_turn(next->of, &next->turn);
 }
 
 /* The client's next one that waits, its oldest, begins. */
@@ -115,7 +114,7 @@ static void end_list(struct request *ended)
             next = r;
     ended->client->list_writing = next;
     if (next)
-        ask_turn(next->work);
+        ask_turn(next, &((struct tools_list *)next->work)->turn);
 }
 
 static void begin_writing(struct request *r, struct tools_list *list)
@@ -156,7 +155,7 @@ static bool write_list(struct request *r, struct tools_list *list)
         if (turn_is_over(loop_queue(server->loop))) {
             if (!catalog_write_is_inside(list->writing))
                 let_next_write(server, list);
-            ask_turn(list);
+            ask_turn(r, &list->turn);
             return false;
         }
     return true;
@@ -318,16 +317,13 @@ static void end_registering(struct request *r)
 static enum request_status register_next(struct request *r)
 {
     struct registering *g = r->work;
-    struct turn_queue *queue = loop_queue(r->client->server->loop);
     while (g->next < g->definitions->len) {
         register_tool(r, g, &g->definitions->items[g->next++]);
-        if (!turn_is_over(queue) || r->client->in_batch)
+        if (!turn_is_over(loop_queue(r->client->server->loop)) || r->client->in_batch)
             continue;
-        if (!g->turn.queue) {
-            turn_join(&g->turn, queue, r->client->peer.uid, TURN_LONG, request_answer, r);
+        if (!g->turn.queue)
             conn_hold(r->client->conn, true);
-        }
-        turn_ask(&g->turn);
+        ask_turn(r, &g->turn);
         return REQUEST_PENDING;
     }
     end_registering(r);
