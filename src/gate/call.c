@@ -266,7 +266,7 @@ static uint32_t reservation_ms(const struct call *c)
     if (!runs_upstream || !c->gate->upstreams)
         return 0;
     uint32_t ms = upstream_max_duration_ms(c->gate->upstreams, &c->tool->target);
-    if (c->elicit && ms < UINT32_MAX - UPSTREAM_ASK_MS)
+    if (c->request.elicit && ms < UINT32_MAX - UPSTREAM_ASK_MS)
         ms += UPSTREAM_ASK_MS;
     if (c->tool->retry.times && c->tool->retry.within_ms > ms)
         ms = c->tool->retry.within_ms;
@@ -687,19 +687,6 @@ struct call *call_new(struct gate *gate, struct arena *arena, const struct call_
     c->verdict.cost = -1;
     problems_init(&c->verdict.problems, arena);
     return c;
-}
-
-void call_answer_elicit(struct call *c, struct str result)
-{
-    upstream_reply(c->gate->upstreams, c, result);
-}
-
-void call_listen(struct call *c, call_progress *progress, call_log *log, call_elicit *elicit, void *owner)
-{
-    c->elicit = elicit;
-    c->progress = progress;
-    c->log = log;
-    c->listener = owner;
 }
 
 bool call_start(struct call *c, call_done *done, void *owner)

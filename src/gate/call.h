@@ -39,6 +39,11 @@ enum call_asks {
     CALL_ASKS_REPLY       /* the reply asks, and the client calls again with the answer (input_required) */
 };
 
+/* As upstream_log, upstream_ask and upstream_progress (upstream/upstream.h). */
+typedef void call_log(void *owner, struct str level, struct str text);
+typedef bool call_elicit(void *owner, const struct json *params);
+typedef void call_progress(void *owner, double progress, double total, struct str message);
+
 /* The request. Everything is borrowed and must live as long as the call. */
 struct call_request {
     enum call_mode mode;
@@ -86,6 +91,12 @@ struct call_request {
     const struct json *answer;          /* of a form: {action, content?} */
     const struct json *input_responses; /* the user's answers to them; NULL: none yet */
     struct str request_state;           /* the upstream's state that goes with them; may be empty */
+    /* What the tool reports while it runs; each may be NULL. They fire until `done`, never after call_start
+     * has returned true or after call_cancel. upstream_reply, of the call, answers what `elicit` has put. */
+    call_progress *progress;
+    call_log *log;
+    call_elicit *elicit;
+    void *listener; /* owner of these three */
 
     /* Only examples and specs. */
     const struct json *simulated_result; /* used instead of running the tool; NULL: it runs */
@@ -121,19 +132,9 @@ struct gate {
 };
 
 typedef void call_done(void *owner);
-typedef void call_log(void *owner, struct str level, struct str text);
-typedef bool call_elicit(void *owner, const struct json *params); /* as upstream_ask */
-typedef void call_progress(void *owner, double progress, double total, struct str message);
 
 /* Allocated in `arena` and freed with it. Holds a reference to gate->generation until call_free. */
 struct call *call_new(struct gate *gate, struct arena *arena, const struct call_request *request);
-
-/* Optional, before call_start: receives what the tool reports while it runs. Each may be NULL. They fire
- * until `done`, never after call_start has returned true or after call_cancel. */
-void call_listen(struct call *call, call_progress *progress, call_log *log, call_elicit *elicit, void *owner);
-
-/* The user's answer, {action, content?}, to what call_elicit has put. */
-void call_answer_elicit(struct call *call, struct str result);
 
 /* True: the call has finished, and `done` will not fire. False: `done` fires exactly once, later, never
  * inside call_start, and never after call_cancel. */

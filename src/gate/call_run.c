@@ -110,10 +110,10 @@ static enum step run_upstream(struct call *c)
         .max_ms = c->tries < 2  ? 0
                   : left_ms > 0 ? (uint32_t)left_ms
                                 : 1,
-        .progress = c->progress,
-        .log = c->log,
-        .ask = c->elicit,
-        .listener = c->listener,
+        .progress = r->progress,
+        .log = r->log,
+        .ask = r->elicit,
+        .listener = r->listener,
         .user = r->peer ? r->peer->uid : 0,
         .caller = hash_seeded(r->session.len ? r->session : r->connection) ^ (user << 32),
     };

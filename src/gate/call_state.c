@@ -40,9 +40,9 @@ struct policy_call call_for_policy(struct call *c)
                  : json_is(facts, JSON_OBJECT) ? facts
                                                : NULL,
         .context = r->context,
-        .owner = c->listener,
-        .progress = c->progress,
-        .log = c->log,
+        .owner = r->listener,
+        .progress = r->progress,
+        .log = r->log,
     };
 }
 

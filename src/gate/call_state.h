@@ -37,10 +37,6 @@ struct call {
     struct arena *arena;
     call_done *done;
     void *owner; /* of `done` */
-    call_progress *progress;
-    call_log *log;
-    call_elicit *elicit;
-    void *listener; /* owner of these three */
 
     uint64_t admission;         /* the call id */
     const char *id;             /* its text; NULL: call_id makes it */

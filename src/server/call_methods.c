@@ -326,9 +326,8 @@ static enum request_status reply_result(struct request *r)
 
 struct elicitation {
     struct call_request call;              /* which is made again after the answer */
-    struct consent consents[CONSENTS_MAX]; /* so far; the last one is being asked about */
-    size_t count;
-    bool is_servers;           /* a server of the legacy era waits for the answer, in its call */
+    struct consent consents[CONSENTS_MAX]; /* of the call; the last one is being asked about */
+    bool is_servers;                       /* a server of the legacy era waits for the answer, in its call */
     const struct json *inputs; /* of one of the modern era, which has ended its call: all its questions */
     struct json answers;       /* to the first ones */
     uint32_t rounds;
@@ -336,7 +335,7 @@ struct elicitation {
     struct str id; /* of the request to the client; empty: none is on its way */
 };
 
-static enum request_status start(struct request *r, const struct call_request *request);
+static enum request_status start(struct request *r, struct call_request *request);
 
 /* NULL: no question of the request is on its way. */
 static struct elicitation *asked(const struct request *r)
@@ -362,8 +361,6 @@ static void call_again(struct request *r)
 {
     struct elicitation *e = r->work;
     call_free(r->call);
-    e->call.consents = e->consents;
-    e->call.consent_count = e->count;
     if (start(r, &e->call) == REQUEST_DONE)
         request_done(r);
 }
@@ -374,7 +371,7 @@ static void give_up_question(struct request *r, const char *why)
     struct elicitation *e = r->work;
     log_event(LOG_INFO, "question_unanswered", LOG_TEXT("connection", r->client->name), LOG_TEXT("why", why));
     e->call.asks = CALL_ASKS_NOBODY;
-    e->count--; /* the question that was not answered */
+    e->call.consent_count--; /* the question that was not answered */
     call_again(r);
 }
 
@@ -412,10 +409,11 @@ static bool ask_user(struct request *r)
 {
     struct elicitation *e = r->work;
     const struct verdict *v = call_outcome(r->call)->verdict;
-    if (!e || e->call.asks != CALL_ASKS_CONNECTION || v->kind != VERDICT_ASK || e->count == CONSENTS_MAX ||
-        !v->stage || strcmp(v->stage, "check") != 0 || !consent_fits_form(v->detail, v->choices))
+    if (!e || e->call.asks != CALL_ASKS_CONNECTION || v->kind != VERDICT_ASK ||
+        e->call.consent_count == CONSENTS_MAX || !v->stage || strcmp(v->stage, "check") != 0 ||
+        !consent_fits_form(v->detail, v->choices))
         return false;
-    e->consents[e->count++] = (struct consent){.question = arena_dup(r->arena, v->detail)};
+    e->consents[e->call.consent_count++] = (struct consent){.question = arena_dup(r->arena, v->detail)};
     struct buf form = buf_in(r->arena);
     struct json_out out = json_out(&form);
     json_open(&out, '{');
@@ -498,7 +496,7 @@ static void answer_server(struct request *r, const struct json *result)
                            ? json_copy(r->arena, result)
                            : json_object(r->arena, &cancelled, 1);
     if (e->is_servers) {
-        call_answer_elicit(r->call, json_to_str(r->arena, &form));
+        upstream_reply(r->client->server->gate.upstreams, r->call, json_to_str(r->arena, &form));
         return;
     }
     struct str key = e->inputs->members[e->answers.len].key;
@@ -539,7 +537,7 @@ static void take_answer(struct request *r, const struct json *result, const char
         answer_server(r, result);
         return;
     }
-    struct consent *consent = &e->consents[e->count - 1];
+    struct consent *consent = &e->consents[e->call.consent_count - 1];
     if (!result || !consent_read(r->arena, result, call_outcome(r->call)->verdict->choices, consent)) {
         give_up_question(r, fault);
         return;
@@ -625,12 +623,15 @@ static void cancel(struct request *r)
     call_free(r->call);
 }
 
-static enum request_status start(struct request *r, const struct call_request *request)
+static enum request_status start(struct request *r, struct call_request *request)
 {
+    request->progress = reply_progress_begin(r);
+    request->log = on_log;
+    request->elicit = r->work ? on_elicit : NULL;
+    request->listener = r;
     r->answer = answer;
     r->call = call_new(&r->client->server->gate, r->arena, request);
     r->cancel = cancel;
-    call_listen(r->call, reply_progress_begin(r), on_log, r->work ? on_elicit : NULL, r);
     return request_wait(r, !call_start(r->call, request_answer, r));
 }
 
@@ -643,6 +644,7 @@ static void keep_to_ask(struct request *r, struct call_request *request)
     request->asks = CALL_ASKS_CONNECTION;
     request->supports_elicitation = true;
     e->call = *request;
+    e->call.consents = e->consents;
     r->work = e;
 }
 
