@@ -19,7 +19,6 @@
 #include "json/write.h"
 #include "server/method_table.h"
 
-#include <stdarg.h>
 #include <unistd.h>
 
 #define SERVED_MAX            10000u   /* entries of one list, of all servers together */
@@ -74,24 +73,16 @@ struct building {
     struct map *uses;
 };
 
-__attribute__((format(printf, 2, 3))) static void warn(struct served *served, const char *format, ...)
-{
-    va_list args;
-    if (served->warning_count == SERVED_WARNINGS_MAX) {
-        served->more_warnings++;
-        return;
-    }
-    va_start(args, format);
-    served->warnings[served->warning_count++] = arena_vprintf(served->arena, format, args);
-    va_end(args);
-}
-
 static void leave_out(struct served *served, const struct upstream_spec *spec, enum served_kind kind,
                       struct str name, const char *why)
 {
     struct str shown = printable_line(served->arena, str_cut(name, SERVED_NAME_MAX_BYTES));
-    warn(served, "upstream " STR_FMT ": %s '" STR_FMT "' is left out: %s", STR_ARG(spec->name),
-         kinds[kind].noun, STR_ARG(shown), why);
+    if (served->warning_count == SERVED_WARNINGS_MAX)
+        served->more_warnings++;
+    else
+        served->warnings[served->warning_count++] =
+            arena_printf(served->arena, "upstream " STR_FMT ": %s '" STR_FMT "' is left out: %s",
+                         STR_ARG(spec->name), kinds[kind].noun, STR_ARG(shown), why);
 }
 
 /* ---- who may have what -------------------------------------------------------- */
