@@ -35,8 +35,8 @@ struct watched_resource {
     struct client *client;
     struct watch_count *counted;
     struct subscription *by; /* NULL: resources/subscribe */
-    struct str upstream, uri;
-    char bytes[];
+    struct str uri;
+    char bytes[]; /* of the URI */
 };
 
 static const struct {
@@ -133,16 +133,17 @@ static struct watch_count *count_of(struct user_calls *user, struct str upstream
     return c;
 }
 
-static void count_watch(struct watched_resource *w)
+static struct watch_count *count_watch(struct user_calls *user, struct str upstream)
 {
-    w->counted = count_of(w->client->user, w->upstream);
-    if (!w->counted) {
-        struct str name = str_cut(w->upstream, UPSTREAM_NAME_MAX_BYTES);
-        w->counted = alloc_zeroed(sizeof(*w->counted));
-        memcpy(w->counted->upstream, name.at, name.len);
-        LIST_INSERT_HEAD(&w->client->user->watches, w->counted, link);
+    struct watch_count *c = count_of(user, upstream);
+    if (!c) {
+        struct str name = str_cut(upstream, UPSTREAM_NAME_MAX_BYTES);
+        c = alloc_zeroed(sizeof(*c));
+        memcpy(c->upstream, name.at, name.len);
+        LIST_INSERT_HEAD(&user->watches, c, link);
     }
-    w->counted->count++;
+    c->count++;
+    return c;
 }
 
 /* Each user has a share of what one server watches. */
@@ -175,16 +176,12 @@ const char *subscriptions_watch(struct client *client, struct subscription *by, 
     const char *why = upstreams_subscribe(client->server->gate.upstreams, upstream, uri);
     if (why)
         return why;
-    struct watched_resource *w = malloc(sizeof(*w) + upstream.len + uri.len);
-    if (!w)
-        abort();
-    memcpy(w->bytes, upstream.at, upstream.len);
-    memcpy(w->bytes + upstream.len, uri.at, uri.len);
+    struct watched_resource *w = alloc_zeroed(sizeof(*w) + uri.len);
+    memcpy(w->bytes, uri.at, uri.len);
     w->client = client;
     w->by = by;
-    w->upstream = (struct str){w->bytes, upstream.len};
-    w->uri = (struct str){w->bytes + upstream.len, uri.len};
-    count_watch(w);
+    w->uri = (struct str){w->bytes, uri.len};
+    w->counted = count_watch(client->user, upstream);
     LIST_INSERT_HEAD(&client->watched, w, link);
     LIST_INSERT_HEAD(&client->server->watched[list_of(uri)], w, same_hash);
     client->watched_count++;
@@ -194,7 +191,7 @@ const char *subscriptions_watch(struct client *client, struct subscription *by, 
 static void end_watch(struct client *client, struct watched_resource *w)
 {
     if (client->server->gate.upstreams) /* NULL: the daemon ends */
-        upstreams_unsubscribe(client->server->gate.upstreams, w->upstream, w->uri);
+        upstreams_unsubscribe(client->server->gate.upstreams, str_of(w->counted->upstream), w->uri);
     LIST_REMOVE(w, link);
     LIST_REMOVE(w, same_hash);
     if (!--w->counted->count) {
@@ -227,7 +224,7 @@ void subscriptions_apply_config(struct client *client)
     struct watched_resource *w = LIST_FIRST(&client->watched), *next;
     for (; w; w = next) {
         next = LIST_NEXT(w, link);
-        if (!config_find_upstream(server_config(client->server), w->upstream))
+        if (!config_find_upstream(server_config(client->server), str_of(w->counted->upstream)))
             end_watch(client, w);
     }
 }
@@ -244,7 +241,7 @@ static void tell_watchers(struct server *server, const struct update *u, struct 
     const struct watched_resource *w;
     bool is_part = watched.len < u->uri.len;
     LIST_FOREACH (w, &server->watched[list_of(watched)], same_hash) {
-        if (!str_eq(w->uri, watched) || !str_eq(w->upstream, u->upstream) ||
+        if (!str_eq(w->uri, watched) || !str_is(u->upstream, w->counted->upstream) ||
             conn_out(w->client->conn)->len > CONN_OUT_HIGH_BYTES ||
             (is_part &&
              (!u->spec || !served_may_read(server_config(server), &w->client->peer, u->spec, u->uri))))
