@@ -576,13 +576,6 @@ static void close_sinks(struct decision_log *log)
 
 /* ---- the log ---- */
 
-static void take_config(struct decision_log *log, const struct config_decisions *config)
-{
-    log->config = *config;
-    decision_mask_free(log->mask);
-    log->mask = decision_mask_new(config->mask, config->mask_count, log->key);
-}
-
 enum err decision_log_new(struct loop *loop, const struct config_decisions *config,
                           const struct decision_log_files *files, struct decision_log **out, struct why *why)
 {
@@ -597,9 +590,7 @@ enum err decision_log_new(struct loop *loop, const struct config_decisions *conf
     log->loop = loop;
     for (size_t i = 0; i < KEY_BYTES; i += sizeof(uint64_t)) /* if none is kept */
         memcpy(log->key + i, &(uint64_t){hash_random()}, sizeof(uint64_t));
-    take_config(log, config);
-    open_key(log, files->key);
-    open_sinks(log, files);
+    decision_log_configure(log, config, files);
     *out = log;
     return OK;
 }
@@ -610,7 +601,9 @@ void decision_log_configure(struct decision_log *log, const struct config_decisi
     bool same = config_decisions_same_sinks(&log->config, config);
     if (!same)
         close_sinks(log);
-    take_config(log, config);
+    log->config = *config;
+    decision_mask_free(log->mask);
+    log->mask = decision_mask_new(config->mask, config->mask_count, log->key);
     open_key(log, files->key);
     if (!same)
         open_sinks(log, files);
