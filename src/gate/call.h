@@ -18,7 +18,6 @@
 struct arena;
 struct config;
 struct json_out;
-struct policy_outcome;
 
 #define CALL_COST_KEY "dev.toolgate/cost" /* in a result's _meta: what the call cost */
 
@@ -27,6 +26,8 @@ enum call_mode {
     CALL_CHECK, /* toolgate/check: stops after stage 5 */
     CALL_REPORT /* toolgate/report: enters at stage 7 */
 };
+
+struct str call_method(enum call_mode mode); /* "tools/call", "toolgate/check", "toolgate/report" */
 
 /* Marks of a check. */
 #define CALL_NOT_ENFORCED 1u /* mode shadow: what was said against it is only recorded */
@@ -247,9 +248,5 @@ void consent_write_form(struct json_out *out, struct arena *arena, struct str qu
 /* Reads the form's result {action, content}. False: it fits no form that was sent. */
 bool consent_read(struct arena *arena, const struct json *result, const struct json *choices,
                   struct consent *consent);
-
-/* Turns a question that was answered into a pass, or into a refusal with the code "declined". */
-void consent_apply(struct arena *arena, const struct consent *consents, size_t count,
-                   struct policy_outcome *outcome);
 
 #endif

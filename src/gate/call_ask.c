@@ -30,6 +30,34 @@ struct call_ask {
 
 _Static_assert(CONSENTS_MAX <= APPROVAL_SPENDS_MAX, "what is approved for one call is spent at once");
 
+/* ---- the user's answers: only the very question that was answered counts, and a hook that asks another one
+ * asks again ---- */
+
+/* Turns a question that was answered into a pass, or into a refusal with the code "declined". */
+static void apply_consent(const struct call *c, struct policy_outcome *outcome)
+{
+    const struct consent *answer = c->request.consents, *end = answer + c->request.consent_count;
+    if (outcome->kind != OUTCOME_ASK)
+        return;
+    while (answer < end && !str_eq(answer->question, outcome->detail))
+        answer++;
+    if (answer == end)
+        return;
+    outcome->kind = answer->given ? OUTCOME_PASS : OUTCOME_REFUSE;
+    if (answer->given)
+        return;
+    struct str chose = arena_printf(c->arena, "chose \"" STR_FMT "\"", STR_ARG(answer->choice));
+    bool by_operator = !answer->choice.len && answer->by.len;
+    outcome->code = STR_LIT("declined");
+    outcome->detail = arena_printf(c->arena, "%s was asked \"" STR_FMT "\" and " STR_FMT,
+                                   by_operator ? "an operator" : "the user", STR_ARG(answer->question),
+                                   STR_ARG(answer->choice.len ? chose
+                                           : by_operator      ? STR_LIT("denied it")
+                                                              : STR_LIT("said no")));
+    outcome->hint = STR_LIT("Do not make this call again; ask the user what to do instead.");
+    outcome->choices = NULL;
+}
+
 /* ---- the hooks ---- */
 
 #define UNSEEN_NAMED_MAX 8u /* of the ids in a question */
@@ -77,7 +105,7 @@ void call_check_hook(struct call *c, const struct policy *policy, struct verdict
     struct policy_outcome outcome __attribute__((uninitialized)); /* 2 KB, filled in by policy_check */
     struct policy_call view = call_for_policy(c);
     policy_check(policy, &view, c->args.now, c->arena, &outcome);
-    consent_apply(c->arena, c->request.consents, c->request.consent_count, &outcome);
+    apply_consent(c, &outcome);
     if (outcome.kind == OUTCOME_POLICY_ERROR)
         verdict_from_broken_hook(found, c->tool, policy, c->arena, outcome.why.text);
     else
@@ -89,7 +117,7 @@ static void run_hooks(struct call *c)
     const struct policy *policy = c->tool->policy;
     if (c->unseen) {
         struct policy_outcome outcome = *c->unseen;
-        consent_apply(c->arena, c->request.consents, c->request.consent_count, &outcome);
+        apply_consent(c, &outcome);
         verdict_from_hook(&c->verdict, c->arena, &outcome);
         call_discard_unless_enforced(c);
         if (verdict_is_decided(&c->verdict)) /* the user has to decide first, or has said no */
@@ -295,36 +323,7 @@ void call_ask_reopen(struct call *c)
     approvals_do(c->gate->approvals, &request);
 }
 
-/*
- * ---- the user's answers ----
- *
- * Only the very question that was answered counts: a hook that asks another one asks again.
- */
-
-void consent_apply(struct arena *arena, const struct consent *consents, size_t count,
-                   struct policy_outcome *outcome)
-{
-    const struct consent *answer = consents, *end = consents + count;
-    if (outcome->kind != OUTCOME_ASK)
-        return;
-    while (answer < end && !str_eq(answer->question, outcome->detail))
-        answer++;
-    if (answer == end)
-        return;
-    outcome->kind = answer->given ? OUTCOME_PASS : OUTCOME_REFUSE;
-    if (answer->given)
-        return;
-    struct str chose = arena_printf(arena, "chose \"" STR_FMT "\"", STR_ARG(answer->choice));
-    bool by_operator = !answer->choice.len && answer->by.len;
-    outcome->code = STR_LIT("declined");
-    outcome->detail = arena_printf(arena, "%s was asked \"" STR_FMT "\" and " STR_FMT,
-                                   by_operator ? "an operator" : "the user", STR_ARG(answer->question),
-                                   STR_ARG(answer->choice.len ? chose
-                                           : by_operator      ? STR_LIT("denied it")
-                                                              : STR_LIT("said no")));
-    outcome->hint = STR_LIT("Do not make this call again; ask the user what to do instead.");
-    outcome->choices = NULL;
-}
+/* ---- the form of a question ---- */
 
 static bool is_yes_or_no(const struct json *choices)
 {

@@ -169,7 +169,6 @@ void call_leave_stage(struct call *call, const char *name);
 /* The log of calls, without their arguments. */
 void call_log_end(const struct call *call);
 
-struct str call_method(enum call_mode mode); /* "tools/call", "toolgate/check", "toolgate/report" */
 /* Of its arguments, without volatile ones: by it the ledger knows calls that are alike. */
 struct hash128 call_fingerprint(const void *call);
 /* The json_fingerprint of the arguments as they came, for the decision log. */

@@ -177,8 +177,6 @@ static void put_histogram(struct buf *out, const char *name, const struct label 
 
 static void put_calls(struct buf *out, const struct metrics *m)
 {
-    static const char *const methods[] = {
-        [CALL_RUN] = "tools/call", [CALL_CHECK] = "toolgate/check", [CALL_REPORT] = "toolgate/report"};
     static const char calls[] = "toolgate_calls_total", problems[] = "toolgate_problems_total",
                       chains[] = "toolgate_repair_chains_total";
     put_head(out, calls,
@@ -187,8 +185,8 @@ static void put_calls(struct buf *out, const struct metrics *m)
     for (size_t t = 0; t < m->tool_count; t++)
         for (size_t i = 0; i < m->tools[t]->outcome_count; i++) {
             const struct metrics_outcome *o = &m->tools[t]->outcomes[i];
-            put_sample(out, calls, o->count, {"tool", m->tools[t]->name},
-                       {"method", str_of(methods[o->mode])}, {"verdict", str_of(verdict_name(o->verdict))},
+            put_sample(out, calls, o->count, {"tool", m->tools[t]->name}, {"method", call_method(o->mode)},
+                       {"verdict", str_of(verdict_name(o->verdict))},
                        {"class", str_of(error_class_info(o->class)->name)});
         }
     put_head(out, problems,
