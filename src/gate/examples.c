@@ -80,15 +80,11 @@ static void call_example(struct examples *examples, struct example_run *run)
 /* Each word of `gives` names the verdict, its class or its code. The first that does not, or STR_NONE. */
 static struct str wrong_word(struct str gives, const struct verdict *v)
 {
-    for (size_t at = 0; at < gives.len;) {
-        size_t end = at;
-        while (end < gives.len && gives.at[end] != ' ')
-            end++;
-        struct str word = {gives.at + at, end - at};
+    while (gives.len) {
+        struct str word = str_split(&gives, ' ');
         if (word.len && !str_is(word, verdict_name(v->kind)) &&
             !str_is(word, error_class_info(v->class)->name) && !str_eq(word, v->code))
             return word;
-        at = end + 1;
     }
     return STR_NONE;
 }
@@ -304,8 +300,7 @@ static bool make_sample(struct arena *arena, const struct tool *tool, enum sampl
 /* How often the policy has broken so far. */
 static uint64_t count_faults(const struct policy *policy)
 {
-    const struct policy_failures *fault = policy->failures;
-    return fault ? fault->count : 0;
+    return policy->failures ? policy->failures->count : 0;
 }
 
 static void tell(const struct examples *examples, struct arena *arena, const struct example_outcome *outcome)
