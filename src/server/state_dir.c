@@ -248,17 +248,14 @@ struct quarantine *quarantine_new(const struct config *config)
         return q;
     }
     /* Of a larger file only the end is read: it has the newest lines. */
-    char *text = arena_alloc(arena, QUARANTINE_FILE_MAX_BYTES + 1), *line = text;
+    char *read = arena_alloc(arena, QUARANTINE_FILE_MAX_BYTES);
     off_t size = lseek(q->fd, 0, SEEK_END), most = QUARANTINE_FILE_MAX_BYTES;
-    ssize_t got = pread(q->fd, text, QUARANTINE_FILE_MAX_BYTES, size > most ? size - most : 0);
-    char *end = text + (got > 0 ? got : 0);
-    while (line < end && q->stall_count < QUARANTINE_MAX) {
-        char *line_end = memchr(line, '\n', (size_t)(end - line));
-        line_end = line_end ? line_end : end;
-        *line_end = '\0';
+    ssize_t got = pread(q->fd, read, QUARANTINE_FILE_MAX_BYTES, size > most ? size - most : 0);
+    struct str text = {read, got > 0 ? (size_t)got : 0};
+    while (text.len && q->stall_count < QUARANTINE_MAX) {
+        const char *line = arena_dup(arena, str_split(&text, '\n')).at;
         if (*line)
             read_line(q, line);
-        line = line_end + 1;
     }
     fault_record_open(q->fd);
     return q;
@@ -372,12 +369,14 @@ void quarantine_write_status(const struct quarantine *q, struct json_out *out,
 
 struct hidden {
     struct arena *arena;
-    struct buf list; /* of pointers to paths; on the heap, which aligns it */
+    const char **list;
+    size_t count;
 };
 
 static void hide(struct hidden *h, const char *path)
 {
-    buf_add(&h->list, (const char *)&path, sizeof(path));
+    h->list = arena_grow(h->arena, h->list, h->count, sizeof(*h->list));
+    h->list[h->count++] = path;
 }
 
 static void hide_files_in(struct hidden *h, struct str text)
@@ -448,7 +447,6 @@ void hidden_paths_apply(struct loop *loop, const struct config *config, const ch
         hide_files_in(&h, spec->url);
         hide_files_in(&h, spec->cwd);
     }
-    confine_hide(loop, (const void *)h.list.at, h.list.len / sizeof(const char *));
-    buf_clear(&h.list);
+    confine_hide(loop, h.list, h.count);
     arena_free(h.arena);
 }
