@@ -6,11 +6,6 @@
 #include "json/write.h"
 #include "policy/id_format.h"
 
-static bool is_id(const struct json *value)
-{
-    return json_is(value, JSON_STRING) || json_is(value, JSON_NUMBER);
-}
-
 struct str ids_quoted(struct arena *arena, const struct json *id)
 {
     return arena_truncate(arena, json_to_str(arena, id), PROBLEM_GOT_MAX_BYTES);
@@ -165,14 +160,13 @@ size_t ids_in_result(struct arena *arena, const struct policy *policy, const str
                      const struct hash128 **out)
 {
     const struct json *values[LEDGER_GIVEN_IDS_MAX];
-    size_t found = 0, count = 0;
+    size_t found = 0;
     for (size_t i = 0; i < policy->gives_id_count; i++)
         found +=
             json_path_scalars(result, policy->gives_ids[i], values + found, LEDGER_GIVEN_IDS_MAX - found);
     struct hash128 *hashes = ARENA_ARRAY(arena, struct hash128, found + 1);
     for (size_t i = 0; i < found; i++)
-        if (is_id(values[i]))
-            hashes[count++] = ids_hash(values[i]);
+        hashes[i] = ids_hash(values[i]);
     *out = hashes;
-    return count;
+    return found;
 }
