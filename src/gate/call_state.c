@@ -204,19 +204,16 @@ bool call_is_dry_run(const struct call *c)
     return c->request.dry_run;
 }
 
-/* The ledger's entry of a checked call is written at its report, which another daemon may get. */
-static uint8_t call_marks(const struct call *c)
-{
-    if (c->request.mode != CALL_CHECK)
-        return c->request.check.marks;
-    bool approved = c->request.consent_count && c->verdict.class != CLASS_FORBIDDEN;
-    return (uint8_t)((c->verdict.would.len ? CALL_NOT_ENFORCED : 0) | (approved ? CALL_APPROVED : 0));
-}
-
+/* With marks, since the ledger's entry of a checked call is written at its report, which another daemon may
+ * get. */
 static struct ledger_call_id id_of(const struct call *c)
 {
+    bool approved = c->request.consent_count && c->verdict.class != CLASS_FORBIDDEN;
+    unsigned marks = c->request.check.marks;
+    if (c->request.mode == CALL_CHECK)
+        marks = (c->verdict.would.len ? CALL_NOT_ENFORCED : 0) | (approved ? CALL_APPROVED : 0);
     return (struct ledger_call_id){ledger_place_id(&c->place), c->admission, call_uid(&c->request),
-                                   call_marks(c)};
+                                   (uint8_t)marks};
 }
 
 struct str call_id(struct call *c)

@@ -365,16 +365,6 @@ static void call_again(struct request *r)
         request_done(r);
 }
 
-/* As for a client that cannot ask its user. */
-static void give_up_question(struct request *r, const char *why)
-{
-    struct elicitation *e = r->work;
-    log_event(LOG_INFO, "question_unanswered", LOG_TEXT("connection", r->client->name), LOG_TEXT("why", why));
-    e->call.asks = CALL_ASKS_NOBODY;
-    e->call.consent_count--; /* the question that was not answered */
-    call_again(r);
-}
-
 static void take_answer(struct request *r, const struct json *result, const char *fault);
 
 static void on_question_late(void *owner)
@@ -538,12 +528,15 @@ static void take_answer(struct request *r, const struct json *result, const char
         return;
     }
     struct consent *consent = &e->consents[e->call.consent_count - 1];
-    if (!result || !consent_read(r->arena, result, call_outcome(r->call)->verdict->choices, consent)) {
-        give_up_question(r, fault);
-        return;
+    if (result && consent_read(r->arena, result, call_outcome(r->call)->verdict->choices, consent)) {
+        log_event(LOG_INFO, "question_answered", LOG_TEXT("connection", r->client->name),
+                  LOG_TEXT("answer", consent->given ? "given" : "declined"));
+    } else { /* as for a client that cannot ask its user */
+        log_event(LOG_INFO, "question_unanswered", LOG_TEXT("connection", r->client->name),
+                  LOG_TEXT("why", fault));
+        e->call.asks = CALL_ASKS_NOBODY;
+        e->call.consent_count--; /* the question that was not answered */
     }
-    log_event(LOG_INFO, "question_answered", LOG_TEXT("connection", r->client->name),
-              LOG_TEXT("answer", consent->given ? "given" : "declined"));
     call_again(r);
 }
 
