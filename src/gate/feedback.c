@@ -17,13 +17,7 @@
 
 #define PARAMETERS_READ 128u /* of a tool */
 
-__attribute__((format(printf, 2, 3))) static void put(struct feedback *f, const char *format, ...)
-{
-    va_list args;
-    va_start(args, format);
-    buf_str(&f->out, arena_vprintf(f->arena, format, args));
-    va_end(args);
-}
+#define put(f, ...) buf_printf(&(f)->out, __VA_ARGS__)
 
 /* PUT(f, STR_LIT("Intent: "), text) joins strings, at a tenth of what printf costs. */
 #define PUT(f, ...)                                                                                          \
@@ -43,13 +37,7 @@ static struct str foreign(struct feedback *f, struct str text)
 }
 
 /* The tool's name, and the text behind it. */
-__attribute__((format(printf, 2, 3))) static void put_named(struct feedback *f, const char *format, ...)
-{
-    va_list args;
-    va_start(args, format);
-    PUT(f, foreign(f, f->name), arena_vprintf(f->arena, format, args));
-    va_end(args);
-}
+#define put_named(f, ...) (PUT(f, foreign(f, (f)->name)), put(f, __VA_ARGS__))
 
 static void put_json(struct feedback *f, const struct json *value)
 {
