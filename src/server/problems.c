@@ -190,19 +190,14 @@ static struct str last_word(struct str key)
 static void keep_for_server(struct request *r, const struct json_member *member)
 {
     static const char *const reserved[] = {"mcp", "modelcontextprotocol"};
-    struct str rest = member->key, label = {rest.at, 0};
+    struct str rest = member->key, prefix = str_split(&rest, '/');
     struct buf *kept = &r->meta_for_server;
-    const char *slash = rest.len ? memchr(rest.at, '/', rest.len) : NULL;
-    size_t len = slash ? (size_t)(slash - rest.at) : 0;
-    for (size_t i = 0; i <= len && len; i++)
-        if (i < len && rest.at[i] != '.')
-            label.len++;
-        else if (STR_IS_ONE_OF(label, reserved))
-            return;
-        else
-            label = (struct str){rest.at + i + 1, 0};
-    if (!len || kept->len > META_FOR_SERVER_MAX_BYTES)
+    bool has_prefix = prefix.len && prefix.len < member->key.len;
+    if (!has_prefix || kept->len > META_FOR_SERVER_MAX_BYTES)
         return;
+    while (prefix.len)
+        if (STR_IS_ONE_OF(str_split(&prefix, '.'), reserved))
+            return;
     if (!kept->arena)
         *kept = buf_in(r->arena);
     buf_text(kept, kept->len ? "," : "");
