@@ -186,7 +186,11 @@ static void cancelled(struct request *r)
 {
     struct client *client = r->client;
     const struct json *id = json_get_text(r->params, "requestId");
-    struct request *pending = id ? request_find(client, id) : NULL;
+    struct request *pending = NULL;
+    if (id)
+        LIST_FOREACH (pending, &client->pending, link)
+            if (json_equal(pending->id_value, id))
+                break;
     if (pending) {
         elicitation_take_back(pending);
         request_cancel(pending);

@@ -247,15 +247,6 @@ void request_cancel(struct request *request)
     free_pending(request);
 }
 
-struct request *request_find(struct client *client, const struct json *id)
-{
-    struct request *r;
-    LIST_FOREACH (r, &client->pending, link)
-        if (json_equal(r->id_value, id))
-            break;
-    return r;
-}
-
 struct str request_protocol(const struct request *request)
 {
     return request->modern ? STR_LIT(MCP_MODERN) : str_of(request->client->protocol);

@@ -73,9 +73,6 @@ static inline enum request_status request_wait(struct request *request, bool is_
 void request_cancel(struct request *request);
 void request_cancel_ledger(struct request *request); /* the `cancel` of one that the ledger answers */
 
-/* The pending request with this id, or NULL. */
-struct request *request_find(struct client *client, const struct json *id);
-
 /* ---- reply.c: one reply_error, or reply_open … reply_close ---- */
 
 /* These return REQUEST_DONE. `data`: JSON, or empty. */
