@@ -47,15 +47,16 @@ static const struct {
     [LIST_CHANGED_RESOURCES] = {"resourcesListChanged", "notifications/resources/list_changed"},
 };
 
-#define UPDATED "notifications/resources/updated"
-
-/* A notification with {"_meta":{"…/subscriptionId":ID}<more>}. */
-static void notify_one(struct client *client, const struct subscription *s, const char *method,
-                       struct str more)
+/* A notification with {"_meta":{"…/subscriptionId":ID}<more>}; `s` NULL, of the legacy era: with {<more>}.
+ * `more`: members, each after a comma. */
+static void notify(struct client *client, const struct subscription *s, const char *method, struct str more)
 {
     struct buf params = {0};
-    buf_printf(&params, "{\"_meta\":{\"" MCP_SUBSCRIPTION_KEY "\":" STR_FMT "}" STR_FMT "}", STR_ARG(s->id),
-               STR_ARG(more));
+    if (s)
+        buf_printf(&params, "{\"_meta\":{\"" MCP_SUBSCRIPTION_KEY "\":" STR_FMT "}" STR_FMT "}",
+                   STR_ARG(s->id), STR_ARG(more));
+    else if (more.len)
+        buf_printf(&params, "{" STR_FMT "}", STR_ARG(str_from(more, 1)));
     reply_notification(client, method, buf_view(&params));
     buf_clear(&params);
 }
@@ -82,7 +83,7 @@ static void acknowledge(struct request *r, const struct subscription *s)
     if (any)
         json_close(&out, ']');
     json_close(&out, '}');
-    notify_one(r->client, s, "notifications/subscriptions/acknowledged", buf_view(&text));
+    notify(r->client, s, "notifications/subscriptions/acknowledged", buf_view(&text));
 }
 
 enum request_status subscriptions_listen(struct request *r)
@@ -230,7 +231,7 @@ void subscriptions_apply_config(struct client *client)
 }
 
 struct update {
-    struct str upstream, uri, member, params;
+    struct str upstream, uri, member;
     const struct upstream_spec *spec;
 };
 
@@ -246,20 +247,16 @@ static void tell_watchers(struct server *server, const struct update *u, struct 
             (is_part &&
              (!u->spec || !served_may_read(server_config(server), &w->client->peer, u->spec, u->uri))))
             continue;
-        if (w->by)
-            notify_one(w->client, w->by, UPDATED, u->member);
-        else
-            reply_notification(w->client, UPDATED, u->params);
+        notify(w->client, w->by, "notifications/resources/updated", u->member);
     }
 }
 
 void subscriptions_resource_updated(struct server *server, struct str upstream, struct str uri)
 {
-    struct buf member = {0}, params = {0};
+    struct buf member = {0};
     buf_text(&member, ",\"uri\":");
     json_write_string(&member, uri);
-    buf_printf(&params, "{" STR_FMT "}", STR_ARG(str_from(buf_view(&member), 1)));
-    const struct update update = {upstream, uri, buf_view(&member), buf_view(&params),
+    const struct update update = {upstream, uri, buf_view(&member),
                                   config_find_upstream(server_config(server), upstream)};
     tell_watchers(server, &update, uri);
     /* MCP: it may be a part of what is watched: of "a:b" and "a:b/" are "a:b/c", of the first also "a:b?c" */
@@ -272,7 +269,6 @@ void subscriptions_resource_updated(struct server *server, struct str upstream, 
         if (uri.at[i] == '/' && i + 1 < uri.len)
             tell_watchers(server, &update, str_cut(uri, i + 1));
     }
-    buf_clear(&params);
     buf_clear(&member);
 }
 
@@ -302,10 +298,7 @@ static void tell_changed(struct client *client, const struct subscription *s, en
 {
     if (*told > conn_written_bytes(client->conn) - conn_unsent_bytes(client->conn))
         return;
-    if (s)
-        notify_one(client, s, lists[list].method, STR_NONE);
-    else
-        reply_notification(client, lists[list].method, STR_NONE);
+    notify(client, s, lists[list].method, STR_NONE);
     *told = conn_written_bytes(client->conn);
 }
 
