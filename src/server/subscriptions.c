@@ -134,31 +134,6 @@ static struct watch_count *count_of(struct user_calls *user, struct str upstream
     return c;
 }
 
-static struct watch_count *count_watch(struct user_calls *user, struct str upstream)
-{
-    struct watch_count *c = count_of(user, upstream);
-    if (!c) {
-        struct str name = str_cut(upstream, UPSTREAM_NAME_MAX_BYTES);
-        c = alloc_zeroed(sizeof(*c));
-        memcpy(c->upstream, name.at, name.len);
-        LIST_INSERT_HEAD(&user->watches, c, link);
-    }
-    c->count++;
-    return c;
-}
-
-/* Each user has a share of what one server watches. */
-static bool may_watch(struct client *client, struct str upstream)
-{
-    uint32_t used = upstreams_subscriptions(client->server->gate.upstreams, upstream);
-    const struct watch_count *held = count_of(client->user, upstream);
-    if (share_leaves_room(used, held ? held->count : 0, 1, UPSTREAM_SUBSCRIPTIONS_MAX))
-        return true;
-    problems_note(client, PROBLEM_SHARE,
-                  STR_LIT("this user watches as many resources of one server as leaves others their share"));
-    return false;
-}
-
 /* A server may have watchers on thousands of connections, and report a change a hundred times a second. */
 static size_t list_of(struct str uri)
 {
@@ -168,21 +143,36 @@ static size_t list_of(struct str uri)
 const char *subscriptions_watch(struct client *client, struct subscription *by, struct str upstream,
                                 struct str uri)
 {
+    struct upstreams *upstreams = client->server->gate.upstreams;
+    struct watch_count *counted = count_of(client->user, upstream);
     if (find_watched(client, by, uri))
         return NULL;
     if (client->watched_count >= WATCHED_RESOURCES_MAX)
         return "is not asked: this connection watches as many resources as it may";
-    if (!may_watch(client, upstream))
+    /* Each user has a share of what one server watches. */
+    if (!share_leaves_room(upstreams_subscriptions(upstreams, upstream), counted ? counted->count : 0, 1,
+                           UPSTREAM_SUBSCRIPTIONS_MAX)) {
+        problems_note(
+            client, PROBLEM_SHARE,
+            STR_LIT("this user watches as many resources of one server as leaves others their share"));
         return "is not asked: this user watches as many of its resources as leaves others their share";
-    const char *why = upstreams_subscribe(client->server->gate.upstreams, upstream, uri);
+    }
+    const char *why = upstreams_subscribe(upstreams, upstream, uri);
     if (why)
         return why;
+    if (!counted) {
+        struct str name = str_cut(upstream, UPSTREAM_NAME_MAX_BYTES);
+        counted = alloc_zeroed(sizeof(*counted));
+        memcpy(counted->upstream, name.at, name.len);
+        LIST_INSERT_HEAD(&client->user->watches, counted, link);
+    }
+    counted->count++;
     struct watched_resource *w = alloc_zeroed(sizeof(*w) + uri.len);
     memcpy(w->bytes, uri.at, uri.len);
     w->client = client;
     w->by = by;
     w->uri = (struct str){w->bytes, uri.len};
-    w->counted = count_watch(client->user, upstream);
+    w->counted = counted;
     LIST_INSERT_HEAD(&client->watched, w, link);
     LIST_INSERT_HEAD(&client->server->watched[list_of(uri)], w, same_hash);
     client->watched_count++;
