@@ -203,18 +203,15 @@ static inline bool text_has_secret(struct decision_mask *mask, struct str text)
     return find_in_text(mask, text, 0, &at, &len);
 }
 
-static inline bool string_may_have_secret(struct decision_mask *mask, struct str text)
-{
-    if (text.len < NESTED_LEAST_BYTES || secret_text_is_date(text))
-        return false;
-    return is_nested_json(text) || (text.len >= SECRET_TEXT_MIN_BYTES && text_has_secret(mask, text));
-}
-
 /* Without any allocation. JSON in a string may hold one: only the second walk reads it. */
 static bool may_have_secret(struct decision_mask *mask, const struct json *value)
 {
-    if (value->type == JSON_STRING)
-        return string_may_have_secret(mask, json_str(value));
+    if (value->type == JSON_STRING) {
+        struct str text = json_str(value);
+        if (text.len < NESTED_LEAST_BYTES || secret_text_is_date(text))
+            return false;
+        return is_nested_json(text) || (text.len >= SECRET_TEXT_MIN_BYTES && text_has_secret(mask, text));
+    }
     for (uint32_t i = 0; value->type == JSON_ARRAY && i < value->len; i++)
         if (may_have_secret(mask, &value->items[i]) || is_secret_child(mask, value, i))
             return true;
