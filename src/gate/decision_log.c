@@ -319,16 +319,20 @@ static void put_verdict(struct record *r)
 {
     const struct call *c = r->call;
     const struct verdict *v = &c->verdict;
-    put_decision(r, v);
-    if (verdict_is_decided(v)) {
-        put_text(r, "detail", v->detail);
-        put_text(r, "hint", v->hint);
-        json_field_text(&r->out, "stage", v->stage ? v->stage : "settle");
-        put_name(r, "by", v->by);
+    if (is_plain_pass(v)) { /* most records */
+        buf_text(r->out.buf, ",\"verdict\":\"pass\",\"error_class\":\"ok\"");
+    } else {
+        put_decision(r, v);
+        if (verdict_is_decided(v)) {
+            put_text(r, "detail", v->detail);
+            put_text(r, "hint", v->hint);
+            json_field_text(&r->out, "stage", v->stage ? v->stage : "settle");
+            put_name(r, "by", v->by);
+        }
+        put_problems(r, &v->problems);
+        put_rewrites(r, v->rewrites);
+        put_would(r);
     }
-    put_problems(r, &v->problems);
-    put_rewrites(r, v->rewrites);
-    put_would(r);
     put_answer(r);
     put_count(r, "attempt", v->attempt);
     if (v->has_budget)
