@@ -46,8 +46,7 @@ static enum err no_daemon(const char *path, int error, struct why *why)
                        path, path);
     if (error == EACCES)
         return err_set(why, ERR_CONFIG,
-                       "%s: permission denied; check the daemon's socket_mode and the groups of"
-                       " this user",
+                       "%s: permission denied; check the daemon's socket_mode and the groups of this user",
                        path);
     return err_set(why, ERR_IO, "%s: %s", path, strerror(error));
 }

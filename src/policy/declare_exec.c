@@ -80,8 +80,7 @@ static struct str beside(const struct declaration *d, struct str path)
 static const struct field sandbox_fields[] = {
     {"read", FIELD_STRINGS, "{ \"/srv/orders\" }", NULL,
      "Files and folders that it may read besides system libraries. Default: everything but toolgate's state "
-     "and "
-     "sockets.",
+     "and sockets.",
      IN_SANDBOX(read), .given = offsetof(struct confine_spec, reads_given) + 1},
     {"write", FIELD_STRINGS, "{ \"/srv/orders/new\" }", NULL,
      "Files and folders that it may read and change. Default: none.", IN_SANDBOX(write)},
@@ -141,8 +140,7 @@ static const struct field exec_fields[] = {
      .given = offsetof(struct exec_reading, stdin_given) + 1},
     {"output", FIELD_CHOICE, NULL, NULL,
      "The format of stdout. auto: JSON if it parses, else a string; json: anything else is broken; lines: "
-     "one "
-     "JSON value per line, as a list; text: a string.",
+     "one JSON value per line, as a list; text: a string.",
      AT(output), CHOICES("auto json lines text", 0)},
     {"exit", FIELD_CUSTOM, "{ [1] = \"ok\", [75] = \"transient\" }",
      "table<integer, \"ok\"|\"refused\"|\"transient\"|\"broken\">",
@@ -180,8 +178,7 @@ static const struct field exec_fields[] = {
 const struct field_table declare_exec_table = FIELD_TABLE_OF(
     "exec", "toolgate.Exec",
     "The command that is the tool. Items without a name are its words, in which {name} is an argument. A "
-    "word "
-    "whose argument is left out is left out, too; a table of words goes in as a whole or not at all.",
+    "word whose argument is left out is left out, too; a table of words goes in as a whole or not at all.",
     exec_fields, ITEMS("string|number", "toolgate.ExecGroup"));
 
 static const struct field group_fields[] = {

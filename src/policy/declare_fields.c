@@ -474,8 +474,7 @@ static const struct field tool_fields[] = {
      .done = finish_coerce, INNER(declare_coerce_table, "true, false or { strings = false }"), IN_DEFAULTS},
     {"timezone", FIELD_CUSTOM, "\"Europe/Berlin\"", "string",
      "The time zone of date-times that the model sends without one; its offset is added. Default: they stay "
-     "as they "
-     "are, with a note.",
+     "as they are, with a note.",
      AT(timezone), READ(read_timezone)},
     {"formats", FIELD_CHOICE, NULL, NULL, "strict: a date-time without its time zone is refused.",
      AT(formats), GIVEN(formats_given), CHOICES("lenient strict", FORMATS_LENIENT), IN_DEFAULTS},
@@ -585,8 +584,7 @@ static const struct field gateway_fields[] = {
      "string[]|fun(args: table, call: toolgate.Call): toolgate.Outcome?",
      "Of every tool: pattern sets whose finds in the arguments refuse the call (secrets: keys and tokens; "
      "instructions: orders to the model; hidden: zero-width, bidirectional and tag characters), or a "
-     "function "
-     "as in policy.",
+     "function as in policy.",
      .read = read_guard, .first = HOOK_CHECK},
     {"result", FIELD_CUSTOM, "{ \"secrets\", \"instructions\" }",
      "string[]|fun(result: any, call: toolgate.Call): toolgate.Outcome?",

@@ -349,8 +349,7 @@ static void check_defaults(const struct search *s, const struct rule *a, const s
                  !any_rule(s, drops, name) && implies(s, b, a))
             report(s, true, b,
                    "its default for '" STR_FMT
-                   "' is never used, as %s gives %s first: put the rule with more "
-                   "conditions first",
+                   "' is never used, as %s gives %s first: put the rule with more conditions first",
                    STR_ARG(name), other(s, a, b), json_text(s, first));
     }
 }
