@@ -12,7 +12,6 @@
 #include "json/build.h"
 #include "json/parse.h"
 #include "policy/coverage.h"
-#include "policy/policy_set.h"
 #include "policy/source_location.h"
 #include "result/pattern_sets.h"
 #include "sandbox/lua_json.h"

@@ -9,14 +9,11 @@
 #include "base/version.h"
 #include "cli/daemon_client.h"
 #include "cli/term.h"
-#include "policy/config.h"
 #include "json/build.h"
 #include "json/parse.h"
-#include "json/write.h"
 #include "policy/field.h"
 #include "sandbox/lua_json.h"
 
-#include <lauxlib.h>
 #include <lualib.h>
 #include <errno.h>
 #include <pwd.h>

@@ -7,18 +7,14 @@
 #include "cli/lua_cli.h"
 
 #include "base/arena.h"
-#include "base/buf.h"
 #include "base/hash.h"
 #include "base/suggest.h"
 #include "cli/term.h"
 #include "json/parse.h"
-#include "json/write.h"
 
-#include <errno.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <sys/time.h>
 #include <unistd.h>
 

@@ -8,7 +8,6 @@
 #include "base/printable.h"
 #include "cli/lua_cli.h"
 #include "gate/verdict.h"
-#include "json/write.h"
 #include "replay/recording.h"
 #include "sandbox/lua_json.h"
 #include "server/state_dir.h"

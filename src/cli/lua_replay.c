@@ -6,9 +6,7 @@
 #include "replay/replay.h"
 #include "server/state_dir.h"
 
-#include <stdio.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #define PROGRESS_EVERY_LINES 256u
 #define PROGRESS_EVERY_US    200000

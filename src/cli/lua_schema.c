@@ -7,7 +7,6 @@
 #include "cli/term.h"
 #include "json/build.h"
 #include "json/parse.h"
-#include "json/write.h"
 #include "sandbox/lua_json.h"
 #include "schema/sample.h"
 #include "schema/schema.h"

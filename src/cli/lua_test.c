@@ -6,7 +6,6 @@
 #include "cli/term.h"
 #include "gate/examples.h"
 #include "io/file_watch.h"
-#include "json/write.h"
 #include "policy/coverage.h"
 
 #include <errno.h>

@@ -5,7 +5,6 @@
 #include "policy/coverage.h"
 
 #include "base/arena.h"
-#include "sandbox/bytecode.h"
 #include "policy/policy_internal.h"
 #include "io/file.h"
 

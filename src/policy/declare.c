@@ -6,10 +6,8 @@
 #include "base/arena.h"
 #include "base/suggest.h"
 #include "json/build.h"
-#include "policy/rule.h"
 #include "policy/source_location.h"
 #include "sandbox/bridge.h"
-#include "sandbox/diagnostics.h"
 #include "upstream/upstream_spec.h"
 
 #include <stdarg.h>

@@ -4,7 +4,6 @@
 #include "base/arena.h"
 #include "base/suggest.h"
 #include "policy/source_location.h"
-#include "sandbox/diagnostics.h"
 
 #define EXAMPLES_MAX 10000u
 #define HISTORY_MAX  100u /* calls before one example; the ledger remembers 32 */

@@ -9,8 +9,6 @@
 #include "base/suggest.h"
 #include "base/date.h"
 #include "json/build.h"
-#include "policy/rule.h"
-#include "sandbox/bridge.h"
 
 #include <stdlib.h>
 

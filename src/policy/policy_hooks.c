@@ -10,9 +10,6 @@
 #include "json/write.h"
 #include "policy/policy_internal.h"
 #include "sandbox/bridge.h"
-#include "sandbox/diagnostics.h"
-#include "sandbox/freeze.h"
-#include "sandbox/sandbox.h"
 
 #include <math.h>
 

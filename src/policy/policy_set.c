@@ -10,11 +10,8 @@
 #include "io/file.h"
 #include "json/build.h"
 #include "policy/declare.h"
-#include "policy/policy_internal.h"
 #include "policy/source_location.h"
-#include "sandbox/bridge.h"
 #include "sandbox/deadline.h"
-#include "sandbox/freeze.h"
 
 #include <dirent.h>
 #include <errno.h>

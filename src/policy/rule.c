@@ -10,10 +10,7 @@
 #include "json/write.h"
 #include "policy/policy_internal.h"
 #include "sandbox/bridge.h"
-#include "sandbox/bytecode.h"
-#include "sandbox/sandbox.h"
 
-#include <lauxlib.h>
 #include <stdlib.h>
 
 /* ---- conditions ------------------------------------------------------------ */

@@ -6,7 +6,6 @@
 #include "policy/field.h"
 #include "policy/source_location.h"
 #include "sandbox/libraries.h"
-#include "sandbox/sandbox.h"
 
 /* Of the first two parameters of a hook, which keep their registers. */
 enum { ARGS_REGISTER, CALL_REGISTER };

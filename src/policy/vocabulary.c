@@ -5,16 +5,12 @@
  */
 #include "base/embedded.h"
 #include "policy/policy_internal.h"
-#include "sandbox/freeze.h"
 #include "sandbox/libraries.h"
-#include "sandbox/sandbox.h"
 #include "sandbox/bridge.h"
-#include "sandbox/diagnostics.h"
 #include "policy/content.h"
 #include "policy/id_format.h"
 #include "base/suggest.h"
 
-#include <lauxlib.h>
 
 /* ---- builtins: marks, messages and source lines, for the words that are written in Lua ---- */
 

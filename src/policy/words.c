@@ -8,11 +8,8 @@
 #include "json/parse.h"
 #include "policy/source_location.h"
 #include "sandbox/bridge.h"
-#include "sandbox/freeze.h"
-#include "sandbox/sandbox.h"
 #include "schema/format.h"
 
-#include <lauxlib.h>
 #include <math.h>
 #include <stdio.h>
 #include <time.h>

@@ -12,7 +12,6 @@
 #include "sandbox/freeze.h"
 #include "sandbox/sandbox.h"
 
-#include <lauxlib.h>
 #include <limits.h>
 #include <lualib.h>
 #include <stdio.h>
