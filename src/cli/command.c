@@ -15,10 +15,16 @@
 #define COMMANDS_MAX 32u
 
 static const struct command_table *program;
+static const struct command *running;
 
 const struct command_table *command_table(void)
 {
     return program;
+}
+
+const struct command *command_running(void)
+{
+    return running;
 }
 
 static void print_usage(const struct command_table *table, FILE *out)
@@ -41,15 +47,19 @@ static int run_command(const struct command_table *table, const char *name, int 
     size_t count = 0;
     for (; count < table->count && count < COMMANDS_MAX; count++) {
         const struct command *command = table->commands[count];
-        if (strcmp(command->name, name) == 0)
-            return command->run(command, argc, argv);
+        if (strcmp(command->name, name) == 0) {
+            running = command;
+            int status = command->run(command, argc, argv);
+            running = NULL;
+            return status;
+        }
         names[count] = str_of(command->name);
     }
     struct str near = suggest_closest(str_of(name), names, count);
     if (near.len)
-        term_error(NULL, "unknown command '%s' (did you mean '" STR_FMT "'?)", name, STR_ARG(near));
+        term_error("unknown command '%s' (did you mean '" STR_FMT "'?)", name, STR_ARG(near));
     else
-        term_error(NULL, "unknown command '%s'; `%s --help` lists them", name, table->program);
+        term_error("unknown command '%s'; `%s --help` lists them", name, table->program);
     return CLI_ERROR;
 }
 
@@ -91,6 +101,6 @@ int command_main(const struct command_table *table, int argc, char **argv)
     /* A full disk behind `toolgate … > file` must not look like success. */
     if (fflush(stdout) == 0 && !ferror(stdout))
         return status;
-    term_error(NULL, "the output could not be written: %s", strerror(errno));
+    term_error("the output could not be written: %s", strerror(errno));
     return CLI_ERROR;
 }

@@ -28,6 +28,7 @@ struct command_table {
 
 /* That of the program that runs: see command_main. */
 const struct command_table *command_table(void);
+const struct command *command_running(void); /* NULL: none */
 
 /* The whole of main(): finds the subcommand, or prints --help, --version or the closest name, and returns the
  * exit code. Output that could not be written to stdout is an error. */

@@ -117,7 +117,7 @@ static void try_later(struct bridge *bridge)
 void bridge_tell(struct bridge *bridge, const char *text)
 {
     if (!bridge->outage_told)
-        term_error("connect", "%s", text);
+        term_error("%s", text);
     bridge->outage_told = true;
 }
 
@@ -270,7 +270,7 @@ static void read_daemon(struct bridge *bridge)
     take_lines(bridge, in, &bridge->daemon_seen, bridge_daemon_line);
     if (bridge->state == BRIDGE_OPEN && bridge->outage_told && bridge->was_open) {
         bridge->outage_told = false;
-        term_error("connect", "connected to the daemon at %s", bridge->path);
+        term_error("connected to the daemon at %s", bridge->path);
     }
     if (n <= 0 || in->len > BRIDGE_LINE_MAX_BYTES)
         lose_connection(bridge);
@@ -348,11 +348,11 @@ static int turn(struct bridge *bridge)
     int ready = poll(fds, 2, pause_ms);
     if (ready == 0 && lingers) {
         if (bridge->sent.count)
-            term_error("connect", "requests without an answer after stdin ended: %zu", bridge->sent.count);
+            term_error("requests without an answer after stdin ended: %zu", bridge->sent.count);
         return bridge->sent.count || bridge->has_failed ? CLI_ERROR : CLI_OK;
     }
     if (ready > 0 && fds[1].revents && !read_client(bridge)) {
-        term_error("connect", "a line of more than 1 GiB on stdin");
+        term_error("a line of more than 1 GiB on stdin");
         return CLI_ERROR;
     }
     if (ready > 0 && fds[0].revents)
@@ -363,7 +363,7 @@ static int turn(struct bridge *bridge)
     bool written = term_write_all(buf_view(&bridge->to_client));
     buf_clear(&bridge->to_client);
     if (!written) {
-        term_error("connect", "stdout is closed");
+        term_error("stdout is closed");
         return CLI_ERROR;
     }
     if (bridge->client_ended && bridge->state == BRIDGE_AWAY && !bridge->waiting.count)
@@ -404,7 +404,7 @@ static void start_daemon(void *starter)
     lua_getfield(L, 1, "start");
     if (lua_pcall(L, 0, 0, 0)) {
         if (lua_isstring(L, -1))
-            term_error("connect", "%s", lua_tostring(L, -1));
+            term_error("%s", lua_tostring(L, -1));
         lua_pop(L, 1);
     }
 }

@@ -40,9 +40,6 @@ int lua_lint(lua_State *L);
 /* cli.test(): a table of functions: the run of examples, its coverage, changes of files. */
 int lua_test(lua_State *L);
 
-/* The command that runs: its name begins errors. */
-const struct command *lua_cli_command(void);
-
 /* Ends the command with CLI_ERROR, after an error on stderr: an error of Lua. */
 int lua_cli_end(lua_State *L);
 

@@ -22,13 +22,6 @@
 #define PATH_BYTES       64u
 #define STDIN_READ_BYTES 65536u
 
-static const struct command *running;
-
-const struct command *lua_cli_command(void)
-{
-    return running;
-}
-
 int lua_cli_end(lua_State *L)
 {
     lua_pushinteger(L, CLI_ERROR);
@@ -367,7 +360,7 @@ static int suggest(lua_State *L)
 /* cli.warn(text): an error on stderr, behind the command's name. */
 static int warn(lua_State *L)
 {
-    term_error(running->name, "%s", luaL_checkstring(L, 1));
+    term_error("%s", luaL_checkstring(L, 1));
     return 0;
 }
 
@@ -409,9 +402,9 @@ bool lua_cli_read_stdin(struct arena *arena, struct str *out)
     } while ((n > 0 && text.len <= LUA_CLI_INPUT_BYTES) || (n < 0 && errno == EINTR));
     *out = buf_view(&text);
     if (n < 0)
-        term_error(running->name, "stdin: %s", strerror(errno));
+        term_error("stdin: %s", strerror(errno));
     else if (n > 0)
-        term_error(running->name, "stdin: more than %u bytes", LUA_CLI_INPUT_BYTES);
+        term_error("stdin: more than %u bytes", LUA_CLI_INPUT_BYTES);
     return n == 0;
 }
 
@@ -599,7 +592,7 @@ static int run_file(lua_State *L)
     lua_getglobal(L, "require");
     lua_pushliteral(L, "options");
     lua_call(L, 1, 1);
-    lua_pushstring(L, running->name);
+    lua_pushstring(L, command_running()->name);
     lua_newtable(L);
     for (int i = 0; argv[i]; i++) {
         lua_pushstring(L, argv[i]);
@@ -613,10 +606,9 @@ int lua_command_run(const struct command *command, int argc, char **argv)
 {
     lua_State *L = luaL_newstate();
     int status = CLI_ERROR;
-    running = command;
-    (void)argc;
+    (void)command, (void)argc;
     if (!L) {
-        term_error(command->name, "no memory");
+        term_error("no memory");
         return status;
     }
     lua_pushcfunction(L, run_file);
@@ -625,7 +617,7 @@ int lua_command_run(const struct command *command, int argc, char **argv)
     if (lua_type(L, -1) == LUA_TNUMBER)
         status = (int)lua_tointeger(L, -1);
     else
-        term_error(command->name, "%s", lua_tostring(L, -1));
+        term_error("%s", lua_tostring(L, -1));
     lua_close(L);
     return status;
 }

@@ -169,7 +169,7 @@ static int event(lua_State *L)
         if (read)
             pushed = lua_cli_push_members(L, &value);
         else
-            term_error("hook", "stdin: %s", fault.text);
+            term_error("stdin: %s", fault.text);
     }
     arena_free(arena);
     return pushed;

@@ -118,7 +118,7 @@ static struct generation *load(lua_State *L, struct peer *peer)
     struct str nothing = loaded ? generation_serves_nothing(generation, arena) : STR_NONE;
     if (!loaded) {
         lua_cli_print_report(&report);
-        term_error(lua_cli_command()->name, "nothing was loaded: fix the errors above");
+        term_error("nothing was loaded: fix the errors above");
     } else if (nothing.len) {
         fprintf(stderr, "warning: " STR_FMT "\n", STR_ARG(nothing));
     }
@@ -138,7 +138,7 @@ static bool push_answer(lua_State *L, struct arena *arena, struct str text, uint
     struct json_error fault;
     struct buf shown = {0};
     if (json_parse(arena, text, &limits, &answer, &fault) != OK) {
-        term_error(lua_cli_command()->name, "%s: %s", too_large, fault.text);
+        term_error("%s: %s", too_large, fault.text);
         return false;
     }
     lua_cli_push_answer(L, &answer);
@@ -218,7 +218,7 @@ static int local_check(lua_State *L)
         json_close(&out, '}');
         good = push_answer(L, arena, buf_view(&text), JSON_MAX_DEPTH, "the answer is too large to print");
     } else {
-        term_error(lua_cli_command()->name, "the ledger did not answer");
+        term_error("the ledger did not answer");
     }
     call_free(call);
     arena_free(arena);
@@ -251,7 +251,7 @@ int lua_serve(lua_State *L)
     struct why why;
     int status = CLI_OK;
     if (server_run(&sources, &why) != OK) {
-        term_error("serve", "%s", why.text);
+        term_error("%s", why.text);
         status = CLI_NO;
     }
     arena_free(arena);

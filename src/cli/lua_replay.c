@@ -68,7 +68,7 @@ static struct judge *load(struct replay_command *c, const char *policies)
         return judge;
     report.warning_count = 0;
     lua_cli_print_report(&report);
-    term_error("replay", "nothing was replayed: fix the errors above");
+    term_error("nothing was replayed: fix the errors above");
     return NULL;
 }
 
@@ -105,21 +105,20 @@ static bool open_all(struct replay_command *c, enum recorded_format *format)
     struct why why;
     *format = RECORDED_ANY;
     if (c->format && !recorded_format_named(str_of(c->format), format)) {
-        term_error("replay", "--format: expected decisions, ndjson, openai, anthropic or mcp, got '%s'",
-                   c->format);
+        term_error("--format: expected decisions, ndjson, openai, anthropic or mcp, got '%s'", c->format);
         return false;
     }
     c->tool_count = c->sources.tools_count;
     c->tools = ARENA_ARRAY(c->arena, struct tool_file, c->tool_count + 1);
     for (size_t i = 0; i < c->tool_count; i++)
         if (tool_file_read(c->arena, c->sources.tools[i], &c->tools[i], &why) != OK) {
-            term_error("replay", "--tools: %s", why.text);
+            term_error("--tools: %s", why.text);
             return false;
         }
     c->sources.tools = NULL;
     c->sources.tools_count = 0;
     if (recording_open(c->files, c->file_count, &options, &c->recording, &why) != OK) {
-        term_error("replay", "%s", why.text);
+        term_error("%s", why.text);
         return false;
     }
     log_open(LOG_ERROR, LOG_FORMAT_TEXT, NULL, NULL); /* decisions go to the report, not to the log */

@@ -25,7 +25,7 @@ static bool read_value(struct arena *arena, const char *file, struct json *out)
     if (is_stdin ? json_parse(arena, text, NULL, out, &fault) == OK
                  : json_read_input(arena, file, LUA_CLI_INPUT_BYTES, out, &why) == OK)
         return true;
-    term_error(lua_cli_command()->name, "%s%s", is_stdin ? "stdin: " : "", is_stdin ? fault.text : why.text);
+    term_error("%s%s", is_stdin ? "stdin: " : "", is_stdin ? fault.text : why.text);
     return false;
 }
 
@@ -39,11 +39,11 @@ static bool add_documents(lua_State *L, struct arena *arena, struct map *registr
         struct json *document = ARENA_NEW(arena, struct json);
         struct why why;
         if (!equals || equals == with[i] || !equals[1]) {
-            term_error(lua_cli_command()->name, "--with: expected URI=FILE, got '%s'", with[i]);
+            term_error("--with: expected URI=FILE, got '%s'", with[i]);
             return false;
         }
         if (json_read_input(arena, equals + 1, LUA_CLI_INPUT_BYTES, document, &why) != OK) {
-            term_error(lua_cli_command()->name, "%s", why.text);
+            term_error("%s", why.text);
             return false;
         }
         schema_registry_add(registry, (struct str){with[i], (size_t)(equals - with[i])}, document);
@@ -59,16 +59,16 @@ static struct schema *compile(struct arena *arena, const char *file, const struc
     struct why why;
     problems_init(&warnings, arena);
     if (json_read_input(arena, file, LUA_CLI_INPUT_BYTES, source, &why) != OK) {
-        term_error(lua_cli_command()->name, "%s", why.text);
+        term_error("%s", why.text);
         return NULL;
     }
     if (schema_compile(arena, source, options, &schema, &warnings, &why) != OK) {
-        term_error(lua_cli_command()->name, "%s: %s", file, why.text);
+        term_error("%s: %s", file, why.text);
         return NULL;
     }
     for (size_t i = 0; i < warnings.count; i++)
-        term_error(lua_cli_command()->name, "%s: warning: " STR_FMT ": " STR_FMT, file,
-                   STR_ARG(warnings.list[i].path), STR_ARG(warnings.list[i].message));
+        term_error("%s: warning: " STR_FMT ": " STR_FMT, file, STR_ARG(warnings.list[i].path),
+                   STR_ARG(warnings.list[i].message));
     return schema;
 }
 

@@ -191,7 +191,7 @@ static int watch(lua_State *L)
     for (size_t i = 0; good && i < count; i++)
         good = file_watch_add(test.watch, paths[i], &why) == OK;
     if (!good)
-        term_error("test", "%s", why.text);
+        term_error("%s", why.text);
     arena_free(arena);
     lua_pushboolean(L, good);
     return 1;

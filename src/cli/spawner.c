@@ -435,7 +435,7 @@ int lua_spawner(lua_State *L)
     else if (!err)
         err = run(&config, sources.socket, &why);
     if (err)
-        term_error("spawner", "%s", why.text);
+        term_error("%s", why.text);
     config_free(&config);
     lua_pushinteger(L, err ? CLI_NO : CLI_OK);
     return 1;

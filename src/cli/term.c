@@ -33,14 +33,15 @@ void term_print_lines(FILE *out, struct str text)
     buf_clear(&shown);
 }
 
-void term_error(const char *command, const char *format, ...)
+void term_error(const char *format, ...)
 {
     va_list args;
+    const struct command *command = command_running();
     char *text = NULL;
     va_start(args, format);
     int len = vasprintf(&text, format, args);
     va_end(args);
-    fprintf(stderr, "%s%s%s: ", command_table()->program, command ? " " : "", command ? command : "");
+    fprintf(stderr, "%s%s%s: ", command_table()->program, command ? " " : "", command ? command->name : "");
     term_print_lines(stderr, len < 0 ? str_of(format) : (struct str){text, (size_t)len});
     fputc('\n', stderr);
     free(text);

@@ -6,8 +6,8 @@
 
 #include <stdio.h>
 
-/* Prints "toolgate COMMAND: …\n" to stderr; `command` NULL: without a command. */
-void term_error(const char *command, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* Prints "toolgate COMMAND: …\n" to stderr, or "toolgate: …\n" if no command runs. */
+void term_error(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /* Writes to stdout at once, also where another process made it non-blocking. False: it is closed. */
 bool term_write_all(struct str text);

@@ -176,12 +176,12 @@ static bool answer(struct bowtie *b, struct str line, FILE *to)
     struct buf text = buf_in(b->arena);
     struct json_out out = json_out(&text);
     if (json_parse(b->arena, line, &limits, &request, &fault) != OK) {
-        term_error("bowtie", "expected a JSON object a line: %s", fault.text);
+        term_error("expected a JSON object a line: %s", fault.text);
         return false;
     }
     size_t command = command_of(&request);
     if (command == COMMANDS) {
-        term_error("bowtie", "expected a \"cmd\" of start, dialect, run, stop");
+        term_error("expected a \"cmd\" of start, dialect, run, stop");
         return false;
     }
     json_open(&out, '{');
@@ -191,7 +191,7 @@ static bool answer(struct bowtie *b, struct str line, FILE *to)
         fprintf(to, STR_FMT "\n", STR_ARG(buf_view(&text)));
         fflush(to);
     } else if (command == 0) {
-        term_error("bowtie", "expected version %d of the protocol", BOWTIE_VERSION);
+        term_error("expected version %d of the protocol", BOWTIE_VERSION);
         return false;
     }
     return true;

@@ -203,7 +203,7 @@ static int run(const struct command *command, int argc, char **argv)
         err = measure(subjects, seconds, ns, &why);
     subjects_free(subjects);
     if (err != OK)
-        term_error(command->name, "%s", why.text);
+        term_error("%s", why.text);
     else if (json)
         print_json(ns, &load);
     else

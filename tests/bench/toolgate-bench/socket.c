@@ -45,7 +45,6 @@ struct sample {
 };
 
 struct bench {
-    const struct command *command;
     const struct bench_options *options;
     struct bench_daemon daemons[BENCH_ROLES];
     struct json_out *out; /* --json */
@@ -181,7 +180,7 @@ static enum err run_beside_echo(struct bench *bench, struct why *why)
 static int report(const struct bench *bench, enum err err, const struct why *why)
 {
     if (err != OK) {
-        term_error(bench->command->name, "%s", why->text);
+        term_error("%s", why->text);
         return CLI_ERROR;
     }
     if (bench->options->json)
@@ -210,7 +209,7 @@ static int run(const struct command *command, int argc, char **argv)
     options_read(command, about, table, argc, argv);
     struct buf text = {0};
     struct json_out out = json_out(&text);
-    struct bench bench = {.command = command, .options = &options, .out = &out};
+    struct bench bench = {.options = &options, .out = &out};
     struct why why;
     json_open(&out, '{');
     json_key(&out, "runs");
