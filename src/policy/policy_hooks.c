@@ -178,7 +178,7 @@ static void outcome_read(lua_State *L, int at, enum policy_hook hook, struct are
 /* progress(done, total, message); a total below 0: unknown. */
 static int progress(lua_State *L)
 {
-    const struct policy_call *call = sandbox_context(sandbox_of(L))->call;
+    const struct policy_call *call = sandbox_context(L)->call;
     double done = luaL_checknumber(L, 1), total = luaL_optnumber(L, 2, -1);
     struct str message = STR_NONE;
     if (!lua_isnoneornil(L, 3))
@@ -193,7 +193,7 @@ static int log_message(lua_State *L)
 {
     static const char *const levels[] = {"debug",    "info",  "notice",    "warning", "error",
                                          "critical", "alert", "emergency", NULL};
-    const struct policy_call *call = sandbox_context(sandbox_of(L))->call;
+    const struct policy_call *call = sandbox_context(L)->call;
     struct str level = str_of(levels[luaL_checkoption(L, 1, NULL, levels)]), text;
     text.at = luaL_checklstring(L, 2, &text.len);
     if (call && call->log)
@@ -247,7 +247,7 @@ bool call_table_has(struct str name, struct str *meant)
 /* __index */
 static int read_field(lua_State *L)
 {
-    const struct sandbox_context *now = sandbox_context(sandbox_of(L));
+    const struct sandbox_context *now = sandbox_context(L);
     struct str name = sandbox_string(L, 2), meant;
     if (!now->call || !name.at)
         return 0;

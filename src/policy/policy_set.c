@@ -489,7 +489,7 @@ static void load_module(struct policy_set *set, struct lua_module *m, struct pol
 
 int lua_modules_require(lua_State *L)
 {
-    struct lua_module_use *use = sandbox_context(sandbox_of(L))->modules;
+    struct lua_module_use *use = sandbox_context(L)->modules;
     struct str name = sandbox_string(L, 1);
     if (!use)
         return luaL_error(L, "require: files are read while the policy loads: put it at the top of the file");

@@ -364,7 +364,7 @@ static void read_values(struct rule_reader *r, struct rule_condition *out)
 {
     lua_State *L = r->L;
     int at = lua_gettop(L);
-    struct arena *scratch = sandbox_context(sandbox_of(L))->arena;
+    struct arena *scratch = sandbox_context(L)->arena;
     bool is_table = lua_istable(L, at), is_set = sandbox_mark(L, at) == MARK_SET;
     size_t listed = is_table ? lua_objlen(L, at) : 1;
     struct json *values = NULL;

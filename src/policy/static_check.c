@@ -106,8 +106,7 @@ static void check_function(struct check *c, const struct bytecode *code)
 
 void static_check_file(lua_State *L, const struct bytecode *file, struct diagnostics *diagnostics)
 {
-    struct check c = {
-        .L = L, .ops = sandbox_opcodes(sandbox_of(L)), .file = file, .diagnostics = diagnostics};
+    struct check c = {.L = L, .ops = sandbox_opcodes(L), .file = file, .diagnostics = diagnostics};
     luaL_checkstack(L, 8, "checking names");
     sandbox_push_builtins(L);
     c.words = lua_gettop(L);
@@ -147,7 +146,7 @@ static bool is_set(const struct bytecode_opcodes *ops, const struct bytecode *co
 
 void static_check_call(lua_State *L, const struct bytecode *hook, struct diagnostics *diagnostics)
 {
-    const struct bytecode_opcodes *ops = sandbox_opcodes(sandbox_of(L));
+    const struct bytecode_opcodes *ops = sandbox_opcodes(L);
     struct str meant;
     if (hook->parameters <= CALL_REGISTER)
         return;

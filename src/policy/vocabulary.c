@@ -11,7 +11,6 @@
 #include "policy/id_format.h"
 #include "base/suggest.h"
 
-
 /* ---- builtins: marks, messages and source lines, for the words that are written in Lua ---- */
 
 static const char *const mark_names[MARK_COUNT] = {
@@ -130,7 +129,7 @@ static int builtin_only_list(lua_State *L)
 
 static int builtin_loading(lua_State *L)
 {
-    lua_pushboolean(L, sandbox_context(sandbox_of(L))->loading);
+    lua_pushboolean(L, sandbox_context(L)->loading);
     return 1;
 }
 
@@ -155,7 +154,7 @@ static int builtin_fields(lua_State *L)
 /* content_fault(blocks): what is wrong with a list of content blocks; nil: nothing. */
 static int builtin_content_fault(lua_State *L)
 {
-    struct arena *arena = sandbox_context(sandbox_of(L))->arena;
+    struct arena *arena = sandbox_context(L)->arena;
     sandbox_push_string(L, content_error(arena, bridge_read(L, 1, "tool_return: content", NULL, arena)));
     return 1;
 }

@@ -47,7 +47,7 @@ static void read_file(lua_State *L, const struct sandbox_context *now, struct st
 
 static int word_json(lua_State *L)
 {
-    const struct sandbox_context *now = sandbox_context(sandbox_of(L));
+    const struct sandbox_context *now = sandbox_context(L);
     struct str given = sandbox_string(L, 1);
     if (lua_type(L, 1) != LUA_TSTRING)
         return luaL_error(L, "json: expected a file's name or JSON in [[…]], got %s", luaL_typename(L, 1));
@@ -76,7 +76,7 @@ static int word_json(lua_State *L)
 /* json_decode(text): the value; or nil and the reason. */
 static int word_json_decode(lua_State *L)
 {
-    const struct sandbox_context *now = sandbox_context(sandbox_of(L));
+    const struct sandbox_context *now = sandbox_context(L);
     struct json *value = ARENA_NEW(now->arena, struct json);
     struct json_error fault;
     if (lua_type(L, 1) != LUA_TSTRING)
@@ -111,7 +111,7 @@ size_t word_read_names(lua_State *L, int list, struct str *names, size_t most)
  * these fields; the list itself if none exists. */
 static int word_source_order(lua_State *L)
 {
-    const struct sandbox_context *now = sandbox_context(sandbox_of(L));
+    const struct sandbox_context *now = sandbox_context(L);
     int line = (int)luaL_checkinteger(L, 2);
     lua_settop(L, 1);
     luaL_checktype(L, 1, LUA_TTABLE);
@@ -134,7 +134,7 @@ static int word_source_order(lua_State *L)
  */
 static int word_order(lua_State *L)
 {
-    const struct sandbox_context *now = sandbox_context(sandbox_of(L));
+    const struct sandbox_context *now = sandbox_context(L);
     luaL_checktype(L, 1, LUA_TTABLE);
     luaL_checktype(L, 2, LUA_TTABLE);
     if (now->loading) {

@@ -30,7 +30,7 @@ static const char origins_key; /* its address names the table in the registry */
 
 static void push_origins(lua_State *L)
 {
-    struct bridge_run *run = sandbox_bridge(sandbox_of(L));
+    struct bridge_run *run = sandbox_bridge(L);
     lua_pushlightuserdata(L, (void *)&origins_key);
     if (run->recorded) {
         lua_rawget(L, LUA_REGISTRYINDEX);
@@ -54,7 +54,7 @@ void bridge_record(lua_State *L, const struct json *value)
 
 const struct json *bridge_origin(lua_State *L, int at)
 {
-    const struct bridge_run *run = sandbox_bridge(sandbox_of(L));
+    const struct bridge_run *run = sandbox_bridge(L);
     if (lua_type(L, at) != LUA_TTABLE)
         return NULL;
     if (run->pinned && run->pinned == lua_topointer(L, at))
@@ -111,7 +111,7 @@ static void record_number(lua_State *L, double n, const struct json *literal)
 static const struct json *literal_of(lua_State *L, double n, struct arena *arena, bool *several)
 {
     *several = false;
-    if (!sandbox_bridge(sandbox_of(L))->recorded || isnan(n))
+    if (!sandbox_bridge(L)->recorded || isnan(n))
         return NULL;
     push_origins(L);
     lua_pushnumber(L, n);
@@ -139,7 +139,7 @@ static void push_value(const struct push_state *p, const struct json *v);
 static void record(const struct push_state *p, const struct json *v)
 {
     if (v == p->pinned) {
-        struct bridge_run *run = sandbox_bridge(sandbox_of(p->L));
+        struct bridge_run *run = sandbox_bridge(p->L);
         run->pinned = lua_topointer(p->L, -1);
         run->pinned_value = v;
     } else if (p->records) {
@@ -193,7 +193,7 @@ static void push_value(const struct push_state *p, const struct json *v)
 
 void bridge_push(lua_State *L, const struct json *v)
 {
-    struct push_state p = {L, sandbox_context(sandbox_of(L))->keeps_origins, NULL};
+    struct push_state p = {L, sandbox_context(L)->keeps_origins, NULL};
     if (v)
         push_value(&p, v);
     else
@@ -202,7 +202,7 @@ void bridge_push(lua_State *L, const struct json *v)
 
 void bridge_push_pinned(lua_State *L, const struct json *v)
 {
-    struct push_state p = {L, sandbox_context(sandbox_of(L))->keeps_origins, v};
+    struct push_state p = {L, sandbox_context(L)->keeps_origins, v};
     push_value(&p, v);
 }
 
@@ -325,25 +325,23 @@ size_t bridge_size(const struct json *value)
     return bytes;
 }
 
-static size_t limit_of(const struct sandbox_context *now)
+static size_t limit_of(lua_State *L)
 {
-    return now->loading ? LOAD_MAX_BYTES : BRIDGE_MAX_BYTES;
+    return sandbox_context(L)->loading ? LOAD_MAX_BYTES : BRIDGE_MAX_BYTES;
 }
 
 static int raise_too_large(lua_State *L, const char *place)
 {
-    size_t most = limit_of(sandbox_context(sandbox_of(L)));
     return luaL_error(
         L,
         "%s: more than %d bytes of JSON from Lua in one run (a table or string counts each time it "
         "is written): write less, or write it once",
-        place, (int)most);
+        place, (int)limit_of(L));
 }
 
 void bridge_charge(lua_State *L, const char *what, size_t bytes)
 {
-    struct sandbox *sandbox = sandbox_of(L);
-    if ((sandbox_bridge(sandbox)->written += bytes) > limit_of(sandbox_context(sandbox)))
+    if ((sandbox_bridge(L)->written += bytes) > limit_of(L))
         raise_too_large(L, what);
 }
 
@@ -614,14 +612,12 @@ const struct json *bridge_read(lua_State *L, int at, const char *what, const str
                                struct arena *arena)
 {
     static const struct bridge_hints none;
-    struct sandbox *sandbox = sandbox_of(L);
-    const struct sandbox_context *now = sandbox_context(sandbox);
     struct read_state r = {.L = L,
                            .arena = arena,
                            .what = what,
-                           .given = hints && !now->loading ? hints->original : NULL,
-                           .written = &sandbox_bridge(sandbox)->written,
-                           .limit = limit_of(now)};
+                           .given = hints && !sandbox_context(L)->loading ? hints->original : NULL,
+                           .written = &sandbox_bridge(L)->written,
+                           .limit = limit_of(L)};
     struct read_path root = {0};
     if (!hints)
         hints = &none;
@@ -640,7 +636,7 @@ const struct json *bridge_read(lua_State *L, int at, const char *what, const str
 const struct json *bridge_read_copy(lua_State *L, int at, const char *what, const struct bridge_hints *hints,
                                     struct arena_pool *pool)
 {
-    const struct json *value = bridge_read(L, at, what, hints, sandbox_context(sandbox_of(L))->arena);
+    const struct json *value = bridge_read(L, at, what, hints, sandbox_context(L)->arena);
     if (hints && value == hints->original)
         bridge_charge(L, what, bridge_size(value));
     return json_pool_copy(pool, value);

@@ -406,7 +406,7 @@ void freeze_file(lua_State *L, int environment, int value, const char *name, str
     lua_newtable(L);
     lua_newtable(L);
     struct freeze_walk s = {.L = L,
-                            .ops = sandbox_opcodes(sandbox_of(L)),
+                            .ops = sandbox_opcodes(L),
                             .diagnostics = diagnostics,
                             .seen = top + 1,
                             .queue = top + 2,

@@ -240,9 +240,8 @@ static int missing_name(lua_State *L)
 {
     struct str names[LIBRARIES_NAMES_MAX], name = sandbox_string(L, 2);
     size_t count = libraries_collect_names(L, 1, names, 0);
-    struct str text =
-        libraries_missing(sandbox_context(sandbox_of(L))->arena, lua_tostring(L, lua_upvalueindex(1)),
-                          name.at ? name : STR_LIT("?"), names, count);
+    struct str text = libraries_missing(sandbox_context(L)->arena, lua_tostring(L, lua_upvalueindex(1)),
+                                        name.at ? name : STR_LIT("?"), names, count);
     return luaL_error(L, "%s", text.at);
 }
 

@@ -214,46 +214,43 @@ struct sandbox {
     void *trace_context;
 };
 
-struct sandbox *sandbox_of(lua_State *L)
+static struct sandbox *sandbox_of(lua_State *L)
 {
     void *heap;
     lua_getallocf(L, &heap);
     return (struct sandbox *)((char *)heap - offsetof(struct sandbox, heap));
 }
 
-const struct sandbox_context *sandbox_context(const struct sandbox *sandbox)
+const struct sandbox_context *sandbox_context(lua_State *L)
 {
-    return sandbox->now;
+    return sandbox_of(L)->now;
 }
 
-struct bridge_run *sandbox_bridge(struct sandbox *sandbox)
+struct bridge_run *sandbox_bridge(lua_State *L)
 {
-    return &sandbox->frame.bridge;
+    return &sandbox_of(L)->frame.bridge;
 }
 
-const struct bytecode_opcodes *sandbox_opcodes(const struct sandbox *sandbox)
+const struct bytecode_opcodes *sandbox_opcodes(lua_State *L)
 {
-    return &sandbox->opcodes;
+    return &sandbox_of(L)->opcodes;
 }
 
-size_t sandbox_memory_bytes(const struct sandbox *sandbox)
+size_t sandbox_memory_bytes(lua_State *L)
 {
-    return sandbox->heap.cap;
+    return sandbox_of(L)->heap.cap;
 }
 
 static int raise_deadline(lua_State *L)
 {
     const struct sandbox *sandbox = sandbox_of(L);
-    const struct deadline_run *run = sandbox->frame.run;
-    if (sandbox->now && sandbox->now->shares_time)
-        return luaL_error(L, "ran longer than the %d ms that it may use of the time for a list of tools",
-                          run ? (int)run->budget : 0);
-    if (sandbox->now && sandbox->now->loading)
-        return luaL_error(L,
-                          "took longer to load than the %d ms that one file has: compute less at its top, or "
-                          "divide the file",
-                          run ? (int)run->budget : 0);
-    return luaL_error(L, "ran longer than its %d ms (config limits.policy_ms)", run ? (int)run->budget : 0);
+    const char *text = "ran longer than its %d ms (config limits.policy_ms)";
+    if (sandbox->now->shares_time)
+        text = "ran longer than the %d ms that it may use of the time for a list of tools";
+    else if (sandbox->now->loading)
+        text = "took longer to load than the %d ms that one file has: compute less at its top, or divide the "
+               "file";
+    return luaL_error(L, text, (int)sandbox->frame.run->budget);
 }
 
 static void deadline_hook(lua_State *L, lua_Debug *where)
@@ -535,15 +532,9 @@ void sandbox_load(lua_State *L, struct str source, const char *file)
     lua_remove(L, -2);
 }
 
-struct set_up {
-    struct sandbox *sandbox;
-    sandbox_open_builtins *open_builtins;
-};
-
-static void set_up(lua_State *L, void *context)
+static void set_up(lua_State *L, void *open_builtins)
 {
-    const struct set_up *with = context;
-    struct sandbox *sandbox = with->sandbox;
+    struct sandbox *sandbox = sandbox_of(L);
     bytecode_detect_opcodes(L, sandbox->now->arena, &sandbox->opcodes);
     for (int i = 0; i < MARK_COUNT; i++) { /* each metatable holds its own mark at [1] */
         lua_createtable(L, 1, 1);
@@ -553,7 +544,7 @@ static void set_up(lua_State *L, void *context)
         lua_setfield(L, -2, "__metatable");
         sandbox->mark_refs[i] = luaL_ref(L, LUA_REGISTRYINDEX);
     }
-    with->open_builtins(L);
+    (*(sandbox_open_builtins **)open_builtins)(L);
     lua_createtable(L, 0, 1);
     lua_pushvalue(L, -2);
     lua_setfield(L, -2, "__index");
@@ -566,7 +557,6 @@ static void set_up(lua_State *L, void *context)
 struct sandbox *sandbox_new(uint32_t memory_kb, sandbox_open_builtins *open_builtins)
 {
     struct sandbox *sandbox = calloc(1, sizeof(*sandbox));
-    struct set_up with = {sandbox, open_builtins};
     struct arena *arena = arena_new();
     struct sandbox_context now = {.arena = arena, .file = "the builtins", .loading = true};
     struct why why = {""};
@@ -581,7 +571,7 @@ struct sandbox *sandbox_new(uint32_t memory_kb, sandbox_open_builtins *open_buil
     luaJIT_setmode(sandbox->L, 0, LUAJIT_MODE_ENGINE | LUAJIT_MODE_OFF);
     lua_pushcfunction(sandbox->L, enter);
     sandbox->enter_ref = luaL_ref(sandbox->L, LUA_REGISTRYINDEX);
-    if (sandbox_run(sandbox, BUILTINS_DEADLINE_MS, &now, set_up, &with, &why) != OK) {
+    if (sandbox_run(sandbox, BUILTINS_DEADLINE_MS, &now, set_up, &open_builtins, &why) != OK) {
         fprintf(stderr, "toolgate: the builtins do not load: %s\n", why.text);
         abort();
     }

@@ -58,7 +58,6 @@ typedef void sandbox_open_builtins(lua_State *L);
 
 struct sandbox *sandbox_new(uint32_t memory_kb, sandbox_open_builtins *open_builtins);
 void sandbox_free(struct sandbox *sandbox); /* accepts NULL */
-struct sandbox *sandbox_of(lua_State *L);
 
 /* Runs the step within `budget_ms`. If it fails, returns ERR_POLICY, past the deadline ERR_TIMEOUT, with the
  * message "file:line: …"; if memory ran out, garbage is collected. The Lua stack is restored in every case.
@@ -111,10 +110,10 @@ void sandbox_load(lua_State *L, struct str source, const char *file);
 void sandbox_push_builtins(lua_State *L);
 void sandbox_push_globals(lua_State *L, int environment);
 
-const struct sandbox_context *sandbox_context(const struct sandbox *sandbox);
-struct bridge_run *sandbox_bridge(struct sandbox *sandbox);
-const struct bytecode_opcodes *sandbox_opcodes(const struct sandbox *sandbox);
-size_t sandbox_memory_bytes(const struct sandbox *sandbox); /* the limit for all policies together */
+const struct sandbox_context *sandbox_context(lua_State *L);
+struct bridge_run *sandbox_bridge(lua_State *L);
+const struct bytecode_opcodes *sandbox_opcodes(lua_State *L);
+size_t sandbox_memory_bytes(lua_State *L); /* the limit for all policies together */
 
 /* The kind of a marked table: its metatable, which policies can neither read nor change. */
 enum mark {

@@ -575,7 +575,7 @@ static int call_stock(lua_State *L)
 
 static int string_rep(lua_State *L)
 {
-    size_t len, between = 0, most = sandbox_memory_bytes(sandbox_of(L));
+    size_t len, between = 0, most = sandbox_memory_bytes(L);
     text_argument(L, 1, &len);
     double count = luaL_checknumber(L, 2);
     if (!lua_isnoneornil(L, 3))
