@@ -271,7 +271,6 @@ static void read_annotations(struct declaration *d, int fields)
 {
     lua_State *L = d->L;
     int top = lua_gettop(L), from = 0, to = 0;
-    struct str own, call;
     lua_Debug run;
     table_push_field(L, fields, "run");
     if (!memmem(d->source.at, d->source.len, "---@param", 9) || !lua_isfunction(L, -1) ||
@@ -284,14 +283,16 @@ static void read_annotations(struct declaration *d, int fields)
         push_comments(d, location_of_field(d->tokens, NULL, STR_LIT("run")), &from, &to);
     if (!from)
         goto out;
-    location_parameters(d->tokens, run.linedefined, &own, &call);
+    lua_pushvalue(L, top + 1);
+    const char *own = lua_getlocal(L, NULL, 1), *call = lua_getlocal(L, NULL, 2); /* run's parameters */
+    lua_pop(L, 1);
     vocabulary_push_annotations(L); /* it returns the schema, the description and lines by name */
     lua_pushstring(L, sandbox_chunk(d->file.at));
     lua_pushvalue(L, -3);
     lua_pushinteger(L, from);
     lua_pushinteger(L, to);
-    lua_pushlstring(L, own.len ? own.at : "", own.len);
-    lua_pushlstring(L, call.len ? call.at : "", call.len);
+    lua_pushstring(L, own ? own : "");
+    lua_pushstring(L, call ? call : "");
     lua_call(L, 6, 3);
     if (lua_isnil(L, -3))
         goto out;

@@ -431,18 +431,3 @@ bool location_guards(const struct token *t, struct str *list, size_t most, size_
     }
     return true;
 }
-
-void location_parameters(const struct token *t, int line, struct str *first, struct str *second)
-{
-    size_t i = 0;
-    *first = *second = STR_NONE;
-    while (t[i].kind != TOKEN_END && !(t[i].line >= line && is_name(t[i], "function")))
-        i++;
-    while (t[i].kind != TOKEN_END && !token_is(t[i], '('))
-        i++;
-    if (t[i].kind == TOKEN_END || t[i + 1].kind != TOKEN_NAME)
-        return;
-    *first = t[i + 1].text;
-    if (token_is(t[i + 2], ',') && t[i + 3].kind == TOKEN_NAME)
-        *second = t[i + 3].text;
-}

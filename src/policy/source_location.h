@@ -49,9 +49,6 @@ bool location_returns_declaration(const struct token *t); /* return tool "…", 
  * `most` is at least 1. */
 bool location_guards(const struct token *t, struct str *list, size_t most, size_t *count);
 
-/* The names of the first two parameters of the function that begins on that line; empty if it has fewer. */
-void location_parameters(const struct token *t, int line, struct str *first, struct str *second);
-
 /* The comments that begin with ---, each alone on its line: the text behind the ---. */
 struct comments {
     struct token *list;
