@@ -256,10 +256,7 @@ void declare_exec(struct declaration *d, const struct field *field, int at)
 /* Points at the word's own line. */
 static void complain_word(struct declaration *d, size_t item, const char *text)
 {
-    int line = location_of_items(d->scratch, d->tokens, "exec", item + 1)[item];
-    const char *chunk = sandbox_chunk(d->file.at);
-    if (line)
-        luaL_error(d->L, "%s:%d: 'exec': %s", chunk, line, text);
+    d->line = location_of_items(d->scratch, d->tokens, "exec", item + 1)[item];
     field_error(d, "exec", "'exec': %s", text);
 }
 

@@ -49,6 +49,13 @@ size_t field_choices(const struct field *field, struct str out[CHOICES_MAX])
     return count;
 }
 
+void field_quote_choices(struct buf *out, const struct field *field, const char *between)
+{
+    struct str choices[CHOICES_MAX];
+    for (size_t i = 0, count = field_choices(field, choices); i < count; i++)
+        buf_printf(out, "%s\"" STR_FMT "\"", i ? between : "", STR_ARG(choices[i]));
+}
+
 /* The word `duration` has no milliseconds, as policies compute in seconds. */
 static bool read_duration(const struct json *value, double *ms)
 {
@@ -162,26 +169,23 @@ static const struct {
     [FIELD_ANY] = {"any", "…"},
 };
 
-/* "read"|"write", or "read", "write". */
-static const char *quote_choices(struct arena *arena, const struct field *field, const char *between)
+static const char *quoted_choices(struct arena *arena, const struct field *field, const char *between)
 {
-    struct str choices[CHOICES_MAX];
     struct buf out = buf_in(arena);
-    for (size_t i = 0, count = field_choices(field, choices); i < count; i++)
-        buf_printf(&out, "%s\"" STR_FMT "\"", i ? between : "", STR_ARG(choices[i]));
+    field_quote_choices(&out, field, between);
     return arena_dup(arena, buf_view(&out)).at;
 }
 
 const char *field_form(struct arena *arena, const struct field *field)
 {
     if (!field->form && field->kind == FIELD_CHOICE)
-        return quote_choices(arena, field, ", ");
+        return quoted_choices(arena, field, ", ");
     return field->form ? field->form : kinds[field->kind].form;
 }
 
 const char *field_type(struct arena *arena, const struct field *field)
 {
     if (!field->type && field->kind == FIELD_CHOICE)
-        return quote_choices(arena, field, "|");
+        return quoted_choices(arena, field, "|");
     return field->type ? field->type : kinds[field->kind].type;
 }

@@ -11,6 +11,7 @@
 #include "json/value.h"
 
 struct arena;
+struct buf;
 struct declaration;
 struct field;
 struct field_table;
@@ -122,8 +123,9 @@ const struct json *field_store(const struct field *field, const struct json *val
 /* " (did you mean 'name'?)"; empty if `meant` is. */
 const char *field_hint(struct arena *arena, struct str meant);
 
-/* "read write" as its parts. */
+/* "read write" as its parts; and as `"read" or "write"`. */
 size_t field_choices(const struct field *field, struct str out[CHOICES_MAX]);
+void field_quote_choices(struct buf *out, const struct field *field, const char *between);
 
 /* ---- for the reference, `toolgate words` and editors ---- */
 

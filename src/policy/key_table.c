@@ -161,7 +161,6 @@ void key_table_read(struct config_reader *reader, const struct field_table *keys
 /* What the row expects of a value, in words. */
 static const char *expected_by(struct config_reader *reader, const struct field *key)
 {
-    struct str choices[CHOICES_MAX];
     struct buf out = buf_in(reader->arena);
     long long most = key->kind == FIELD_COUNT ? FIELD_COUNT_MAX_DEFAULT : key->most;
     switch (key->kind) {
@@ -174,8 +173,7 @@ static const char *expected_by(struct config_reader *reader, const struct field 
     case FIELD_COST:
         return "a number from 0.000001 to 100000000";
     case FIELD_CHOICE:
-        for (size_t i = 0, count = field_choices(key, choices); i < count; i++)
-            buf_printf(&out, "%s\"" STR_FMT "\"", i ? " or " : "", STR_ARG(choices[i]));
+        field_quote_choices(&out, key, " or ");
         if (key->most)
             buf_printf(&out, " or a whole number from %lld to %lld", (long long)key->least, most);
         break;
@@ -318,8 +316,7 @@ static void list_key(struct buf *out, const struct field *key, const void *base)
             buf_printf(out, "%g", (double)n / 1000.0);
         break;
     case FIELD_CHOICE:
-        for (size_t i = 0, count = field_choices(key, choices); i < count; i++)
-            buf_printf(out, "%s\"" STR_FMT "\"", i ? " or " : "", STR_ARG(choices[i]));
+        field_quote_choices(out, key, " or ");
         if (key->most)
             buf_printf(out, " or a whole number, %lld to %lld", least, most);
         buf_byte(out, '\t');
