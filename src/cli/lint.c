@@ -141,10 +141,9 @@ static void push_rules(lua_State *L, const struct lint_context *c, bool tried)
     lua_newtable(L);
     for (size_t i = 0; i < c->policy->rule_count; i++) {
         bool untried = tried && i < c->coverage->rule_count && !c->coverage->rules[i].ran;
-        lua_cli_push_table(L, FIELD_NUM("line", policy_rule_line(c->policy, i)),
-                           FIELD_BOOL("lacks_hint", policy_rule_lacks_hint(c->policy, i)),
-                           FIELD_OPTIONAL("untried", untried ? c->coverage->rules[i].words : STR_NONE));
-        lua_cli_append(L);
+        lua_cli_append_table(L, FIELD_NUM("line", policy_rule_line(c->policy, i)),
+                             FIELD_BOOL("lacks_hint", policy_rule_lacks_hint(c->policy, i)),
+                             FIELD_OPTIONAL("untried", untried ? c->coverage->rules[i].words : STR_NONE));
     }
     lua_setfield(L, -2, "rules");
 }
@@ -179,10 +178,9 @@ static void push_examples(lua_State *L, const struct lint_context *c)
         }
         buf_printf(&call, STR_FMT "\n" STR_FMT "\n" STR_FMT "\n%u", STR_ARG(e->goal), STR_ARG(e->user),
                    STR_ARG(e->called), e->turn);
-        lua_cli_push_table(L, FIELD_STR("name", e->name), FIELD_NUM("line", e->line),
-                           FIELD_BOOL("unjudged", unjudged), FIELD_BOOL("has_result", e->result != NULL),
-                           FIELD_STR("call", buf_view(&call)));
-        lua_cli_append(L);
+        lua_cli_append_table(L, FIELD_STR("name", e->name), FIELD_NUM("line", e->line),
+                             FIELD_BOOL("unjudged", unjudged), FIELD_BOOL("has_result", e->result != NULL),
+                             FIELD_STR("call", buf_view(&call)));
     }
     lua_setfield(L, -2, "examples");
 }
@@ -226,8 +224,7 @@ static void push_omitted_words(lua_State *L, const struct policy *p)
         struct str name = before->group || word->group ? STR_NONE : optional_argument(p->schema, word->text);
         if (!name.len)
             continue;
-        lua_cli_push_table(L, FIELD_STR("argument", name), FIELD_STR("before", before->text));
-        lua_cli_append(L);
+        lua_cli_append_table(L, FIELD_STR("argument", name), FIELD_STR("before", before->text));
     }
     lua_setfield(L, -2, "omitted_words");
 }
@@ -236,11 +233,9 @@ static void push_omitted_words(lua_State *L, const struct policy *p)
 static void push_contradictions(lua_State *L, const struct tool *tool)
 {
     lua_newtable(L);
-    for (size_t i = 0; !tool->contradictory && i < tool->contradiction_count; i++) {
-        lua_cli_push_table(L, FIELD_STR("path", tool->contradictions[i].path),
-                           FIELD_STR("message", tool->contradictions[i].message));
-        lua_cli_append(L);
-    }
+    for (size_t i = 0; !tool->contradictory && i < tool->contradiction_count; i++)
+        lua_cli_append_table(L, FIELD_STR("path", tool->contradictions[i].path),
+                             FIELD_STR("message", tool->contradictions[i].message));
     lua_setfield(L, -2, "contradictions");
 }
 

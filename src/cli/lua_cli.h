@@ -73,8 +73,9 @@ int lua_cli_push_members(lua_State *L, const struct json *object);
 void lua_cli_set_fields(lua_State *L, const struct json_field *fields);
 /* Pushes a table with these. */
 #define lua_cli_push_table(L, ...) (lua_newtable(L), lua_cli_set((L), __VA_ARGS__))
-/* Takes the value on top, and adds it to the list below it. */
+/* Takes the value on top, and adds it to the list below it; and a table with these fields. */
 void lua_cli_append(lua_State *L);
+#define lua_cli_append_table(L, ...) (lua_cli_push_table((L), __VA_ARGS__), lua_cli_append(L))
 /* A list as a field of the table on top. */
 void lua_cli_set_list(lua_State *L, const char *name, const struct str *items, size_t count);
 

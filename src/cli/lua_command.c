@@ -449,13 +449,11 @@ static int fields(lua_State *L)
         }
         lua_newtable(L);
         const struct field *field;
-        for (size_t at = 0; (field = field_next(tables[i], &at));) {
-            lua_cli_push_table(
+        for (size_t at = 0; (field = field_next(tables[i], &at));)
+            lua_cli_append_table(
                 L, FIELD_TEXT("name", field->name), FIELD_TEXT("form", field_form(arena, field)),
                 FIELD_TEXT("type", field_type(arena, field)), FIELD_TEXT("sentence", field->sentence),
                 FIELD_BOOL("required", field->required));
-            lua_cli_append(L);
-        }
         lua_setfield(L, -2, "fields");
         lua_cli_append(L);
     }

@@ -286,11 +286,9 @@ static void push_redis(lua_State *L, struct arena *arena, const char *given)
                        FIELD_OPTIONAL("path", address.kind == REDIS_ADDRESS_UNIX ? address.path : STR_NONE),
                        FIELD_BOOL("tcp", address.kind == REDIS_ADDRESS_TCP));
     lua_newtable(L);
-    for (size_t i = 0; i < address.host_count; i++) {
-        lua_cli_push_table(L, FIELD_STR("name", address.hosts[i].name),
-                           FIELD_NUM("port", address.hosts[i].port));
-        lua_cli_append(L);
-    }
+    for (size_t i = 0; i < address.host_count; i++)
+        lua_cli_append_table(L, FIELD_STR("name", address.hosts[i].name),
+                             FIELD_NUM("port", address.hosts[i].port));
     lua_setfield(L, -2, "hosts");
 }
 
@@ -354,10 +352,8 @@ static void push_generation(lua_State *L, struct arena *arena, const struct gene
                        FIELD_STR("http_tool", http_tool),
                        FIELD_OPTIONAL("nothing", generation_serves_nothing(generation, arena)));
     lua_newtable(L);
-    for (size_t i = 0; i < count; i++) {
-        lua_cli_push_table(L, FIELD_STR("file", list[i].file), FIELD_STR("sentence", list[i].sentence));
-        lua_cli_append(L);
-    }
+    for (size_t i = 0; i < count; i++)
+        lua_cli_append_table(L, FIELD_STR("file", list[i].file), FIELD_STR("sentence", list[i].sentence));
     lua_setfield(L, -2, "expired");
 }
 

@@ -186,9 +186,8 @@ static int log_faults(lua_State *L)
         lua_newtable(L);
         for (size_t i = 0; i < RECORDING_PLACES && i < count->count; i++) {
             const struct recording_place *place = &count->places[i];
-            lua_cli_push_table(L, FIELD_TEXT("file", place->file), FIELD_TEXT("why", place->why),
-                               FIELD_NUM("number", place->number));
-            lua_cli_append(L);
+            lua_cli_append_table(L, FIELD_TEXT("file", place->file), FIELD_TEXT("why", place->why),
+                                 FIELD_NUM("number", place->number));
         }
         lua_setfield(L, -2, "places");
         lua_cli_append(L);

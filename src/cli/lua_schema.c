@@ -79,11 +79,10 @@ static void push_problems(lua_State *L, const struct problems *problems)
     lua_newtable(L);
     for (size_t i = 0; i < problems->count; i++) {
         const struct problem *p = &problems->list[i];
-        lua_cli_push_table(L, FIELD_STR("path", p->path), FIELD_TEXT("code", p->code),
-                           FIELD_STR("message", p->message),
-                           FIELD_STR("expected", problem_expected(problems->arena, p)),
-                           FIELD_STR("got", p->got), FIELD_STR("suggestion", p->suggestion));
-        lua_cli_append(L);
+        lua_cli_append_table(L, FIELD_STR("path", p->path), FIELD_TEXT("code", p->code),
+                             FIELD_STR("message", p->message),
+                             FIELD_STR("expected", problem_expected(problems->arena, p)),
+                             FIELD_STR("got", p->got), FIELD_STR("suggestion", p->suggestion));
     }
     lua_cli_set(L, FIELD_NUM("more", problems->more), FIELD_BOOL("valid", problems->errors == 0));
 }

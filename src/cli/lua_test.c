@@ -145,17 +145,13 @@ static int coverage(lua_State *L)
         lua_cli_push_table(L, FIELD_STR("tool", f->tool), FIELD_STR("file", f->file),
                            FIELD_NUM("examples", f->examples));
         lua_newtable(L);
-        for (size_t k = 0; k < f->rule_count; k++) {
-            lua_cli_push_table(L, FIELD_STR("what", f->rules[k].words), FIELD_BOOL("hit", f->rules[k].ran));
-            lua_cli_append(L);
-        }
+        for (size_t k = 0; k < f->rule_count; k++)
+            lua_cli_append_table(L, FIELD_STR("what", f->rules[k].words), FIELD_BOOL("hit", f->rules[k].ran));
         lua_setfield(L, -2, "rules");
         lua_newtable(L);
         for (size_t k = 0; k < f->line_count; k++)
-            if (f->lines[k] & LINE_IN_FUNCTION) {
-                lua_cli_push_table(L, FIELD_NUM("what", k), FIELD_BOOL("hit", f->lines[k] & LINE_RAN));
-                lua_cli_append(L);
-            }
+            if (f->lines[k] & LINE_IN_FUNCTION)
+                lua_cli_append_table(L, FIELD_NUM("what", k), FIELD_BOOL("hit", f->lines[k] & LINE_RAN));
         lua_setfield(L, -2, "lines");
         lua_cli_append(L);
     }
