@@ -216,7 +216,7 @@ enum err config_load(const struct config_sources *sources, struct config *out, s
     if (!err && sources->file) {
         out->file = arena_dup(out->arena, str_of(sources->file)).at;
         out->hash = key_table_hash(out->hash, &table);
-        config_read_keys(&reader, &table, out);
+        key_table_read(&reader, &config_table, STR_NONE, &table, out);
     }
     out->ledger_redis = option(out->arena, sources->redis, out->ledger_redis);
     if (!err)

@@ -82,7 +82,7 @@ uint64_t key_table_hash(uint64_t before, const struct json *table); /* of the fi
  * ----
  */
 
-void config_read_keys(struct config_reader *reader, const struct json *file, struct config *config);
+extern const struct field_table config_table;
 void config_check_keys(struct config_reader *reader, struct config *config);
 /* Warns of keys that do nothing beside the others; of a configuration that is complete. */
 void config_check_effects(struct config_reader *reader, struct config *config);

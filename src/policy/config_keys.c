@@ -329,7 +329,7 @@ static const struct field config_fields[] = {
     {"require_descriptions", FIELD_BOOL, AT(require_descriptions)},
     {TABLE("metrics", metrics_table)},
 };
-static const struct field_table config_table = KEYS(config_fields);
+const struct field_table config_table = KEYS(config_fields);
 
 void config_init(struct config *config)
 {
@@ -374,11 +374,6 @@ void config_list_keys(struct buf *out)
 /* ---- combinations of keys that contradict each other, or of which one does nothing ---- */
 
 #define SAME_CALL_MOST 5u /* of the defaults by effects: catalog/tool.c */
-
-void config_read_keys(struct config_reader *reader, const struct json *file, struct config *config)
-{
-    key_table_read(reader, &config_table, STR_NONE, file, config);
-}
 
 void config_check_keys(struct config_reader *reader, struct config *config)
 {
