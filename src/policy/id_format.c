@@ -7,20 +7,27 @@
 
 #define PREFIX "prefix:"
 
-/* All characters are of the class: '0' digits, 'x' hexadecimal digits, 'w' digits and letters. */
-static bool all_of(struct str s, char class)
+static bool all_of(struct str s, bool (*is)(char))
 {
-    for (size_t i = 0; i < s.len; i++) {
-        char lower = s.at[i] | 32, last = class == '0' ? 0 : class == 'x' ? 'f' : 'z';
-        if (!(s.at[i] >= '0' && s.at[i] <= '9') && !(lower >= 'a' && lower <= last))
+    for (size_t i = 0; i < s.len; i++)
+        if (!is(s.at[i]))
             return false;
-    }
     return s.len > 0;
+}
+
+static bool is_digits(struct str s)
+{
+    return all_of(s, ascii_is_digit);
+}
+
+static bool is_hex(struct str s)
+{
+    return all_of(s, ascii_is_hex);
 }
 
 static bool is_integer(struct str s)
 {
-    return all_of(s.len && s.at[0] == '-' ? str_from(s, 1) : s, '0');
+    return is_digits(s.len && s.at[0] == '-' ? str_from(s, 1) : s);
 }
 
 static bool is_uuid(struct str s)
@@ -33,9 +40,8 @@ static bool is_slug(struct str s)
 {
     bool joined = true;
     for (size_t i = 0; i < s.len; i++) {
-        bool joins = s.at[i] == '-' || s.at[i] == '_';
-        if ((!joins && (!all_of((struct str){s.at + i, 1}, 'w') || (s.at[i] >= 'A' && s.at[i] <= 'Z'))) ||
-            (joins && joined))
+        bool joins = s.at[i] == '-' || s.at[i] == '_', is_lower = ascii_lower(s.at[i]) == s.at[i];
+        if (joins ? joined : !(ascii_is_alnum(s.at[i]) && is_lower))
             return false;
         joined = joins;
     }
@@ -63,23 +69,22 @@ static bool is_url(struct str s)
     for (size_t i = 0; i < s.len; i++)
         if ((unsigned char)s.at[i] <= ' ')
             return false;
-    return all_of((struct str){s.at, (size_t)(rest - s.at)}, 'w');
+    return all_of((struct str){s.at, (size_t)(rest - s.at)}, ascii_is_alnum);
 }
 
 static const struct id_format {
     const char *name;
-    bool (*fits)(struct str); /* NULL: all characters are of the class */
-    char class;
+    bool (*fits)(struct str);
     const char *expected;
     bool numbers; /* a JSON number may be one, too */
 } formats[] = {
-    {"uuid", is_uuid, 0, "a UUID (e.g. '3f2b8c1e-5a74-4d7e-9b1a-0c6d2e8f4a10')", false},
-    {"integer", is_integer, 0, "a whole number (e.g. 1042)", true},
-    {"digits", NULL, '0', "digits only (e.g. '0042')", true},
-    {"hex", NULL, 'x', "hexadecimal digits (e.g. '9f86d081')", false},
-    {"slug", is_slug, 0, "a slug (lower-case words joined by - or _, e.g. 'spring-sale')", false},
-    {"email", is_email, 0, "an email address (e.g. 'ana@example.com')", false},
-    {"url", is_url, 0, "a URL (e.g. 'https://example.com/a')", false},
+    {"uuid", is_uuid, "a UUID (e.g. '3f2b8c1e-5a74-4d7e-9b1a-0c6d2e8f4a10')", false},
+    {"integer", is_integer, "a whole number (e.g. 1042)", true},
+    {"digits", is_digits, "digits only (e.g. '0042')", true},
+    {"hex", is_hex, "hexadecimal digits (e.g. '9f86d081')", false},
+    {"slug", is_slug, "a slug (lower-case words joined by - or _, e.g. 'spring-sale')", false},
+    {"email", is_email, "an email address (e.g. 'ana@example.com')", false},
+    {"url", is_url, "a URL (e.g. 'https://example.com/a')", false},
 };
 
 static const struct id_format *format_named(struct str name)
@@ -103,10 +108,8 @@ const char *id_format_mismatch(struct str name, const struct json *value)
     struct str text = number ? (struct str){value->text, value->len} : json_str(value);
     if (!name.len)
         return NULL;
-    if (format) {
-        bool fits = format->fits ? format->fits(text) : all_of(text, format->class);
-        return fits && (!number || format->numbers) ? NULL : format->expected;
-    }
+    if (format)
+        return format->fits(text) && (!number || format->numbers) ? NULL : format->expected;
     struct str prefix = str_from(name, sizeof(PREFIX) - 1);
     if (!number && text.len > prefix.len && str_eq((struct str){text.at, prefix.len}, prefix))
         return NULL;
