@@ -11,7 +11,7 @@
 #include <stdlib.h>
 
 struct coverage {
-    struct arena *arena;
+    struct arena *arena; /* it lies there, too */
     struct coverage_file *files;
     size_t count;
     size_t first;      /* of the set that is being counted */
@@ -21,19 +21,16 @@ struct coverage {
 
 struct coverage *coverage_new(void)
 {
-    struct coverage *c = calloc(1, sizeof(*c));
-    if (!c)
-        abort();
-    c->arena = arena_new();
+    struct arena *arena = arena_new();
+    struct coverage *c = ARENA_NEW(arena, struct coverage);
+    c->arena = arena;
     return c;
 }
 
 void coverage_free(struct coverage *c)
 {
-    if (!c)
-        return;
-    arena_free(c->arena);
-    free(c);
+    if (c)
+        arena_free(c->arena);
 }
 
 const struct coverage_file *coverage_files(const struct coverage *c, size_t *count)
