@@ -12,6 +12,7 @@
 #include "sandbox/freeze.h"
 #include "sandbox/sandbox.h"
 
+#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -97,57 +98,20 @@ static void take_steps(struct match *m, size_t count)
  * budget is used up. */
 static const char *match(struct match *m, const char *s, const char *p);
 
-static bool is_between(int c, int low, int high)
+static int is_nul(int c)
 {
-    return c >= low && c <= high;
-}
-
-static bool is_alpha(int c)
-{
-    return is_between(c | 32, 'a', 'z');
+    return c == 0;
 }
 
 static bool in_class(int c, int class)
 {
-    bool in;
-    switch (class | 32) {
-    case 'a':
-        in = is_alpha(c);
-        break;
-    case 'c':
-        in = c < 32 || c == 127;
-        break;
-    case 'd':
-        in = is_between(c, '0', '9');
-        break;
-    case 'g':
-        in = is_between(c, 33, 126);
-        break;
-    case 'l':
-        in = is_between(c, 'a', 'z');
-        break;
-    case 'p':
-        in = is_between(c, 33, 126) && !is_alpha(c) && !is_between(c, '0', '9');
-        break;
-    case 's':
-        in = c == ' ' || is_between(c, 9, 13);
-        break;
-    case 'u':
-        in = is_between(c, 'A', 'Z');
-        break;
-    case 'w':
-        in = is_alpha(c) || is_between(c, '0', '9');
-        break;
-    case 'x':
-        in = is_between(c, '0', '9') || is_between(c | 32, 'a', 'f');
-        break;
-    case 'z':
-        in = c == 0;
-        break;
-    default:
+    static int (*const tests[])(int) = {
+        ['a'] = isalpha, ['c'] = iscntrl, ['d'] = isdigit, ['g'] = isgraph,  ['l'] = islower, ['p'] = ispunct,
+        ['s'] = isspace, ['u'] = isupper, ['w'] = isalnum, ['x'] = isxdigit, ['z'] = is_nul};
+    size_t lower = (size_t) class | 32;
+    if (lower >= sizeof(tests) / sizeof(tests[0]) || !tests[lower])
         return class == c;
-    }
-    return is_between(class, 'A', 'Z') ? !in : in;
+    return (tests[lower](c) != 0) != (isupper(class) != 0);
 }
 
 /* One past the single-character class that begins at p. */
@@ -189,7 +153,7 @@ static bool in_set(struct match *m, int c, const char *p, const char *end)
                 return found;
         } else if (p[1] == '-' && p + 2 < end) {
             p += 2;
-            if (is_between(c, (unsigned char)p[-2], (unsigned char)*p))
+            if (c >= (unsigned char)p[-2] && c <= (unsigned char)*p)
                 return found;
         } else if ((unsigned char)*p == c) {
             return found;
@@ -333,7 +297,7 @@ static const char *match_here(struct match *m, const char *s, const char *p)
             p = end;
             continue;
         }
-        if (*p == ESCAPE && is_between(p[1], '0', '9')) {
+        if (*p == ESCAPE && ascii_is_digit(p[1])) {
             if (!(s = match_capture(m, s, p[1])))
                 return NULL;
             p += 2;
