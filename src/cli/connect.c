@@ -121,6 +121,19 @@ void bridge_tell(struct bridge *bridge, const char *text)
     bridge->outage_told = true;
 }
 
+/* The option `start`, a function: it starts a daemon, and waits for nothing. */
+static void start_daemon(struct bridge *bridge)
+{
+    lua_State *L = bridge->starter;
+    bridge->started = true;
+    lua_getfield(L, 1, "start");
+    if (lua_pcall(L, 0, 0, 0)) {
+        if (lua_isstring(L, -1))
+            term_error("%s", lua_tostring(L, -1));
+        lua_pop(L, 1);
+    }
+}
+
 static void connect_daemon(struct bridge *bridge)
 {
     struct why why;
@@ -129,11 +142,8 @@ static void connect_daemon(struct bridge *bridge)
     bridge->socket = daemon_client_socket(bridge->path, &why);
     if (bridge->socket < 0) {
         bridge_tell(bridge, why.text);
-        if (bridge->start && !bridge->started &&
-            bridge->waiting.count) { /* one that ended is not missed before */
-            bridge->started = true;
-            bridge->start(bridge->starter);
-        }
+        if (bridge->starter && !bridge->started && bridge->waiting.count) /* it is not missed before */
+            start_daemon(bridge);
         try_later(bridge);
         return;
     }
@@ -397,18 +407,6 @@ static int run_bridge(struct bridge *bridge)
     return status;
 }
 
-/* The option `start`, a function: it starts a daemon, and waits for nothing. */
-static void start_daemon(void *starter)
-{
-    lua_State *L = starter;
-    lua_getfield(L, 1, "start");
-    if (lua_pcall(L, 0, 0, 0)) {
-        if (lua_isstring(L, -1))
-            term_error("%s", lua_tostring(L, -1));
-        lua_pop(L, 1);
-    }
-}
-
 int lua_connect(lua_State *L)
 {
     struct arena *arena = arena_new();
@@ -419,8 +417,7 @@ int lua_connect(lua_State *L)
                             .session = str_of(lua_cli_option(L, "session")),
                             .owns_session = lua_cli_flag(L, "owns_session"),
                             .servers = lua_cli_option(L, "servers"),
-                            .start = lua_cli_flag(L, "start") ? start_daemon : NULL,
-                            .starter = L,
+                            .starter = lua_cli_flag(L, "start") ? L : NULL,
                             .wait_us = (int64_t)luaL_checkinteger(L, -1) * 1000000,
                             .socket = -1};
     int status = run_bridge(&bridge);

@@ -55,12 +55,11 @@ enum bridge_state { BRIDGE_AWAY, BRIDGE_GREETING, BRIDGE_OPEN };
 
 struct bridge {
     const char *path;
-    struct str session;           /* a JSON string; empty: requests pass unchanged */
-    const char *servers;          /* the file of mcp_config whose servers alone the client gets; NULL: all */
-    void (*start)(void *starter); /* NULL: somebody else starts daemons */
-    void *starter;
-    bool started;      /* `start` was called in this outage */
-    bool owns_session; /* no other process has it: it ends with the client */
+    struct str session;        /* a JSON string; empty: requests pass unchanged */
+    const char *servers;       /* the file of mcp_config whose servers alone the client gets; NULL: all */
+    struct lua_State *starter; /* has an option `start`; NULL: somebody else starts daemons */
+    bool started;              /* it was called in this outage */
+    bool owns_session;         /* no other process has it: it ends with the client */
     int64_t wait_us;
     enum bridge_state state;
     int socket;
