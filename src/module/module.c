@@ -44,32 +44,27 @@ static struct spec_gate *begin(lua_State *L)
     return g;
 }
 
-static const char *const option_names[] = {"session",   "goal",    "step",    "user",   "turn",
-                                           "seen",      "facts",   "history", "result", "error",
-                                           "transient", "context", NULL};
+static const struct str option_names[] = {STR("session"), STR("goal"),  STR("step"),      STR("user"),
+                                          STR("turn"),    STR("seen"),  STR("facts"),     STR("history"),
+                                          STR("result"),  STR("error"), STR("transient"), STR("context")};
 
-static const char *const load_option_names[] = {"config", "tools", NULL};
+static const struct str load_option_names[] = {STR("config"), STR("tools")};
 
-static void check_options(lua_State *L, int at, const char *const *known)
+#define CHECK_OPTIONS(L, at, names) check_options((L), (at), (names), sizeof(names) / sizeof((names)[0]))
+static void check_options(lua_State *L, int at, const struct str *names, size_t count)
 {
-    struct str names[16];
-    size_t count = 0;
     if (lua_isnoneornil(L, at))
         return;
     luaL_checktype(L, at, LUA_TTABLE);
-    for (; known[count]; count++)
-        names[count] = str_of(known[count]);
     for (lua_pushnil(L); lua_next(L, at); lua_pop(L, 1)) {
         size_t i = 0;
         const char *key = lua_type(L, -2) == LUA_TSTRING ? lua_tostring(L, -2) : luaL_typename(L, -2);
         while (i < count && !str_is(names[i], key))
             i++;
-        if (i < count)
-            continue;
-        struct str meant = suggest_closest(str_of(key), names, count);
-        lua_pushlstring(L, meant.len ? meant.at : "", meant.len);
-        luaL_error(L, meant.len ? "unknown option '%s' (did you mean '%s'?)" : "unknown option '%s'", key,
-                   lua_tostring(L, -1));
+        struct str meant = i < count ? STR_NONE : suggest_closest(str_of(key), names, count);
+        if (i == count)
+            luaL_error(L, meant.len ? "unknown option '%s' (did you mean '%s'?)" : "unknown option '%s'", key,
+                       meant.at);
     }
 }
 
@@ -116,7 +111,7 @@ struct call_options {
 static void read_options(lua_State *L, int at, struct spec_gate *g, struct call_options *a)
 {
     struct call_request *r = &a->request;
-    check_options(L, at, option_names);
+    CHECK_OPTIONS(L, at, option_names);
     struct str session = string_option(L, at, "session", g->arena);
     struct str user = string_option(L, at, "user", g->arena);
     r->session = session.len ? session : STR_LIT(DEFAULT_SESSION);
@@ -351,7 +346,7 @@ static int load(lua_State *L)
     const char *files[TOOL_FILES_MAX];
     struct config_sources sources = {.policies = luaL_optstring(L, 1, NULL), .tools = files};
     lua_settop(L, 2);
-    check_options(L, 2, load_option_names);
+    CHECK_OPTIONS(L, 2, load_option_names);
     struct spec_gate *g = lua_newuserdata(L, sizeof(*g));
     *g = (struct spec_gate){.arena = arena_new(), .now_ms = SIMULATOR_TIME_MS};
     luaL_getmetatable(L, GATE_MARK);
