@@ -261,10 +261,13 @@ static int push_keys(lua_State *L)
     return 1;
 }
 
-static lua_State *open_module(void)
+static lua_State *module_state(void)
 {
+    static lua_State *L;
+    if (L)
+        return L;
     struct str source = embedded_text(MODULE);
-    lua_State *L = luaL_newstate();
+    L = luaL_newstate();
     luaL_openlibs(L);
     lua_json_keep_order(L);
     lua_newtable(L);
@@ -276,16 +279,7 @@ static lua_State *open_module(void)
         fprintf(stderr, "toolgate: %s\n", lua_tostring(L, -1));
         abort(); /* an error in the embedded file is one of the build */
     }
-    return L;
-}
-
-static lua_State *module_state(void)
-{
-    static lua_State *L;
-    if (!L) {
-        L = open_module();
-        lua_pushnil(L);
-    }
+    lua_pushnil(L);
     return L;
 }
 
@@ -307,14 +301,10 @@ static bool resume(lua_State *call, struct arena *arena, struct str *text, struc
     int status = lua_resume(call, begins ? lua_gettop(call) - 1 : 0);
     if (status == LUA_YIELD)
         return true;
-    if (status)
-        lua_pushnil(call);
-    else
+    if (!status)
         lua_settop(call, 2);
-    int at = lua_gettop(call);
-    if (status)
-        lua_insert(call, at - 1);
-    *text = lua_isstring(call, at - 1) ? arena_dup(arena, sandbox_string(call, at - 1)) : STR_NONE;
+    int at = lua_gettop(call); /* of the second result, or of the error */
+    *text = status ? STR_NONE : arena_dup(arena, sandbox_string(call, at - 1));
     *more = lua_isnil(call, at) ? json_null() : *lua_json_read(call, at, MODULE, arena);
     return false;
 }
