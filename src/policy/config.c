@@ -197,7 +197,9 @@ enum err lua_config_read(const char *path, struct arena *arena, struct json *out
     const char *slash = strrchr(path, '/');
     const char *folder = slash ? arena_dup(arena, (struct str){path, (size_t)(slash - path)}).at : ".";
     struct sandbox *sandbox = sandbox_new(CONFIG_MEMORY_KB, vocabulary_open);
-    struct sandbox_context now = {.arena = arena, .folder = folder, .file = path, .loading = true};
+    struct json_files files = {.arena = arena};
+    struct sandbox_context now = {
+        .arena = arena, .folder = folder, .file = path, .files = &files, .loading = true};
     if (sandbox_run(sandbox, SANDBOX_LOAD_DEADLINE_MS, &now, read_step, &r, why) == OK)
         *out = *r.out;
     else

@@ -316,7 +316,7 @@ static enum err run_file(struct file_load *load, struct lua_module_use *use, str
                                       .keeps_origins = true,
                                       .folder = d->set->folder,
                                       .file = d->file.at,
-                                      .source = d->source,
+                                      .tokens = d->tokens,
                                       .source_hash = text_hash(d->set, d->source),
                                       .loading = true,
                                       .files = &d->set->files,

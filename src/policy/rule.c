@@ -81,7 +81,6 @@ static bool holds(const struct rule *rule, const struct json *args, struct condi
         if (!tests || !condition_is_given(value))
             return false;
         tests->rule = rule;
-        tests->args = args;
         lua_State *L = tests->L;
         luaL_checkstack(L, 4, "rules nested too deep");
         lua_rawgeti(L, LUA_REGISTRYINDEX, tests->refs[c->predicate->test]);

@@ -62,7 +62,6 @@ struct refusal {
 struct condition_tests {
     lua_State *L;
     const int *refs;
-    const struct json *args;
     const struct rule *rule; /* whose predicate runs, for its errors */
 };
 

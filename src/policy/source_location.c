@@ -266,16 +266,13 @@ static bool match_fields(const struct token *t, size_t i, struct str *names, siz
     return found == count;
 }
 
-bool location_sort_fields(struct str source, int line, struct str *names, size_t count)
+bool location_sort_fields(const struct token *t, int line, struct str *names, size_t count)
 {
-    struct arena *arena = arena_new();
-    const struct token *t = location_tokens(arena, source);
     bool found = false;
     for (int pass = 0; pass < 2 && !found; pass++) /* from that line on, then before it */
         for (size_t i = 0; t[i].kind != TOKEN_END && !found; i++)
             found = token_is(t[i], '{') && (t[i].line >= line) == (pass == 0) &&
                     match_fields(t, i + 1, names, count);
-    arena_free(arena);
     return found;
 }
 

@@ -33,7 +33,7 @@ int location_of_field(const struct token *t, const char *parent, struct str name
 
 /* Sorts the names of fields into their order in the source: that of the first table from the line on, else of
  * the file, that has exactly these fields. False if none exists. */
-bool location_sort_fields(struct str source, int line, struct str *names, size_t count);
+bool location_sort_fields(const struct token *t, int line, struct str *names, size_t count);
 
 /* The lines of the first `count` items of the list in that field of the tool; the line of the field for each
  * that is not found. */

@@ -27,18 +27,16 @@ static void read_file(lua_State *L, const struct sandbox_context *now, struct st
         luaL_error(L, "json \"%s\": expected a file beside the policy or below, without '/' in front or '..'",
                    name.at);
     struct str path = arena_printf(now->arena, "%s/" STR_FMT, now->folder, STR_ARG(name));
-    struct json_file *file = now->files ? now->files->first : NULL;
+    struct json_file *file = now->files->first;
     while (file && !str_eq(file->path, path))
         file = file->next;
     if (file) {
         *out = file->value;
         return;
     }
-    struct arena *arena = now->files ? now->files->arena : now->arena;
+    struct arena *arena = now->files->arena;
     if (json_read_file(arena, path.at, SANDBOX_SOURCE_MAX_BYTES, out, &why) != OK)
         luaL_error(L, "json: %s", why.text);
-    if (!now->files)
-        return;
     hash_add(&now->files->hash, hash_stable((struct str){out->raw, out->raw_len}).low);
     file = ARENA_NEW(arena, struct json_file);
     *file = (struct json_file){now->files->first, arena_dup(arena, path), *out};
@@ -51,7 +49,7 @@ static int word_json(lua_State *L)
     struct str given = sandbox_string(L, 1);
     if (lua_type(L, 1) != LUA_TSTRING)
         return luaL_error(L, "json: expected a file's name or JSON in [[…]], got %s", luaL_typename(L, 1));
-    if (!now->loading || !now->arena)
+    if (!now->loading)
         return luaL_error(
             L, "json: files and texts are read while the policy loads: put it at the top of the file");
     struct json *value = ARENA_NEW(now->arena, struct json);
@@ -116,10 +114,10 @@ static int word_source_order(lua_State *L)
     lua_settop(L, 1);
     luaL_checktype(L, 1, LUA_TTABLE);
     size_t count = lua_objlen(L, 1);
-    if (!now->loading || count < 2 || count > ORDER_NAMES_MAX)
+    if (!now->tokens || count < 2 || count > ORDER_NAMES_MAX)
         return 1;
     struct str *names = ARENA_ARRAY(now->arena, struct str, count);
-    if (word_read_names(L, 1, names, count) < count || !location_sort_fields(now->source, line, names, count))
+    if (word_read_names(L, 1, names, count) < count || !location_sort_fields(now->tokens, line, names, count))
         return 1;
     lua_createtable(L, (int)count, 0);
     for (size_t i = 0; i < count; i++) {

@@ -23,6 +23,7 @@ struct json_files;
 struct lua_module_use;
 struct bytecode_opcodes;
 struct policy_call;
+struct token;
 
 #define SANDBOX_SOURCE_MAX_BYTES 1048576u /* of a file of policies or configuration */
 
@@ -37,11 +38,11 @@ struct sandbox_context {
     struct arena *arena;            /* for strings and values of this run */
     const char *folder;             /* while loading: of files beside the policy; NULL: none */
     const char *file;               /* as the operator named it */
-    struct str source;              /* while loading: of the file */
+    const struct token *tokens;     /* while loading: of the file */
     uint64_t source_hash;           /* identifies the content of a file that stalls */
     const char *hook; /* the function that runs and its first line, for errors without a position */
     int hook_line;
-    struct json_files *files;       /* while loading: cache of json "…"; NULL: no cache */
+    struct json_files *files;       /* while loading: cache of json "…" */
     struct lua_module_use *modules; /* while loading: what require finds; NULL: nothing */
     struct str *raised;             /* gets the words of an error() that ended the run; NULL: not wanted */
     bool shares_time;               /* its limit is what other runs have left, not the configuration's */
