@@ -38,7 +38,7 @@ extern const struct field_table declare_tool_table, declare_policy_table, declar
     declare_rate_table, declare_exec_table, declare_exec_group_table, declare_exec_sandbox_table,
     declare_http_table, declare_compact_table, declare_example_table, declare_example_call_table;
 
-field_reader declare_exec, declare_http, declare_examples;
+field_reader declare_exec, declare_http, declare_rules, declare_examples;
 
 /* ---- reading by rows ------------------------------------------------------- */
 

@@ -382,17 +382,6 @@ static void read_timezone(struct declaration *d, const struct field *field, int 
                     why.text, field->expected);
 }
 
-static void read_rules(struct declaration *d, const struct field *field, int at)
-{
-    struct rules *rules = &d->policy->code->rules;
-    (void)field;
-    rule_read_all(d->L, at, d->policy->schema, d->set->arena, d->set->pool, rules);
-    for (size_t i = 0; i < rules->count; i++)
-        d->policy->hooks[HOOK_CHECK] |= rules->list[i].refusal != NULL; /* refusals are part of that stage */
-    d->policy->rule_hits = rules->hits;
-    d->policy->rule_count = rules->count;
-}
-
 static int by_path(const void *a, const void *b)
 {
     return str_cmp(((const struct policy_id *)a)->path, ((const struct policy_id *)b)->path);
@@ -531,7 +520,8 @@ static const struct field shared_fields[] = {
      "Fields of results that are redacted: a path as in gives_ids, or the name of a field anywhere.",
      AT(redact)},
     {"rules", FIELD_CUSTOM, "{ when { … } : needs \"…\", … }", "toolgate.Rule[]",
-     "Conditions on arguments and what follows from them; the model reads them in words.", READ(read_rules)},
+     "Conditions on arguments and what follows from them; the model reads them in words.",
+     READ(declare_rules)},
     {"normalise", FIELD_CUSTOM, "function(args, call) … end",
      "fun(args: table, call: toolgate.Call): table|toolgate.Outcome|nil",
      "Changes the arguments; changed arguments are checked against the schema again.", HOOK(HOOK_NORMALISE)},

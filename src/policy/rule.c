@@ -3,12 +3,11 @@
  * the arguments as the earlier ones left them; all problems are reported
  * together.
  */
-#include "policy/rule.h"
 #include "base/arena.h"
 #include "json/build.h"
 #include "json/path.h"
 #include "json/write.h"
-#include "policy/policy_internal.h"
+#include "policy/declare.h"
 #include "sandbox/bridge.h"
 
 #include <stdlib.h>
@@ -310,42 +309,35 @@ static void rule_describe(struct arena_pool *pool, struct rule *rule)
 
 #define RULES_MAX 1000u /* per policy */
 
-struct rule_reader {
-    lua_State *L;
-    struct arena *arena;
-    struct arena_pool *pool; /* in that arena */
-    struct rules *rules;
-};
-
-static struct str read_string(const struct rule_reader *r, int at, const char *name)
+static struct str read_string(struct declaration *d, int at, const char *name)
 {
-    table_push_field(r->L, at, name);
-    struct str s = arena_pool_dup(r->pool, sandbox_string(r->L, -1));
-    lua_pop(r->L, 1);
+    table_push_field(d->L, at, name);
+    struct str s = arena_pool_dup(d->set->pool, sandbox_string(d->L, -1));
+    lua_pop(d->L, 1);
     return s;
 }
 
 /* A list, or with `type` JSON_OBJECT an object; NULL if it is empty or anything else. */
-static const struct json *read_json(const struct rule_reader *r, int at, const char *name, const char *what,
+static const struct json *read_json(struct declaration *d, int at, const char *name, const char *what,
                                     enum json_type type, const struct json *schema)
 {
     struct bridge_hints hints = {.schema = schema};
-    int top = lua_gettop(r->L);
+    int top = lua_gettop(d->L);
     const struct json *value = NULL;
-    table_push_field(r->L, at, name);
-    lua_pushnil(r->L);
-    if (lua_istable(r->L, -2) && lua_next(r->L, -2)) { /* most are empty */
-        lua_pop(r->L, 2);
-        value = bridge_read_copy(r->L, -1, what, &hints, r->pool);
+    table_push_field(d->L, at, name);
+    lua_pushnil(d->L);
+    if (lua_istable(d->L, -2) && lua_next(d->L, -2)) { /* most are empty */
+        lua_pop(d->L, 2);
+        value = bridge_read_copy(d->L, -1, what, &hints, d->set->pool);
     }
-    lua_settop(r->L, top);
+    lua_settop(d->L, top);
     return json_is(value, type) && value->len ? value : NULL;
 }
 
 /* The same for lists of names. */
-static const struct json *read_lists(const struct rule_reader *r, int at, const char *name)
+static const struct json *read_lists(struct declaration *d, int at, const char *name)
 {
-    const struct json *lists = read_json(r, at, name, "rules", JSON_ARRAY, NULL);
+    const struct json *lists = read_json(d, at, name, "rules", JSON_ARRAY, NULL);
     for (uint32_t i = 0; i < rule_items(lists); i++)
         if (lists->items[i].type != JSON_ARRAY)
             return NULL;
@@ -359,9 +351,9 @@ static int by_text(const void *a, const void *b)
 }
 
 /* The value on top of the stack: one, or any of a list, or of the keys of a set{…}, which are sorted. */
-static void read_values(struct rule_reader *r, struct rule_condition *out)
+static void read_values(struct declaration *d, struct rule_condition *out)
 {
-    lua_State *L = r->L;
+    lua_State *L = d->L;
     int at = lua_gettop(L);
     struct arena *scratch = sandbox_context(L)->arena;
     bool is_table = lua_istable(L, at), is_set = sandbox_mark(L, at) == MARK_SET;
@@ -390,60 +382,60 @@ static void read_values(struct rule_reader *r, struct rule_condition *out)
     if (is_set && json_is(&values[0], JSON_STRING))
         qsort(values, count, sizeof(*values), by_text);
     struct json list = json_array(values, count);
-    out->values = json_pool_copy(r->pool, &list)->items;
+    out->values = json_pool_copy(d->set->pool, &list)->items;
     out->count = count;
 }
 
-static void read_bound(struct rule_reader *r, const char *name, const char *open, struct bound *out)
+static void read_bound(struct declaration *d, const char *name, const char *open, struct bound *out)
 {
-    table_push_field(r->L, -1, name);
-    if (!lua_isnil(r->L, -1))
-        out->value = bridge_read_copy(r->L, -1, "rules: when", NULL, r->pool);
+    table_push_field(d->L, -1, name);
+    if (!lua_isnil(d->L, -1))
+        out->value = bridge_read_copy(d->L, -1, "rules: when", NULL, d->set->pool);
     if (json_is(out->value, JSON_STRING))
         word_time_parse(json_str(out->value), &out->seconds);
-    lua_pop(r->L, 1);
-    table_push_field(r->L, -1, open);
-    out->open = lua_toboolean(r->L, -1);
-    lua_pop(r->L, 1);
+    lua_pop(d->L, 1);
+    table_push_field(d->L, -1, open);
+    out->open = lua_toboolean(d->L, -1);
+    lua_pop(d->L, 1);
 }
 
-static void read_condition(struct rule_reader *r, struct rule_condition *out)
+static void read_condition(struct declaration *d, struct rule_condition *out)
 {
     static const char *const kinds[] = {
         [COND_NONE_OF] = "none_of", [COND_NUMBERS] = "numbers", [COND_TIMES] = "times",
         [COND_GIVEN] = "given",     [COND_ABSENT] = "absent",   [COND_PREDICATE] = "is"};
-    proxy_unwrap(r->L, -1);
-    if (!lua_istable(r->L, -1) || sandbox_mark(r->L, -1) != MARK_CONDITION) {
-        read_values(r, out);
+    proxy_unwrap(d->L, -1);
+    if (!lua_istable(d->L, -1) || sandbox_mark(d->L, -1) != MARK_CONDITION) {
+        read_values(d, out);
         return;
     }
-    struct str kind = read_string(r, -1, "kind"); /* as lua/policy/conditions.lua names them */
+    struct str kind = read_string(d, -1, "kind"); /* as lua/policy/conditions.lua names them */
     for (out->kind = COND_NONE_OF; out->kind <= COND_PREDICATE && !str_is(kind, kinds[out->kind]);)
         out->kind++;
     if (out->kind > COND_PREDICATE)
-        luaL_error(r->L, "rules: when: '%s': the condition was changed after it was made", out->path.at);
+        luaL_error(d->L, "rules: when: '%s': the condition was changed after it was made", out->path.at);
     if (out->kind == COND_NONE_OF) {
-        table_push_field(r->L, -1, "values");
-        read_values(r, out);
-        lua_pop(r->L, 1);
+        table_push_field(d->L, -1, "values");
+        read_values(d, out);
+        lua_pop(d->L, 1);
     } else if (out->kind == COND_NUMBERS || out->kind == COND_TIMES) {
-        struct range *range = ARENA_NEW(r->arena, struct range);
-        read_bound(r, "low", "low_open", &range->low);
-        read_bound(r, "high", "high_open", &range->high);
+        struct range *range = ARENA_NEW(d->set->arena, struct range);
+        read_bound(d, "low", "low_open", &range->low);
+        read_bound(d, "high", "high_open", &range->high);
         out->range = range;
     } else if (out->kind == COND_PREDICATE) {
-        struct rules *rules = r->rules;
-        struct predicate *predicate = ARENA_NEW(r->arena, struct predicate);
+        struct rules *rules = &d->policy->code->rules;
+        struct predicate *predicate = ARENA_NEW(d->set->arena, struct predicate);
         out->predicate = predicate;
-        predicate->words = read_string(r, -1, "words");
-        table_push_field(r->L, -1, "test");
+        predicate->words = read_string(d, -1, "words");
+        table_push_field(d->L, -1, "test");
         struct arena *scratch = arena_new();
-        predicate->which = lua_topointer(r->L, -1);
-        predicate->takes_call = bytecode_read(r->L, -1, scratch)->parameters > 2;
+        predicate->which = lua_topointer(d->L, -1);
+        predicate->takes_call = bytecode_read(d->L, -1, scratch)->parameters > 2;
         arena_free(scratch);
         predicate->test = rules->test_count; /* among the predicates of all rules */
-        rules->tests = arena_grow(r->arena, rules->tests, rules->test_count, sizeof(*rules->tests));
-        rules->tests[rules->test_count++] = luaL_ref(r->L, LUA_REGISTRYINDEX);
+        rules->tests = arena_grow(d->set->arena, rules->tests, rules->test_count, sizeof(*rules->tests));
+        rules->tests[rules->test_count++] = luaL_ref(d->L, LUA_REGISTRYINDEX);
     }
 }
 
@@ -455,19 +447,19 @@ static int by_cost_and_path(const void *a, const void *b)
     return left_is != right_is ? left_is - right_is : str_cmp(left->path, right->path);
 }
 
-static void read_conditions(struct rule_reader *r, int at, struct rule *out)
+static void read_conditions(struct declaration *d, int at, struct rule *out)
 {
-    lua_State *L = r->L;
+    lua_State *L = d->L;
     size_t count = 0, n = 0;
     table_push_field(L, at, "condition");
     int when = lua_gettop(L);
     for (lua_pushnil(L); lua_istable(L, when) && lua_next(L, when); lua_pop(L, 1))
         count++;
     lua_settop(L, when);
-    struct rule_condition *list = ARENA_ARRAY(r->arena, struct rule_condition, count);
+    struct rule_condition *list = ARENA_ARRAY(d->set->arena, struct rule_condition, count);
     for (lua_pushnil(L); lua_istable(L, when) && lua_next(L, when); lua_pop(L, 1)) {
-        list[n].path = arena_pool_dup(r->pool, sandbox_string(L, -2));
-        read_condition(r, &list[n++]);
+        list[n].path = arena_pool_dup(d->set->pool, sandbox_string(L, -2));
+        read_condition(d, &list[n++]);
     }
     lua_settop(L, when - 1);
     qsort(list, n, sizeof(*list), by_cost_and_path);
@@ -475,42 +467,40 @@ static void read_conditions(struct rule_reader *r, int at, struct rule *out)
     out->condition_count = n;
 }
 
-static void read_rule(struct rule_reader *r, int at, const struct json *schema, struct rule *out)
+static void read_rule(struct declaration *d, int at, struct rule *out)
 {
-    lua_State *L = r->L;
+    lua_State *L = d->L;
     table_push_field(L, at, "line");
     out->line = (int)lua_tointeger(L, -1);
     lua_pop(L, 1);
-    read_conditions(r, at, out);
-    out->needs = read_json(r, at, "required", "rules", JSON_ARRAY, NULL);
-    out->drops = read_json(r, at, "dropped", "rules", JSON_ARRAY, NULL);
-    out->defaults = read_json(r, at, "values", "rules: defaults", JSON_OBJECT, schema);
-    out->one_of = read_lists(r, at, "one_of");
-    out->exclusive = read_lists(r, at, "at_most_one");
+    read_conditions(d, at, out);
+    out->needs = read_json(d, at, "required", "rules", JSON_ARRAY, NULL);
+    out->drops = read_json(d, at, "dropped", "rules", JSON_ARRAY, NULL);
+    out->defaults = read_json(d, at, "values", "rules: defaults", JSON_OBJECT, d->policy->schema);
+    out->one_of = read_lists(d, at, "one_of");
+    out->exclusive = read_lists(d, at, "at_most_one");
     table_push_field(L, at, "refusal");
     if (lua_istable(L, -1)) {
-        struct refusal *refusal = ARENA_NEW(r->arena, struct refusal);
-        refusal->code = read_string(r, -1, "code");
-        refusal->message = read_string(r, -1, "message");
-        refusal->hint = read_string(r, -1, "hint");
+        struct refusal *refusal = ARENA_NEW(d->set->arena, struct refusal);
+        refusal->code = read_string(d, -1, "code");
+        refusal->message = read_string(d, -1, "message");
+        refusal->hint = read_string(d, -1, "hint");
         out->refusal = refusal;
     }
     lua_pop(L, 1);
-    rule_describe(r->pool, out);
+    rule_describe(d->set->pool, out);
     if (!out->words.len || (out->when.len && out->words.len == out->when.len + 2))
         luaL_error(
             L, "rules: the rule on line %d demands nothing: add needs, drops, defaults, exclusive or refuses",
             out->line);
 }
 
-void rule_read_all(lua_State *L, int at, const struct json *schema, struct arena *arena,
-                   struct arena_pool *pool, struct rules *out)
+void declare_rules(struct declaration *d, const struct field *field, int at)
 {
-    struct rule_reader r = {L, arena, pool, out};
-    *out = (struct rules){0};
-    if (lua_isnil(L, at))
-        return;
+    lua_State *L = d->L;
+    struct rules *rules = &d->policy->code->rules;
     size_t count = lua_istable(L, at) ? lua_objlen(L, at) : 0;
+    (void)field;
     if (!lua_istable(L, at) || count > RULES_MAX || sandbox_mark(L, at) == MARK_RULE)
         luaL_error(L, "rules: expected a list of at most %d rules, got %s", (int)RULES_MAX,
                    lua_istable(L, at) ? "one rule (put it in { })" : luaL_typename(L, at));
@@ -518,16 +508,20 @@ void rule_read_all(lua_State *L, int at, const struct json *schema, struct arena
         diagnostics_push_value(L, -1); /* a rule under a name of its own would never hold */
         luaL_error(L, "rules: expected a list of rules, got one with the key %s", lua_tostring(L, -1));
     }
-    out->list = ARENA_ARRAY(arena, struct rule, count);
-    out->hits = ARENA_ARRAY(arena, uint64_t, count);
-    for (out->count = 0; out->count < count; out->count++) {
-        table_push_item(L, at, out->count + 1);
+    rules->list = ARENA_ARRAY(d->set->arena, struct rule, count);
+    rules->hits = ARENA_ARRAY(d->set->arena, uint64_t, count);
+    for (rules->count = 0; rules->count < count; rules->count++) {
+        struct rule *rule = &rules->list[rules->count];
+        table_push_item(L, at, rules->count + 1);
         if (sandbox_mark(L, -1) != MARK_RULE)
             luaL_error(L, "rules: item %d: expected a rule (when { … } : needs \"…\"), got a %s",
-                       (int)out->count + 1, luaL_typename(L, -1));
-        read_rule(&r, lua_gettop(L), schema, &out->list[out->count]);
+                       (int)rules->count + 1, luaL_typename(L, -1));
+        read_rule(d, lua_gettop(L), rule);
         lua_pop(L, 1);
+        d->policy->hooks[HOOK_CHECK] |= rule->refusal != NULL; /* refusals are part of that stage */
     }
+    d->policy->rule_hits = rules->hits;
+    d->policy->rule_count = rules->count;
 }
 
 /* ---- which arguments they are about ---- */
