@@ -27,26 +27,26 @@ const struct command *command_running(void)
     return running;
 }
 
-static void print_usage(const struct command_table *table, FILE *out)
+static void print_usage(FILE *out)
 {
-    fprintf(out, "%s\n\nusage: %s COMMAND [options]\n\n", table->summary, table->program);
-    for (size_t i = 0; i < table->count; i++) {
-        const struct command *command = table->commands[i];
+    fprintf(out, "%s\n\nusage: %s COMMAND [options]\n\n", program->summary, program->program);
+    for (size_t i = 0; i < program->count; i++) {
+        const struct command *command = program->commands[i];
         struct str summary = command->summary ? str_of(command->summary) : lua_command_summary(command->name);
         if (command->group)
             fprintf(out, "%s%s:\n", i ? "\n" : "", command->group);
         fprintf(out, "  %-10s " STR_FMT "\n", command->name, STR_ARG(summary));
     }
     fprintf(out, "\n`%s COMMAND --help` has the options and an example; `%s version` the version.\n",
-            table->program, table->program);
+            program->program, program->program);
 }
 
-static int run_command(const struct command_table *table, const char *name, int argc, char **argv)
+static int run_command(const char *name, int argc, char **argv)
 {
     struct str names[COMMANDS_MAX];
     size_t count = 0;
-    for (; count < table->count && count < COMMANDS_MAX; count++) {
-        const struct command *command = table->commands[count];
+    for (; count < program->count && count < COMMANDS_MAX; count++) {
+        const struct command *command = program->commands[count];
         if (strcmp(command->name, name) == 0) {
             running = command;
             int status = command->run(command, argc, argv);
@@ -59,30 +59,30 @@ static int run_command(const struct command_table *table, const char *name, int 
     if (near.len)
         term_error("unknown command '%s' (did you mean '" STR_FMT "'?)", name, STR_ARG(near));
     else
-        term_error("unknown command '%s'; `%s --help` lists them", name, table->program);
+        term_error("unknown command '%s'; `%s --help` lists them", name, program->program);
     return CLI_ERROR;
 }
 
-static int run_arguments(const struct command_table *table, int argc, char **argv)
+static int run_arguments(int argc, char **argv)
 {
-    char *help[] = {(char *)table->program, (char *)"--help", NULL};
+    char *help[] = {(char *)program->program, (char *)"--help", NULL};
     const char *name = argc > 1 ? argv[1] : NULL;
     if (!name) {
-        print_usage(table, stderr);
+        print_usage(stderr);
         return CLI_ERROR;
     }
     if (strcmp(name, "--version") == 0 || strcmp(name, "-V") == 0 || strcmp(name, "-v") == 0 ||
         strcmp(name, "version") == 0) {
-        printf("%s " TOOLGATE_VERSION "\n", table->program);
+        printf("%s " TOOLGATE_VERSION "\n", program->program);
         return CLI_OK;
     }
     if (strcmp(name, "help") == 0 && argc > 2) /* `toolgate help check` is `toolgate check --help` */
-        return run_command(table, argv[2], 2, help);
+        return run_command(argv[2], 2, help);
     if (strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0 || strcmp(name, "help") == 0) {
-        print_usage(table, stdout);
+        print_usage(stdout);
         return CLI_OK;
     }
-    return run_command(table, name, argc - 1, argv + 1);
+    return run_command(name, argc - 1, argv + 1);
 }
 
 int command_main(const struct command_table *table, int argc, char **argv)
@@ -97,7 +97,7 @@ int command_main(const struct command_table *table, int argc, char **argv)
         if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", modes[fd]) != fd)
             abort();
     program = table;
-    int status = run_arguments(table, argc, argv);
+    int status = run_arguments(argc, argv);
     /* A full disk behind `toolgate … > file` must not look like success. */
     if (fflush(stdout) == 0 && !ferror(stdout))
         return status;

@@ -59,12 +59,6 @@ struct tracked *tracked_new(struct str line, const struct json *id, struct str t
     return t;
 }
 
-void tracked_free(struct tracked *t)
-{
-    free(t->line);
-    free(t);
-}
-
 void tracked_add(struct tracked_list *list, struct tracked *t)
 {
     TAILQ_INSERT_TAIL(&list->all, t, link);
@@ -83,8 +77,10 @@ static void take_out(struct tracked *t)
 
 void tracked_end(struct tracked *t)
 {
-    take_out(t);
-    tracked_free(t);
+    if (t->list)
+        take_out(t);
+    free(t->line);
+    free(t);
 }
 
 struct tracked *tracked_find(const struct tracked_list *list, const struct json *id)
@@ -177,11 +173,11 @@ static void write_daemon(struct bridge *bridge)
         t->sent += (size_t)n;
         if (t->sent < t->line_len)
             continue;
-        take_out(t);
         if (!t->id.len) {
-            tracked_free(t);
+            tracked_end(t);
             continue;
         }
+        take_out(t);
         if (!t->repeats && !t->lists && !t->initializes) {
             free(t->line);
             t->line = NULL;

@@ -90,9 +90,8 @@ struct bridge {
 
 /* `id` NULL: none. `line` without its newline; STR_NONE: none. Copies all. */
 struct tracked *tracked_new(struct str line, const struct json *id, struct str tool);
-void tracked_free(struct tracked *t); /* in no list */
 void tracked_add(struct tracked_list *list, struct tracked *t);
-void tracked_end(struct tracked *t); /* takes it out of its list and frees it */
+void tracked_end(struct tracked *t); /* takes it out of its list, if it is in one, and frees it */
 
 /* The oldest with this id, or NULL. The canonical form: 1 and 1.0 are one id. */
 struct tracked *tracked_find(const struct tracked_list *list, const struct json *id);

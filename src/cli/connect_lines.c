@@ -436,7 +436,7 @@ static void enqueue(struct bridge *bridge, struct tracked *t)
     }
     if (t->id.len)
         bridge_answer(bridge, t, false);
-    tracked_free(t);
+    tracked_end(t);
 }
 
 /* `id` NULL: it has no answer. */

@@ -74,7 +74,7 @@ struct config_sources lua_cli_sources(lua_State *L, struct arena *arena)
 static void print_line(const char *level, struct str text)
 {
     fprintf(stderr, "%s: ", level);
-    term_print_lines(stderr, text);
+    term_print_error(text);
     fputc('\n', stderr);
 }
 

@@ -136,10 +136,10 @@ static enum err check_open_file(int fd, const char *path, uid_t also, mode_t oth
     return err;
 }
 
-static enum err check_file(const char *path, uid_t also, mode_t others, struct why *why)
+static enum err check_file(const char *path, struct why *why)
 {
     int fd = open(path, O_PATH | O_CLOEXEC);
-    enum err err = check_open_file(fd, path, also, others, why);
+    enum err err = check_open_file(fd, path, geteuid(), S_IWGRP | S_IWOTH, why);
     if (fd >= 0)
         close(fd);
     return err;
@@ -413,11 +413,11 @@ int lua_spawner(lua_State *L)
                                      .socket = socket ? socket : DEFAULT_SOCKET};
     struct config config = {0};
     struct why why;
-    enum err err = check_file(sources.file, geteuid(), S_IWGRP | S_IWOTH, &why);
+    enum err err = check_file(sources.file, &why);
     if (!err)
         err = config_load(&sources, &config, &why);
     for (size_t i = 0; !err && i < config.mcp_configs.count; i++)
-        err = check_file(config.mcp_configs.list[i], geteuid(), S_IWGRP | S_IWOTH, &why);
+        err = check_file(config.mcp_configs.list[i], &why);
     bool checks = lua_cli_flag(L, "check");
     for (size_t i = 0; !err && i < config.warning_count; i++)
         tell(checks, config.warnings[i]);

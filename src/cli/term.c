@@ -25,11 +25,11 @@ bool term_write_all(struct str text)
     return true;
 }
 
-void term_print_lines(FILE *out, struct str text)
+void term_print_error(struct str text)
 {
     struct buf shown = {0};
     printable_write_lines(&shown, text);
-    fwrite(shown.at, 1, shown.len, out);
+    fwrite(shown.at, 1, shown.len, stderr);
     buf_clear(&shown);
 }
 
@@ -42,7 +42,7 @@ void term_error(const char *format, ...)
     int len = vasprintf(&text, format, args);
     va_end(args);
     fprintf(stderr, "%s%s%s: ", command_table()->program, command ? " " : "", command ? command->name : "");
-    term_print_lines(stderr, len < 0 ? str_of(format) : (struct str){text, (size_t)len});
+    term_print_error(len < 0 ? str_of(format) : (struct str){text, (size_t)len});
     fputc('\n', stderr);
     free(text);
 }

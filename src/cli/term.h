@@ -4,16 +4,14 @@
 
 #include "base/str.h"
 
-#include <stdio.h>
-
 /* Prints "toolgate COMMAND: …\n" to stderr, or "toolgate: …\n" if no command runs. */
 void term_error(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /* Writes to stdout at once, also where another process made it non-blocking. False: it is closed. */
 bool term_write_all(struct str text);
 
-/* Prints a text whose lines stay lines, as printable_write shows the rest of it. */
-void term_print_lines(FILE *out, struct str text);
+/* Prints a text to stderr: its lines stay lines, and printable_write shows the rest of it. */
+void term_print_error(struct str text);
 
 enum term_colour { TERM_PLAIN, TERM_BOLD, TERM_DIM, TERM_RED, TERM_GREEN, TERM_YELLOW };
 

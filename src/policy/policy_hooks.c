@@ -227,7 +227,7 @@ static const struct call_field {
 };
 #define FIELD_TOTAL (sizeof(fields) / sizeof(fields[0]))
 
-static const struct call_field *find_field(struct str name, struct str *meant)
+const struct call_field *call_table_find(struct str name, struct str *meant)
 {
     struct str names[FIELD_TOTAL];
     for (size_t i = 0; i < FIELD_TOTAL; i++) {
@@ -239,11 +239,6 @@ static const struct call_field *find_field(struct str name, struct str *meant)
     return NULL;
 }
 
-bool call_table_has(struct str name, struct str *meant)
-{
-    return find_field(name, meant) != NULL;
-}
-
 /* __index */
 static int read_field(lua_State *L)
 {
@@ -251,7 +246,7 @@ static int read_field(lua_State *L)
     struct str name = sandbox_string(L, 2), meant;
     if (!now->call || !name.at)
         return 0;
-    const struct call_field *field = find_field(name, &meant);
+    const struct call_field *field = call_table_find(name, &meant);
     if (!field)
         return luaL_error(L,
                           meant.len ? "there is no call.%s (did you mean call.%s?)" : "there is no call.%s",

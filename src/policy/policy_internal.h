@@ -11,6 +11,7 @@
 #include "sandbox/sandbox.h"
 
 struct buf;
+struct call_field;
 struct token;
 
 /* ---- modules: the files of policies/lib, which policies and each other get by require "lib.NAME". Each runs
@@ -209,8 +210,8 @@ int lua_modules_require(lua_State *L); /* the word require (policy_set.c) */
 
 /* ---- policy_hooks.c: the table `call` of hooks ---- */
 
-/* The table has this field; if not, *meant is the closest name, or STR_NONE. */
-bool call_table_has(struct str name, struct str *meant);
+/* Its field of this name; if none exists, NULL, and *meant is the closest name or STR_NONE. */
+const struct call_field *call_table_find(struct str name, struct str *meant);
 void call_table_push(lua_State *L); /* a table for the running hook */
 void call_table_open(lua_State *L); /* once per Lua state */
 

@@ -25,9 +25,8 @@ struct search {
     void *owner;
 };
 
-static void report(const struct search *s, bool certain, const struct rule *rule, const char *format, ...)
-    __attribute__((format(printf, 4, 5)));
-static void report(const struct search *s, bool certain, const struct rule *rule, const char *format, ...)
+__attribute__((format(printf, 4, 5))) static void report(const struct search *s, bool certain,
+                                                         const struct rule *rule, const char *format, ...)
 {
     va_list args;
     va_start(args, format);

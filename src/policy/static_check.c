@@ -45,7 +45,7 @@ static bool push_field(lua_State *L, int table, struct str name)
 static void unknown_global(struct check *c, int line, struct str name)
 {
     struct str names[LIBRARIES_NAMES_MAX];
-    size_t count = libraries_collect_names(c->L, c->words, names, 0);
+    size_t count = libraries_collect_names(c->L, c->words, names);
     if (str_is(name, "needs") || str_is(name, "drops") || str_is(name, "defaults") ||
         str_is(name, "refuses")) {
         diagnostics_add(c->diagnostics, line,
@@ -78,7 +78,7 @@ static void check_read(struct check *c, const struct bytecode *code, uint32_t i)
         if (!push_field(c->L, table, field)) {
             struct arena *arena = c->diagnostics->arena;
             struct str text = libraries_missing(arena, arena_dup(arena, name).at, field, names,
-                                                libraries_collect_names(c->L, table, names, 0));
+                                                libraries_collect_names(c->L, table, names));
             diagnostics_add(c->diagnostics, bytecode_line(code, i), STR_FMT, STR_ARG(text));
         }
     }
@@ -154,7 +154,7 @@ void static_check_call(lua_State *L, const struct bytecode *hook, struct diagnos
         if (!is_op(hook, i, ops->field_read) || BYTECODE_B(hook->at[i]) != CALL_REGISTER)
             continue;
         struct str field = bytecode_text(hook, BYTECODE_C(hook->at[i]));
-        if (!field.at || call_table_has(field, &meant) || is_set(ops, hook, CALL_REGISTER, field, false))
+        if (!field.at || call_table_find(field, &meant) || is_set(ops, hook, CALL_REGISTER, field, false))
             continue;
         field = str_cut(field, 60);
         const char *hint =

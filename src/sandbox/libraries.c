@@ -188,8 +188,9 @@ static const struct library libraries[] = {{"string", stock_string, string_libra
 
 #define LIBRARY_COUNT (sizeof(libraries) / sizeof(libraries[0]))
 
-size_t libraries_collect_names(lua_State *L, int at, struct str *out, size_t count)
+size_t libraries_collect_names(lua_State *L, int at, struct str *out)
 {
+    size_t count = 0;
     lua_pushnil(L);
     while (lua_next(L, at)) {
         lua_pop(L, 1);
@@ -239,7 +240,7 @@ struct str libraries_missing(struct arena *arena, const char *library, struct st
 static int missing_name(lua_State *L)
 {
     struct str names[LIBRARIES_NAMES_MAX], name = sandbox_string(L, 2);
-    size_t count = libraries_collect_names(L, 1, names, 0);
+    size_t count = libraries_collect_names(L, 1, names);
     struct str text = libraries_missing(sandbox_context(L)->arena, lua_tostring(L, lua_upvalueindex(1)),
                                         name.at ? name : STR_LIT("?"), names, count);
     return luaL_error(L, "%s", text.at);

@@ -29,9 +29,8 @@ void libraries_guard_missing(lua_State *L, const char *library);
 struct str libraries_missing(struct arena *arena, const char *library, struct str name,
                              const struct str *names, size_t count);
 
-/* Appends the string keys of the table at `at` to the `count` names in out[LIBRARIES_NAMES_MAX]; returns the
- * new count. */
-size_t libraries_collect_names(lua_State *L, int at, struct str *out, size_t count);
+/* Writes the string keys of the table at `at` to out[LIBRARIES_NAMES_MAX]; returns how many. */
+size_t libraries_collect_names(lua_State *L, int at, struct str *out);
 
 /* Replaces the table on top by a userdata that forwards reads and refuses writes. */
 void libraries_wrap_read_only(lua_State *L, const char *name);

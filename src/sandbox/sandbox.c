@@ -80,9 +80,9 @@ static struct {
 
 static char handler_stack[FAULT_RECORD_STACK_BYTES] __attribute__((aligned(16)));
 
-static void put(int fd, const char *text)
+static void put(const char *text)
 {
-    while (write(fd, text, strlen(text)) < 0 && errno == EINTR)
+    while (write(STDERR_FILENO, text, strlen(text)) < 0 && errno == EINTR)
         continue;
 }
 
@@ -92,9 +92,9 @@ static void report_fault(const char *message, const char *kind, const struct dea
 {
     char hash[HEX_DIGITS], space[] = " ", end[] = "\n";
     uint64_t n = run->source_hash;
-    put(STDERR_FILENO, message);
-    put(STDERR_FILENO, run->file);
-    put(STDERR_FILENO, "\n");
+    put(message);
+    put(run->file);
+    put("\n");
     for (size_t i = HEX_DIGITS; i-- > 0; n >>= 4)
         hash[i] = "0123456789abcdef"[n & 15];
     struct iovec parts[] = {{hash, HEX_DIGITS},
