@@ -541,9 +541,8 @@ static const luaL_Reg functions[] = {
 /* cli.NAME: a command needs few of them, so each is made when it is named. */
 static int find_function(lua_State *L)
 {
-    static const luaL_Reg *const all[] = {functions,           lua_local_functions, lua_schema_functions,
-                                          lua_host_functions,  lua_log_functions,   lua_terminal_functions,
-                                          lua_daemon_functions};
+    static const luaL_Reg *const all[] = {functions,          lua_local_functions, lua_schema_functions,
+                                          lua_host_functions, lua_log_functions,   lua_terminal_functions};
     const char *name = luaL_checkstring(L, 2);
     for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
         for (const luaL_Reg *row = all[i]; row->name; row++)
