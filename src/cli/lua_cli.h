@@ -28,10 +28,6 @@ int lua_replay(lua_State *L);
 /* cli.transcript(): a table of functions: what the readers of lua/replay ask of a line, and tell of its
  * calls. */
 int lua_transcript_functions(lua_State *L);
-struct recorded_reader;
-struct recording_line;
-bool lua_transcript_read(void *owner, struct recorded_reader *reader, const struct recording_line *line,
-                         const char **why); /* with the field `reader` of the options at 1 */
 /* cli.hook(): a table of functions: the deadline, names of notes to the next hook, JSON as it was sent. */
 int lua_hook(lua_State *L);
 /* cli.lint(): a table of functions: the run, and what its checks in Lua ask. */
