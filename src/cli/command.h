@@ -35,8 +35,7 @@ const struct command *command_running(void); /* NULL: none */
 int command_main(const struct command_table *table, int argc, char **argv);
 
 /* ---- commands that are declared in lua/cli: a file each, which declares name, options and text once, and
- * runs them. Their state is an operator's, with Lua's own libraries; policies run elsewhere (sandbox/). ----
- */
+ * runs them. Their state is an operator's, with Lua's own libraries; policies run in sandbox/. ---- */
 
 /* The `run` of such a row. */
 int lua_command_run(const struct command *command, int argc, char **argv);

@@ -22,8 +22,7 @@
 #define HOOK_ANSWER_MAX_BYTES 4096u /* of the answer at the deadline */
 #define NAME_BYTES            33u   /* a hash in hex digits */
 
-/* ---- the deadline: handlers call only what is safe in a signal, and say what was written down before ----
- */
+/* ---- the deadline: handlers call only what is safe in a signal, and say what was noted before ---- */
 
 static volatile sig_atomic_t has_answer;
 static char answer_text[HOOK_ANSWER_MAX_BYTES];

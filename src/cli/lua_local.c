@@ -147,8 +147,7 @@ static bool push_answer(lua_State *L, struct arena *arena, struct str text, uint
     return true;
 }
 
-/* cli.local_tools(options, format, strict): the answer of toolgate/tools, its parts, and the whole as JSON.
- */
+/* cli.local_tools(options, format, strict): the answer of toolgate/tools, its parts, and all as JSON. */
 static int local_tools(lua_State *L)
 {
     struct peer peer;

@@ -78,9 +78,7 @@ void key_path_of(const struct key_value *value, struct str text);
 
 uint64_t key_table_hash(uint64_t before, const struct json *table); /* of the files so far, and of this one */
 
-/* ---- the keys of the file; then, when the command line has been applied, those that contradict each other
- * ----
- */
+/* ---- the keys of the file; with the command line applied, those that contradict each other ---- */
 
 extern const struct field_table config_table;
 void config_check_keys(struct config_reader *reader, struct config *config);

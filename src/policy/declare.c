@@ -239,8 +239,7 @@ void field_read_table(struct declaration *d, int at, const char *parent, const s
 
 /* ---- annotations above `run`: found here, read by lua/policy/annotations.lua ---- */
 
-/* Pushes the list of comments { line, text }; *from and *to: those right above the line, 0 if none exist.
- */
+/* Pushes the list of comments { line, text }; *from and *to: those right above the line; 0: none exist. */
 static void push_comments(struct declaration *d, int above, int *from, int *to)
 {
     struct comments comments = location_comments(d->scratch, d->source);
@@ -265,8 +264,7 @@ static void push_comments(struct declaration *d, int above, int *from, int *to)
     }
 }
 
-/* They come before all fields, as others need the schema; a field `schema` or `description` replaces theirs.
- */
+/* They come before all fields, as others need the schema; a field schema or description replaces theirs. */
 static void read_annotations(struct declaration *d, int fields)
 {
     lua_State *L = d->L;

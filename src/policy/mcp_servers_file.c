@@ -103,8 +103,7 @@ static bool is_list_of_strings(const struct json *list)
     return json_is(list, JSON_ARRAY);
 }
 
-/* A value of one reading, as the readers expect it: one name for a list of one, "true", "LOCAL" and the like.
- */
+/* A value of one reading, as the readers expect it: one name for a list of one, "true", "LOCAL". */
 static struct json usual_value(struct arena *arena, struct str key, const struct json *value)
 {
     bool has_text = value->type == JSON_STRING || value->type == JSON_NUMBER;

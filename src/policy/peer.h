@@ -35,8 +35,7 @@ bool peer_may_read(const struct config *config, const struct peer *peer, struct 
 bool peer_may_read_some(const struct config *config, const struct peer *peer);
 bool peer_has_resource_globs(const struct config *config, const struct peer *peer); /* they decide for it */
 
-/* Whether what this upstream offers exists for the peer, which may have asked for one file's servers alone.
- */
+/* Whether what this upstream offers exists for the peer, which may have asked for one file's servers. */
 bool peer_sees_upstream(const struct config *config, const struct peer *peer, struct str upstream);
 
 /* Root, and the daemon's own user unless the configuration names `operators` instead: who may approve what a

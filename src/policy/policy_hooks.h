@@ -103,8 +103,7 @@ bool policy_rule_lacks_hint(const struct policy *policy, size_t rule);
 
 /* Certain contradictions among the rules of a policy: arguments and values that its schema cannot have, and
  * opposite demands under one condition. `schema` NULL: the policy's own. Ends early at the deadline of a
- * running sandbox. `certain`: an error at load, else only lint reports it; the sentence lives in the arena.
- */
+ * running sandbox. `certain`: an error at load, else only lint reports it. The sentence is in the arena. */
 typedef void policy_conflict(void *owner, bool certain, int line, struct str sentence);
 void policy_rule_conflicts(const struct policy *policy, const struct json *schema, struct arena *arena,
                            policy_conflict *report, void *owner);

@@ -238,8 +238,7 @@ static bool is_own(lua_State *L, const struct policy *policy)
     return strcmp(where.source + 1, sandbox_chunk(policy->file.at)) == 0;
 }
 
-/* Adds what calls of the policy run to the list on top; the fields of `call` that its hooks read are checked.
- */
+/* Adds what calls of the policy run to the list on top; checks the fields of `call` that its hooks read. */
 static void add_functions(lua_State *L, struct policy *policy, struct diagnostics *diagnostics)
 {
     const struct policy_code *code = policy->code;

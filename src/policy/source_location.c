@@ -156,8 +156,7 @@ static bool is_name(struct token t, const char *name)
     return t.kind == TOKEN_NAME && str_is(t.text, name);
 }
 
-/* The index behind the `{` of tool "…" {, policy { or gateway {, and *name if it is a tool; 0: none exists.
- */
+/* The index behind the `{` of tool "…" {, policy { or gateway {, and *name of a tool; 0: none exists. */
 static size_t enter_declaration(const struct token *t, struct str *name)
 {
     for (size_t i = 0; t[i].kind != TOKEN_END; i++) {

@@ -192,8 +192,7 @@ static const char *const lua_files[] = {"policy/conditions.lua",  "policy/declar
                                         "policy/annotations.lua", "policy/outcomes.lua", "policy/goal.lua",
                                         "policy/helpers.lua"};
 
-/* The fields of words that take a table, in the order of messages; lua/policy/reference.lua documents them.
- */
+/* The fields of words that take a table, in the order of messages; see lua/policy/reference.lua. */
 static const struct word_fields takes[] = {
     {"repair", {"path", "message", "code", "suggest", "expected", "got"}},
     {"ok", {"coverage", "facts", "follow_up", "cost"}},

@@ -127,9 +127,7 @@ static int word_source_order(lua_State *L)
     return 1;
 }
 
-/* order(table, names): the table, whose JSON has its fields in this order: that of a template with these
- * names.
- */
+/* order(table, names): the table, whose JSON has its fields in the order of these names. */
 static int word_order(lua_State *L)
 {
     const struct sandbox_context *now = sandbox_context(L);
@@ -286,8 +284,7 @@ static int word_duration(lua_State *L)
 }
 
 /* ---- url, host_in and glob. Hosts are compared as a whole: "evil-example.com" and "example.com.evil.org"
- * are not "example.com". A URL that browsers parse differently (with a backslash or a space) is no URL. ----
- */
+ * are not "example.com". A URL that browsers parse differently (with a backslash, a space) is no URL. ---- */
 
 #define GLOB_MAX_BYTES 1024u /* of a pattern; bounds pattern times text */
 #define HOST_MAX_BYTES 253u

@@ -106,8 +106,7 @@ static void record_number(lua_State *L, double n, const struct json *literal)
     lua_pop(L, 1);
 }
 
-/* The literal that this double was made from, or NULL if it needs none; *several: there are different ones.
- */
+/* The literal that this double was made from; NULL: it needs none; *several: there are different ones. */
 static const struct json *literal_of(lua_State *L, double n, struct arena *arena, bool *several)
 {
     *several = false;
@@ -244,8 +243,7 @@ static bool is_same_table(lua_State *L, int at, const struct json *original)
     return count == 0;
 }
 
-/* Whether the value at `at` equals what `original` is pushed as. Its cost is bounded by the original's size.
- */
+/* Whether the value at `at` equals what `original` is pushed as. The original's size bounds its cost. */
 static bool is_unchanged(lua_State *L, int at, const struct json *original)
 {
     switch (lua_type(L, at)) {

@@ -16,8 +16,7 @@
 #define UNPACK_MAX 65536 /* the limit of Lua's stack */
 #define KINDS      9     /* of Lua values: LUA_TNIL to LUA_TTHREAD */
 
-/* ---- proxies: the environment of the userdata is the table, for C; its __index is the table, for Lua ----
- */
+/* ---- proxies: the userdata's environment is the table, for C; its __index is the table, for Lua ---- */
 
 struct proxy {
     const void *tag; /* &tag: no other userdata of this state begins with it */
@@ -355,8 +354,7 @@ static void freeze_keys(struct freeze_walk *s, int table)
     lua_pop(L, 1);
 }
 
-/* Freezes the values of the table at `at`. `by_key`: each is named by its key, else by the name of the table.
- */
+/* Freezes the values of the table at `at`. `by_key`: each is named by its key, else by the table's name. */
 static void freeze_fields(struct freeze_walk *s, int at, bool by_key)
 {
     lua_State *L = s->L;

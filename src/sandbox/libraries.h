@@ -16,9 +16,7 @@ struct arena;
 /* Opens the stock libraries as globals of the state, which policies cannot access. */
 void libraries_open(lua_State *L);
 
-/* Adds string, table, math and bit for policies to the table at `builtins`, and locks the metatable of
- * strings.
- */
+/* Adds string, table, math and bit to the table at `builtins`, and locks the metatable of strings. */
 void libraries_add(lua_State *L, int builtins);
 
 /* From now on, reading a missing key of the table on top raises "there is no library.name" (for NULL "no word

@@ -107,8 +107,7 @@ static void report_fault(const char *message, const char *kind, const struct dea
         continue;
 }
 
-/* The signal is delivered once more, with what handled it before: a core dump is of the place of the fault.
- */
+/* The signal is delivered once more, to what handled it before: a core dump is of the place of the fault. */
 static void on_crash(int signo, siginfo_t *info, void *context)
 {
     const struct deadline_run *run = ticker.running;

@@ -53,16 +53,14 @@ struct sandbox_context {
 /* Runs inside the protected call; may raise Lua errors. */
 typedef void sandbox_step(lua_State *L, void *context);
 
-/* Opens the libraries and pushes the table of all builtins: once for each state, inside the protected call.
- */
+/* Opens the libraries and pushes the table of all builtins: once a state, inside the protected call. */
 typedef void sandbox_open_builtins(lua_State *L);
 
 struct sandbox *sandbox_new(uint32_t memory_kb, sandbox_open_builtins *open_builtins);
 void sandbox_free(struct sandbox *sandbox); /* accepts NULL */
 
 /* Runs the step within `budget_ms`. If it fails, returns ERR_POLICY, past the deadline ERR_TIMEOUT, with the
- * message "file:line: …"; if memory ran out, garbage is collected. The Lua stack is restored in every case.
- */
+ * message "file:line: …"; if memory ran out, garbage is collected. The Lua stack is always restored. */
 enum err sandbox_run(struct sandbox *sandbox, uint32_t budget_ms, const struct sandbox_context *now,
                      sandbox_step *step, void *context, struct why *why);
 
