@@ -1,8 +1,6 @@
-/*
- * toolgate connect (lua/cli/connect.lua): an MCP client's stdio server, which passes messages to the daemon
- * and stays when daemons come and go. One loop of poll: no read or write waits, except for a client that does
- * not read its stdout.
- */
+/* toolgate connect (lua/cli/connect.lua): an MCP client's stdio server, which passes messages to the daemon
+ * and stays when daemons come and go. One loop of poll: no read or write waits, except for a client that
+ * does not read its stdout. */
 #include "cli/connect.h"
 
 #include "base/arena.h"

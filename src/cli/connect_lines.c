@@ -1,11 +1,9 @@
-/*
- * What a line means. The client's requests are tracked and wait for the daemon; the rest is for the daemon of
- * now. Each answer of the daemon goes to the request that waits for it, once; its questions get an id that no
- * other daemon's question has. Before any request the bridge sends a new daemon the client's own initialize
- * (or a ping, which shows that a daemon serves and not only systemd's socket listens), then its log level,
- * its subscriptions, and its tools/list, whose answer shows whether the tools have changed. Whether prompts
- * and resources have, the client finds out itself: the bridge notifies it that they may.
- */
+/* What a line means. The client's requests are tracked and wait for the daemon; the rest is for the daemon
+ * of now. Each answer of the daemon goes to the request that waits for it, once; its questions get an id
+ * that no other daemon's question has. Before any request the bridge sends a new daemon the client's own
+ * initialize (or a ping, which shows that a daemon serves and not only systemd's socket listens), then its
+ * log level, its subscriptions, and its tools/list, whose answer shows whether the tools have changed.
+ * Whether prompts and resources have, the client finds out itself: the bridge notifies it that they may. */
 #include "cli/connect.h"
 
 #include "base/arena.h"

@@ -1,9 +1,7 @@
-/*
- * What `toolgate hook` (lua/cli/hook.lua) needs of C. However a hook ends, the assistant must not take it for
- * "let it run": it does so with any exit code but 0 and 2, and with a hook that takes longer than the
- * assistant waits. So one alarm bounds everything that this process does (reading stdin, connecting, writing,
- * waiting), and a fault of its own is exit code 2.
- */
+/* What `toolgate hook` (lua/cli/hook.lua) needs of C. However a hook ends, the assistant must not take it
+ * for "let it run": it does so with any exit code but 0 and 2, and with a hook that takes longer than the
+ * assistant waits. So one alarm bounds everything that this process does (reading stdin, connecting,
+ * writing, waiting), and a fault of its own is exit code 2. */
 #include "cli/lua_cli.h"
 
 #include "base/arena.h"

@@ -1,8 +1,6 @@
-/*
- * The decision log for lua/cli. A log may have millions of lines, and a filter drops most of them after a
+/* The decision log for lua/cli. A log may have millions of lines, and a filter drops most of them after a
  * look at one or two members: so Lua asks a record for what it needs, and gets the whole only of one that it
- * prints.
- */
+ * prints. */
 #include "base/arena.h"
 #include "base/date.h"
 #include "base/printable.h"

@@ -1,8 +1,6 @@
-/*
- * cli.replay: replays the recordings that `toolgate replay` names. The readers of lua/replay read their
+/* cli.replay: replays the recordings that `toolgate replay` names. The readers of lua/replay read their
  * lines: they get each parsed line as proxies, without making tables of it, and give the calls that they
- * find. A proxy dies with its line.
- */
+ * find. A proxy dies with its line. */
 #include "base/arena.h"
 #include "base/clock.h"
 #include "cli/lua_cli.h"

@@ -1,8 +1,6 @@
-/*
- * The terminal while a full-screen command of lua/cli has it: single keys, the second screen, no cursor. It
+/* The terminal while a full-screen command of lua/cli has it: single keys, the second screen, no cursor. It
  * is given back when the command ends, is suspended (SIGTSTP) or is killed by a signal that can be caught.
- * Signals are blocked except inside ppoll, so a handler never interrupts a write.
- */
+ * Signals are blocked except inside ppoll, so a handler never interrupts a write. */
 #include "base/clock.h"
 #include "cli/lua_cli.h"
 #include "cli/term.h"

@@ -18,11 +18,9 @@ enum term_colour { TERM_PLAIN, TERM_BOLD, TERM_DIM, TERM_RED, TERM_GREEN, TERM_Y
 /* The escape sequence, or "" if stdout is no terminal, NO_COLOR is set or TERM is dumb. */
 const char *term_colour(enum term_colour colour);
 
-/*
- * Appends a string that a client, a model or an upstream has sent, on one line of at most `columns` columns.
+/* Appends a string that a client, a model or an upstream has sent, on one line of at most `columns` columns.
  * Control characters, invalid UTF-8 and characters that move or hide others become '?', so that no name can
- * command the terminal. A string that is cut ends in '~'. Returns the columns used.
- */
+ * command the terminal. A string that is cut ends in '~'. Returns the columns used. */
 struct buf;
 unsigned term_clip(struct buf *out, struct str text, unsigned columns);
 

@@ -1,8 +1,5 @@
-/*
- * Loading a configuration: defaults, then one Lua file checked against the rows
- * of config_keys.c, then the command line. The ledger of a configuration is
- * opened here, too.
- */
+/* Loading a configuration: defaults, then one Lua file checked against the rows of config_keys.c, then the
+ * command line. The ledger of a configuration is opened here, too. */
 #include "policy/config.h"
 
 #include "base/arena.h"

@@ -1,8 +1,5 @@
-/*
- * The operator's configuration: one Lua file returning a table in which every
- * key is optional and an unknown key is an error. Command-line options
- * override the file.
- */
+/* The operator's configuration: one Lua file returning a table in which every key is optional and an unknown
+ * key is an error. Command-line options override the file. */
 #ifndef TOOLGATE_POLICY_CONFIG_H
 #define TOOLGATE_POLICY_CONFIG_H
 

@@ -1,9 +1,6 @@
-/*
- * The parts of a configuration's loading. A table of data is checked against
- * rows (policy/field.h): every key is known, of its type, within its bounds, and
- * stored in a struct. All errors are collected, one line each, so that a file is
- * fixed in one go. Only files of this room include this header.
- */
+/* The parts of a configuration's loading. A table of data is checked against rows (policy/field.h): every
+ * key is known, of its type, within its bounds, and stored in a struct. All errors are collected, one line
+ * each, so that a file is fixed in one go. Only files of this room include this header. */
 #ifndef TOOLGATE_POLICY_CONFIG_INTERNAL_H
 #define TOOLGATE_POLICY_CONFIG_INTERNAL_H
 

@@ -1,8 +1,6 @@
-/*
- * The keys of the configuration as rows, and readers for those that no kind of
- * policy/field.h covers. To add a key, add its row and a member of struct
- * config. The keys of `defaults` are fields of policies: declare_fields.c.
- */
+/* The keys of the configuration as rows, and readers for those that no kind of policy/field.h covers. To add
+ * a key, add its row and a member of struct config. The keys of `defaults` are fields of policies:
+ * declare_fields.c. */
 #include "policy/config_internal.h"
 
 #include "base/arena.h"

@@ -1,8 +1,5 @@
-/*
- * One table of keys, then the checks of the whole entry: its kind, the keys of
- * that kind, its name. Values of env, headers, args and url are never quoted
- * in an error: they may be secrets.
- */
+/* One table of keys, then the checks of the whole entry: its kind, the keys of that kind, its name. Values
+ * of env, headers, args and url are never quoted in an error: they may be secrets. */
 #include "policy/config_internal.h"
 
 #include "base/arena.h"

@@ -1,7 +1,5 @@
-/*
- * MCP content blocks: text, image, audio, links and embedded resources. A
- * client drops the whole reply for one wrong block, so each is checked first.
- */
+/* MCP content blocks: text, image, audio, links and embedded resources. A client drops the whole reply for
+ * one wrong block, so each is checked first. */
 #ifndef TOOLGATE_POLICY_CONTENT_H
 #define TOOLGATE_POLICY_CONTENT_H
 

@@ -1,7 +1,5 @@
-/*
- * The lines that can run are those of the bytecode, so that no comment, blank
- * or `else` counts; LuaJIT's line hook reports those that do run.
- */
+/* The lines that can run are those of the bytecode, so that no comment, blank or `else` counts; LuaJIT's
+ * line hook reports those that do run. */
 #include "policy/coverage.h"
 
 #include "base/arena.h"

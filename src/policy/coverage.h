@@ -1,7 +1,5 @@
-/*
- * Which rules and lines of policies ran: what examples leave untested.
- * Counting lines makes policies slow, so only `toolgate test` and lint do it.
- */
+/* Which rules and lines of policies ran: what examples leave untested. Counting lines makes policies slow,
+ * so only `toolgate test` and lint do it. */
 #ifndef TOOLGATE_POLICY_COVERAGE_H
 #define TOOLGATE_POLICY_COVERAGE_H
 

@@ -1,7 +1,5 @@
-/*
- * Reads what a policy's file returned by the rows of declare_fields.c, then
- * checks what depends on several fields.
- */
+/* Reads what a policy's file returned by the rows of declare_fields.c, then checks what depends on several
+ * fields. */
 #include "policy/declare.h"
 #include "base/arena.h"
 #include "base/suggest.h"

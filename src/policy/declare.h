@@ -1,8 +1,6 @@
-/*
- * From the table that a policy file returned to struct policy. Every field is
- * known by name and type; a mistake is a Lua error with its line, what was
- * expected and what was found. Only files of this room include this header.
- */
+/* From the table that a policy file returned to struct policy. Every field is known by name and type; a
+ * mistake is a Lua error with its line, what was expected and what was found. Only files of this room
+ * include this header. */
 #ifndef TOOLGATE_POLICY_DECLARE_H
 #define TOOLGATE_POLICY_DECLARE_H
 

@@ -1,9 +1,6 @@
-/*
- * What runs a tool outside of Lua. exec = { "jq", "-r", "{filter}" } is a
- * command (upstream/exec/exec.c), whose words are errors if they are dangerous
- * or useless; http = { "GET https://…/{id}" } is an HTTP endpoint
- * (upstream/http/http_tool.h).
- */
+/* What runs a tool outside of Lua. exec = { "jq", "-r", "{filter}" } is a command (upstream/exec/exec.c),
+ * whose words are errors if they are dangerous or useless; http = { "GET https://…/{id}" } is an HTTP
+ * endpoint (upstream/http/http_tool.h). */
 #include "policy/declare.h"
 #include "base/arena.h"
 #include "json/build.h"

@@ -1,9 +1,6 @@
-/*
- * The fields of policies as rows: of a tool, of a policy for several tools, of
- * a gateway and of their inner tables. Those marked IN_DEFAULTS may also stand
- * in `defaults` of the configuration, which are a struct policy, too. Adding a
- * field adds a row here and a member of struct policy.
- */
+/* The fields of policies as rows: of a tool, of a policy for several tools, of a gateway and of their inner
+ * tables. Those marked IN_DEFAULTS may also stand in `defaults` of the configuration, which are a struct
+ * policy, too. Adding a field adds a row here and a member of struct policy. */
 #include "policy/declare.h"
 #include "base/arena.h"
 #include "base/suggest.h"

@@ -1,10 +1,7 @@
-/*
- * The table of fields: what a policy, a gateway, `defaults` and the
- * configuration file may say is declared here once, as rows. Two readers go by
- * the rows: declare.h reads Lua and raises the first error, key_table.c
- * reads JSON and collects all of them. The reference, the definitions for
- * editors and the list of keys are made from the same rows.
- */
+/* The table of fields: what a policy, a gateway, `defaults` and the configuration file may say is declared
+ * here once, as rows. Two readers go by the rows: declare.h reads Lua and raises the first error,
+ * key_table.c reads JSON and collects all of them. The reference, the definitions for editors and the list
+ * of keys are made from the same rows. */
 #ifndef TOOLGATE_POLICY_FIELD_H
 #define TOOLGATE_POLICY_FIELD_H
 

@@ -1,7 +1,5 @@
-/*
- * The built-in tools of coding assistants, which come without policies and annotations, and words that say as
- * much of other tools: lua/known_tools.lua.
- */
+/* The built-in tools of coding assistants, which come without policies and annotations, and words that say
+ * as much of other tools: lua/known_tools.lua. */
 #ifndef TOOLGATE_POLICY_KNOWN_TOOLS_H
 #define TOOLGATE_POLICY_KNOWN_TOOLS_H
 

@@ -1,11 +1,7 @@
-/*
- * The mcpServers JSON of other clients (Claude Desktop, Cursor, VS Code's
- * `servers`, Zed's `context_servers`), with comments.
- * Entries are read by the readers of `upstreams` (config_upstreams.c). Other
- * programs write these files: an entry that cannot be used is left out, and a
- * key that is not for it is ignored, each with a warning. Only a file that is
- * no JSON is an error.
- */
+/* The mcpServers JSON of other clients (Claude Desktop, Cursor, VS Code's `servers`, Zed's
+ * `context_servers`), with comments. Entries are read by the readers of `upstreams` (config_upstreams.c).
+ * Other programs write these files: an entry that cannot be used is left out, and a key that is not for it
+ * is ignored, each with a warning. Only a file that is no JSON is an error. */
 #include "base/arena.h"
 #include "base/hash.h"
 #include "base/log.h"

@@ -1,7 +1,5 @@
-/*
- * The user at the other end of a connection, as the kernel reports it, and the
- * tools, prompts and resources that `allow` grants to that user.
- */
+/* The user at the other end of a connection, as the kernel reports it, and the tools, prompts and resources
+ * that `allow` grants to that user. */
 #ifndef TOOLGATE_POLICY_PEER_H
 #define TOOLGATE_POLICY_PEER_H
 

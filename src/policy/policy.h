@@ -1,9 +1,6 @@
-/*
- * A policy is what an operator declares about one tool in one Lua file. C
- * reads it once at load into this struct; its functions are in
- * policy_hooks.h. Policies know nothing of sockets, of how sessions are
- * stored, or of each other.
- */
+/* A policy is what an operator declares about one tool in one Lua file. C reads it once at load into this
+ * struct; its functions are in policy_hooks.h. Policies know nothing of sockets, of how sessions are stored,
+ * or of each other. */
 #ifndef TOOLGATE_POLICY_POLICY_H
 #define TOOLGATE_POLICY_POLICY_H
 

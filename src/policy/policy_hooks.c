@@ -1,8 +1,5 @@
-/*
- * Each hook is the same sequence: the rules of its stage, then the policy's
- * function in the sandbox, then its return value as an outcome. Without the
- * function and without predicates no Lua runs.
- */
+/* Each hook is the same sequence: the rules of its stage, then the policy's function in the sandbox, then
+ * its return value as an outcome. Without the function and without predicates no Lua runs. */
 #include "policy/policy_hooks.h"
 #include "base/arena.h"
 #include "base/suggest.h"

@@ -1,8 +1,5 @@
-/*
- * The hooks of a policy, run for one call. Each is bounded in time and memory
- * and does no I/O; a policy without the hook passes. Everything in an outcome
- * lives in the arena of the call.
- */
+/* The hooks of a policy, run for one call. Each is bounded in time and memory and does no I/O; a policy
+ * without the hook passes. Everything in an outcome lives in the arena of the call. */
 #ifndef TOOLGATE_POLICY_POLICY_HOOKS_H
 #define TOOLGATE_POLICY_POLICY_HOOKS_H
 

@@ -1,7 +1,5 @@
-/*
- * Files to policies. A file is compiled, checked for names that do not exist,
- * run, read and frozen; nothing of it changes afterwards.
- */
+/* Files to policies. A file is compiled, checked for names that do not exist, run, read and frozen; nothing
+ * of it changes afterwards. */
 #include "policy/policy_set.h"
 #include "base/arena.h"
 #include "base/hash.h"

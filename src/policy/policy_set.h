@@ -1,7 +1,5 @@
-/*
- * The policies of a folder, loaded and freed together: they share one sandbox.
- * All files are read before the first error is reported.
- */
+/* The policies of a folder, loaded and freed together: they share one sandbox. All files are read before the
+ * first error is reported. */
 #ifndef TOOLGATE_POLICY_POLICY_SET_H
 #define TOOLGATE_POLICY_POLICY_SET_H
 

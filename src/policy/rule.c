@@ -1,8 +1,5 @@
-/*
- * The evaluator. Rules apply in the order in which they are written, each to
- * the arguments as the earlier ones left them; all problems are reported
- * together.
- */
+/* The evaluator. Rules apply in the order in which they are written, each to the arguments as the earlier
+ * ones left them; all problems are reported together. */
 #include "base/arena.h"
 #include "json/build.h"
 #include "json/path.h"

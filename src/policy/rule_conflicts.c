@@ -1,9 +1,6 @@
-/*
- * A finding must be certain: a rule against the schema, a rule against
- * itself, and two rules when the condition of one includes all conditions of
- * the other, so that both hold for the same call. Whether two different
- * conditions can meet is not deduced here; examples show it.
- */
+/* A finding must be certain: a rule against the schema, a rule against itself, and two rules when the
+ * condition of one includes all conditions of the other, so that both hold for the same call. Whether two
+ * different conditions can meet is not deduced here; examples show it. */
 #include "base/arena.h"
 #include "base/buf.h"
 #include "base/suggest.h"

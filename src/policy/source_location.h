@@ -1,8 +1,5 @@
-/*
- * Lines in the source of a policy: Lua tables remember none, and every error
- * names one. Sequences of tokens are searched, nothing is parsed; what is not
- * certain has line 0.
- */
+/* Lines in the source of a policy: Lua tables remember none, and every error names one. Sequences of tokens
+ * are searched, nothing is parsed; what is not certain has line 0. */
 #ifndef TOOLGATE_POLICY_SOURCE_LOCATION_H
 #define TOOLGATE_POLICY_SOURCE_LOCATION_H
 

@@ -1,8 +1,6 @@
-/*
- * The environment of policies. A word that is not added here does not exist for a policy: no io, os, ffi,
+/* The environment of policies. A word that is not added here does not exist for a policy: no io, os, ffi,
  * jit, debug, load, xpcall, newproxy, coroutine, getfenv, setfenv, getmetatable, setmetatable, rawget,
- * rawset. libraries.c says what of the libraries there is.
- */
+ * rawset. libraries.c says what of the libraries there is. */
 #include "base/embedded.h"
 #include "policy/policy_internal.h"
 #include "sandbox/libraries.h"

@@ -1,8 +1,6 @@
-/*
- * From Lua to JSON depth, number of values and bytes are bounded here, also of what a table shares: a loop
+/* From Lua to JSON depth, number of values and bytes are bounded here, also of what a table shares: a loop
  * that puts one long string into each item of a list would become gigabytes. For the other direction parse.h
- * bounds them.
- */
+ * bounds them. */
 #include "sandbox/bridge.h"
 
 #include "base/arena.h"

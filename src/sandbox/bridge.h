@@ -1,9 +1,6 @@
-/*
- * Converts JSON to Lua and back. Values become plain tables. On the way back they
- * are compared with the originals, so that everything a policy did not change
- * keeps its exact bytes, its key order, and numbers that a double cannot hold;
- * this includes tables that were moved and such numbers that were copied.
- */
+/* Converts JSON to Lua and back. Values become plain tables. On the way back they are compared with the
+ * originals, so that everything a policy did not change keeps its exact bytes, its key order, and numbers
+ * that a double cannot hold; this includes tables that were moved and such numbers that were copied. */
 #ifndef TOOLGATE_SANDBOX_BRIDGE_H
 #define TOOLGATE_SANDBOX_BRIDGE_H
 

@@ -1,8 +1,5 @@
-/*
- * The dump is a header and the functions, inner ones before the enclosing ones.
- * All numbers but instructions are ULEB128. LuaJIT's lj_bcdump.h documents the
- * format.
- */
+/* The dump is a header and the functions, inner ones before the enclosing ones. All numbers but instructions
+ * are ULEB128. LuaJIT's lj_bcdump.h documents the format. */
 #include "sandbox/bytecode.h"
 
 #include "base/arena.h"

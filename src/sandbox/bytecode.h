@@ -1,10 +1,7 @@
-/*
- * The bytecode of a function: instructions with their lines, constants and
- * upvalues. Read from LuaJIT's dump of code that was just compiled from source;
- * a policy cannot supply bytecode. LuaJIT's jit.util cannot replace it: it does
- * not report whether an upvalue is a local of the enclosing function, which
- * freeze.c needs.
- */
+/* The bytecode of a function: instructions with their lines, constants and upvalues. Read from LuaJIT's dump
+ * of code that was just compiled from source; a policy cannot supply bytecode. LuaJIT's jit.util cannot
+ * replace it: it does not report whether an upvalue is a local of the enclosing function, which freeze.c
+ * needs. */
 #ifndef TOOLGATE_SANDBOX_BYTECODE_H
 #define TOOLGATE_SANDBOX_BYTECODE_H
 

@@ -1,10 +1,7 @@
-/*
- * Proxies first, and the builtins that accept them. Then the walk: from the
- * functions that calls run and the globals of the file, with a queue instead of
- * recursion, as a policy's tables may be nested deeper than the C stack allows.
- * Values are replaced where they are stored: in upvalues, in the table of
- * globals, and in tables.
- */
+/* Proxies first, and the builtins that accept them. Then the walk: from the functions that calls run and the
+ * globals of the file, with a queue instead of recursion, as a policy's tables may be nested deeper than the
+ * C stack allows. Values are replaced where they are stored: in upvalues, in the table of globals, and in
+ * tables. */
 #include "sandbox/freeze.h"
 #include "sandbox/bytecode.h"
 #include "sandbox/sandbox.h"

@@ -1,11 +1,8 @@
-/*
- * A chunk holds blocks of one size, in steps of 16 bytes. Lua passes a block's
- * size when it frees it, and a chunk is aligned to its own size, so small
- * blocks need no header. An empty chunk can serve any other size, so a policy
- * that fills the memory with one size after the other uses no more than the
- * cap. Large blocks come from malloc, where the sanitizer sees an overrun, and
- * are in a list, so that all can be freed without asking Lua.
- */
+/* A chunk holds blocks of one size, in steps of 16 bytes. Lua passes a block's size when it frees it, and a
+ * chunk is aligned to its own size, so small blocks need no header. An empty chunk can serve any other size,
+ * so a policy that fills the memory with one size after the other uses no more than the cap. Large blocks
+ * come from malloc, where the sanitizer sees an overrun, and are in a list, so that all can be freed without
+ * asking Lua. */
 #include "sandbox/heap.h"
 
 #include <stdlib.h>

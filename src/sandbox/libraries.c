@@ -1,10 +1,7 @@
-/*
- * All policies of a state share the libraries, so a policy gets them as
- * read-only userdata: a table could be changed, for example by table.insert.
- * Excluded are string.dump (bytecode crashes the VM) and math.random (a replay
- * must give the same results). Functions that run in C for long without
- * checking the deadline are replaced by ours.
- */
+/* All policies of a state share the libraries, so a policy gets them as read-only userdata: a table could be
+ * changed, for example by table.insert. Excluded are string.dump (bytecode crashes the VM) and math.random
+ * (a replay must give the same results). Functions that run in C for long without checking the deadline are
+ * replaced by ours. */
 #include "sandbox/libraries.h"
 
 #include "base/arena.h"

@@ -1,7 +1,5 @@
-/*
- * The part of Lua's standard libraries that policies may use, and two guards for
- * shared tables: an error for names that do not exist, and a read-only wrapper.
- */
+/* The part of Lua's standard libraries that policies may use, and two guards for shared tables: an error for
+ * names that do not exist, and a read-only wrapper. */
 #ifndef TOOLGATE_SANDBOX_LIBRARIES_H
 #define TOOLGATE_SANDBOX_LIBRARIES_H
 

@@ -1,9 +1,7 @@
-/*
- * Converts JSON to the plain Lua tables of operators' specs and of commands (lua/cli), and back. An array has
- * a metatable, so that an empty one stays an array; null is a special value. Policies use sandbox/bridge.h
- * instead, which preserves unchanged bytes. One Lua file of this program, which is
- * trusted, is run here, too: tables and words that are shorter in Lua than in C.
- */
+/* Converts JSON to the plain Lua tables of operators' specs and of commands (lua/cli), and back. An array
+ * has a metatable, so that an empty one stays an array; null is a special value. Policies use
+ * sandbox/bridge.h instead, which preserves unchanged bytes. One Lua file of this program, which is trusted,
+ * is run here, too: tables and words that are shorter in Lua than in C. */
 #ifndef TOOLGATE_SANDBOX_LUA_JSON_H
 #define TOOLGATE_SANDBOX_LUA_JSON_H
 

@@ -360,12 +360,10 @@ static void explain_failure(const struct sandbox *sandbox, int status, struct wh
         err_set(why, ERR_POLICY, "%s%s: %s", now->file, place, text);
 }
 
-/*
- * Collects garbage after a failed allocation, as LuaJIT does not and the next call
- * would fail too. Otherwise (`failed` false) only if garbage fills more than half
- * of the memory that is not live: Lua's collector is driven by allocations, so a
- * call with a few large strings may leave the next one, of any policy, with none.
- */
+/* Collects garbage after a failed allocation, as LuaJIT does not and the next call would fail too. Otherwise
+ * (`failed` false) only if garbage fills more than half of the memory that is not live: Lua's collector is
+ * driven by allocations, so a call with a few large strings may leave the next one, of any policy, with
+ * none. */
 static void collect_garbage(struct sandbox *sandbox, bool failed)
 {
     struct heap *heap = &sandbox->heap;
@@ -462,12 +460,9 @@ static void push_environment_meta(lua_State *L)
     lua_setfield(L, -2, "__newindex");
 }
 
-/*
- * A policy's environment is an empty table whose metatable forwards reads to the
- * builtins and writes to this function. While the file loads, a write goes to a
- * table of the policy's globals, which is put between the two; afterwards it is
- * refused, as a policy must not keep state from one call to the next.
- */
+/* A policy's environment is an empty table whose metatable forwards reads to the builtins and writes to this
+ * function. While the file loads, a write goes to a table of the policy's globals, which is put between the
+ * two; afterwards it is refused, as a policy must not keep state from one call to the next. */
 static int set_global(lua_State *L)
 {
     struct sandbox *sandbox = sandbox_of(L);
@@ -579,11 +574,9 @@ struct sandbox *sandbox_new(uint32_t memory_kb, sandbox_open_builtins *open_buil
     return sandbox;
 }
 
-/*
- * Frees the heap as a whole. lua_close would walk every object, which blocks the
- * daemon for 2 ms with a thousand policies, and has nothing else to do: no
- * object has a finalizer, and with the JIT off there is no machine code.
- */
+/* Frees the heap as a whole. lua_close would walk every object, which blocks the daemon for 2 ms with a
+ * thousand policies, and has nothing else to do: no object has a finalizer, and with the JIT off there is no
+ * machine code. */
 void sandbox_free(struct sandbox *sandbox)
 {
     if (!sandbox)

@@ -1,13 +1,9 @@
-/*
- * Arguments and results are those of Lua 5.1. Patterns are matched as in
- * LuaJIT, by backtracking, but with a budget of steps: a hook cannot interrupt
- * a C function, and in the stock matcher ('.-'):rep(4) .. 'b' on 4,000 bytes
- * never ends. tests/unit/sandbox/lua_pattern.c compares both on random pairs.
- * Plain finds are linear, and gsub within gsub stops before the C stack is
- * full. rep checks its count, which LuaJIT misreads above 2^31. format and
- * tostring show a table or function by its type, as an address would differ
- * on every worker and in every replay.
- */
+/* Arguments and results are those of Lua 5.1. Patterns are matched as in LuaJIT, by backtracking, but with a
+ * budget of steps: a hook cannot interrupt a C function, and in the stock matcher ('.-'):rep(4) .. 'b' on
+ * 4,000 bytes never ends. tests/unit/sandbox/lua_pattern.c compares both on random pairs. Plain finds are
+ * linear, and gsub within gsub stops before the C stack is full. rep checks its count, which LuaJIT misreads
+ * above 2^31. format and tostring show a table or function by its type, as an address would differ on every
+ * worker and in every replay. */
 #include "sandbox/libraries.h"
 #include "sandbox/freeze.h"
 #include "sandbox/sandbox.h"
