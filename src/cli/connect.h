@@ -74,8 +74,8 @@ struct bridge {
     struct tracked_list waiting, sent;   /* requests; the first that waits may be partly sent */
     struct tracked_list subscriptions, questions;
     struct tracked_list watched; /* resources/subscribe, with the URI as their `tool` */
-    char *initialize, *level;    /* the client's own lines, for the next daemon */
-    bool is_initialized, has_confirmed;
+    char *initialize, *level; /* the client's own lines, for the next daemon; NULL: not answered, or none */
+    bool has_confirmed;
     bool batches;                        /* it speaks 2025-03-26, which has them */
     bool lists_prompts, lists_resources; /* a legacy client that has asked for them */
     /* What tools/list said last: */

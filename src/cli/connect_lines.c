@@ -118,9 +118,8 @@ static void put_request(struct bridge *bridge, struct str line, const char *what
 static void say_hello(struct bridge *bridge)
 {
     put_request(bridge,
-                bridge->initialize && bridge->is_initialized
-                    ? str_of(bridge->initialize)
-                    : STR_LIT("{\"jsonrpc\":\"2.0\",\"id\":0,\"method\":\"ping\"}"),
+                bridge->initialize ? str_of(bridge->initialize)
+                                   : STR_LIT("{\"jsonrpc\":\"2.0\",\"id\":0,\"method\":\"ping\"}"),
                 HELLO);
 }
 
@@ -152,7 +151,7 @@ static void watch(struct bridge *bridge)
 static void greet_further(struct bridge *bridge)
 {
     struct tracked *s;
-    if (bridge->is_initialized && bridge->has_confirmed)
+    if (bridge->initialize && bridge->has_confirmed)
         buf_text(&bridge->greeting, "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/initialized\"}\n");
     if (bridge->level)
         put_request(bridge, str_of(bridge->level), LEVEL);
@@ -258,10 +257,8 @@ static void take_reply(struct bridge *bridge, struct str line, const struct json
         bridge->tools_modern = request->modern;
         read_tools(bridge, line);
     }
-    if (request && request->initializes && !is_error) {
+    if (request && request->initializes && !is_error)
         keep(&bridge->initialize, (struct str){request->line, request->line_len - 1});
-        bridge->is_initialized = true;
-    }
     if (request)
         tracked_end(request);
     /* Only an error ends a subscription for the client: a result says that this daemon stops, and the next

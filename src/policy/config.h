@@ -71,7 +71,6 @@ struct config_decisions {
     unsigned arguments, results; /* enum decisions_detail */
     const struct str *mask;      /* globs of the names of secret values */
     size_t mask_count;
-    bool mask_given;
     uint32_t max_mb; /* 0: the default of its place */
     uint32_t keep;
 };

@@ -100,7 +100,6 @@ static void read_mask(const struct key_value *value)
                 "the name of an argument or of a result's field, which may have * and ?, and ! in front");
     }
     d->mask = list;
-    d->mask_given = true;
     d->mask_count = defaults + value->json->len;
 }
 
@@ -455,7 +454,8 @@ void config_check_effects(struct config_reader *reader, struct config *config)
         {"metrics.token_file", config->metrics.token_file && !page,
          "as nothing asks for it: /metrics needs no token, and there is no page"},
         {"spawner", config->spawner && !has_spawned(config), "without an upstream that has spawned = true"},
-        {"decisions.mask", d->mask_given && d->arguments == DECISIONS_FULL && d->results != DECISIONS_MASKED,
+        {"decisions.mask",
+         d->mask != default_mask && d->arguments == DECISIONS_FULL && d->results != DECISIONS_MASKED,
          "beside arguments = \"full\", which records secrets as they are"},
         {"decisions.max_mb", d->max_mb && !d->to_file, "beside file = false"},
         {"limits.in_flight", config->limits.in_flight > all, "beyond limits.in_flight_all: raise that, too"},

@@ -530,7 +530,6 @@ struct policy_set_loader {
     struct policy_load_errors *errors;
     struct str *files;
     size_t count, at;
-    bool skips_broken;
     enum err worst;
 };
 
@@ -586,8 +585,7 @@ struct policy_set_loader *policy_set_load_begin(const char *folder, const struct
     struct policy_set *set = set_new(options);
     struct policy_set_loader *loader = ARENA_NEW(set->arena, struct policy_set_loader);
     struct why why = {""};
-    *loader = (struct policy_set_loader){
-        .set = set, .errors = errors, .skips_broken = options && options->skip_broken};
+    *loader = (struct policy_set_loader){.set = set, .errors = errors};
     if (!folder || !*folder)
         return loader;
     enum err err = list_files(loader, folder, &why);
@@ -637,7 +635,7 @@ enum err policy_set_load_end(struct policy_set_loader *loader, struct policy_set
 {
     struct policy_set *set = loader->set;
     enum err worst = loader->worst;
-    bool usable = worst == OK || (loader->skips_broken && loader->count);
+    bool usable = worst == OK || (set->options.skip_broken && loader->count);
     struct sandbox_context context = {.loading = true};
     struct why why;
     sandbox_run(set->sandbox, SANDBOX_LOAD_DEADLINE_MS, &context, end_load, NULL, &why);
