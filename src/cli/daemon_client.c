@@ -1,12 +1,13 @@
-/* Blocking requests over the daemon's socket. */
+/* A connection of lua/cli to the daemon, for requests one after the other. Blocking, with a deadline. */
 #include "cli/daemon_client.h"
 
-#include "base/alloc.h"
 #include "base/arena.h"
-#include "base/buf.h"
 #include "base/clock.h"
-#include "policy/config.h"
+#include "base/printable.h"
+#include "cli/lua_cli.h"
+#include "json/build.h"
 #include "json/parse.h"
+#include "sandbox/lua_json.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -16,12 +17,15 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#define CLIENT_READ_BYTES   65536u
-#define CLIENT_ANSWER_NODES 10000000u /* thousands of tools may be one reply */
+#define CLIENT_READ_BYTES     65536u
+#define CLIENT_ANSWER_NODES   10000000u  /* thousands of tools may be one reply */
+#define CLIENT_TIMEOUT_MS     60000u     /* for one reply: a tool may be slow */
+#define CLIENT_STATUS_MS      10000u     /* for the reply to toolgate/status, which waits for nothing */
+#define CLIENT_LINE_MAX_BYTES 134217728u /* of a reply */
 
 struct daemon_client {
-    int fd;
-    int64_t last_id, error_code;
+    int fd;                      /* -1: closed */
+    int64_t last_id, error_code; /* error_code: of the JSON-RPC error that came last; 0: none */
     struct buf in;
     size_t taken;        /* bytes of the line that was returned last */
     unsigned timeout_ms; /* for the reply to the request that was sent last */
@@ -51,7 +55,9 @@ static enum err no_daemon(const char *path, int error, struct why *why)
     return err_set(why, ERR_IO, "%s: %s", path, strerror(error));
 }
 
-const char *daemon_client_default_socket(struct arena *arena)
+/* The socket of a client that names none: the user's own daemon ($XDG_RUNTIME_DIR), else that of the system
+ * (/run/toolgate) if only that exists. */
+static const char *client_socket(struct arena *arena)
 {
     const char *own = config_default_socket(arena), *system = CONFIG_SYSTEM_FOLDER "/" CONFIG_SOCKET_NAME;
     const char *named = getenv("TOOLGATE_SOCKET");
@@ -72,33 +78,6 @@ int daemon_client_socket(const char *path, struct why *why)
     if (fd >= 0)
         close(fd);
     return err;
-}
-
-enum err daemon_client_connect(const char *path, struct daemon_client **out, struct why *why)
-{
-    struct arena *arena = arena_new();
-    if (!path)
-        path = daemon_client_default_socket(arena);
-    int fd = daemon_client_socket(path, why);
-    *out = NULL;
-    if (fd >= 0) {
-        struct daemon_client *client = alloc_zeroed(sizeof(*client));
-        client->fd = fd;
-        client->timeout_ms = DAEMON_CLIENT_TIMEOUT_MS;
-        memcpy(client->path, path, strlen(path) + 1);
-        *out = client;
-    }
-    arena_free(arena);
-    return fd >= 0 ? OK : (enum err)fd;
-}
-
-void daemon_client_close(struct daemon_client *client)
-{
-    if (!client)
-        return;
-    close(client->fd);
-    buf_clear(&client->in);
-    free(client);
 }
 
 static enum err gone(const struct daemon_client *client, struct why *why)
@@ -158,26 +137,22 @@ static enum err read_line(struct daemon_client *client, struct str *line, struct
             return OK;
         }
         seen = client->in.len;
-        if (seen > DAEMON_CLIENT_LINE_MAX_BYTES)
+        if (seen > CLIENT_LINE_MAX_BYTES)
             return err_set(why, ERR_LIMIT, "%s: a reply of more than %u bytes", client->path,
-                           DAEMON_CLIENT_LINE_MAX_BYTES);
+                           CLIENT_LINE_MAX_BYTES);
         enum err err = read_more(client, until, why);
         if (err != OK)
             return err;
     }
 }
 
-int daemon_client_descriptor(const struct daemon_client *client)
-{
-    return client->fd;
-}
-
-enum err daemon_client_ask(struct daemon_client *client, const char *method, struct str params,
-                           struct why *why)
+/* `params`: an object as JSON. */
+static enum err send_request(struct daemon_client *client, const char *method, struct str params,
+                             struct why *why)
 {
     struct buf line = {0};
     bool waits_for_nothing = strcmp(method, "toolgate/status") == 0;
-    client->timeout_ms = waits_for_nothing ? DAEMON_CLIENT_STATUS_MS : DAEMON_CLIENT_TIMEOUT_MS;
+    client->timeout_ms = waits_for_nothing ? CLIENT_STATUS_MS : CLIENT_TIMEOUT_MS;
     buf_printf(&line,
                "{\"jsonrpc\":\"2.0\",\"id\":%lld,\"method\":\"%s\",\"params\":", (long long)++client->last_id,
                method);
@@ -198,8 +173,10 @@ enum err daemon_client_ask(struct daemon_client *client, const char *method, str
     return err;
 }
 
-enum err daemon_client_answer(struct daemon_client *client, struct arena *arena, struct json *result,
-                              struct why *why)
+/* Notifications that come before the answer are skipped. `result` lives in the arena. A JSON-RPC error is
+ * ERR_PARSE with the daemon's message; ERR_CONFIG: what listens there is no daemon. */
+static enum err read_reply(struct daemon_client *client, struct arena *arena, struct json *result,
+                           struct why *why)
 {
     static const struct json_limits limits = {.nodes = CLIENT_ANSWER_NODES};
     struct json message;
@@ -227,7 +204,141 @@ enum err daemon_client_answer(struct daemon_client *client, struct arena *arena,
     return OK;
 }
 
-int64_t daemon_client_error_code(const struct daemon_client *client)
+/* ---- for lua/cli ---- */
+
+/* For a terminal: no character that it would obey or hide; lines stay lines. */
+static struct str printable_lines(struct arena *arena, struct str text)
 {
-    return client->error_code;
+    struct buf out = buf_in(arena);
+    if (printable_is_plain(text))
+        return text;
+    printable_write_lines(&out, text);
+    return buf_view(&out);
 }
+
+/* As they are in each string and key. Keys are not numbered, as json_map_strings would. */
+static const struct json *printable_child(void *arena, const struct json *parent, uint32_t i, struct str *key)
+{
+    const struct json *child = json_child(parent, i);
+    struct str text = json_str(child), shown = printable_lines(arena, text);
+    *key = printable_lines(arena, *key);
+    if (shown.at != text.at)
+        return json_keep(arena, json_string(shown));
+    return json_map(arena, child, printable_child, arena);
+}
+
+/* The forms of an answer: its texts as a terminal may show them; "raw": its own texts, and the whole follows
+ * as a line of JSON; "exact": the same, with each null and number as it was written; "parts": its own texts,
+ * and the JSON of each member follows as it was sent; "shown parts": the same, of the answer that may be
+ * shown; "members": see lua_cli_push_members. Returns how many values it has pushed. */
+static int push_answer(lua_State *L, struct arena *arena, const struct json *answer, int form_at)
+{
+    enum { SHOWN, SHOWN_PARTS, RAW, EXACT, PARTS, MEMBERS };
+    static const char *const forms[] = {"shown", "shown parts", "raw", "exact", "parts", "members", NULL};
+    int form = luaL_checkoption(L, form_at, "shown", forms), top = lua_gettop(L);
+    if (form == MEMBERS)
+        return lua_cli_push_members(L, answer);
+    if (form == SHOWN || form == SHOWN_PARTS)
+        answer = json_map(arena, json_keep(arena, json_array(answer, 1)), printable_child, arena)->items;
+    if (form == PARTS || form == SHOWN_PARTS)
+        lua_cli_push_answer(L, answer);
+    else
+        lua_json_push(L, answer, form == EXACT ? LUA_JSON_EXACT : LUA_JSON_ANSWER);
+    if (form == RAW) {
+        struct buf line = {0};
+        printable_write_json(&line, json_to_str(arena, answer));
+        lua_cli_push_buf(L, &line);
+    }
+    return lua_gettop(L) - top;
+}
+
+#define CLIENT "toolgate.client"
+
+static struct daemon_client *check_client(lua_State *L)
+{
+    return luaL_checkudata(L, 1, CLIENT);
+}
+
+/* Pushes nil, why, and what is wrong: the code of the daemon's error; true: it is no daemon, or forbidden;
+ * false: it does not answer. */
+static int fail_client(lua_State *L, const struct daemon_client *client, enum err err, const struct why *why)
+{
+    lua_cli_fail(L, why->text);
+    if (err == ERR_PARSE)
+        lua_pushnumber(L, (lua_Number)client->error_code);
+    else
+        lua_pushboolean(L, err == ERR_CONFIG);
+    return 3;
+}
+
+/* client:close(), once or several times. */
+static int client_close(lua_State *L)
+{
+    struct daemon_client *client = check_client(L);
+    if (client->fd >= 0)
+        close(client->fd);
+    client->fd = -1;
+    buf_clear(&client->in);
+    return 0;
+}
+
+/* client:ask(method, params): true, or a failure. `params`: JSON. */
+static int client_ask(lua_State *L)
+{
+    struct why why;
+    struct daemon_client *client = check_client(L);
+    enum err err = send_request(client, luaL_checkstring(L, 2), str_of(luaL_optstring(L, 3, "{}")), &why);
+    lua_pushboolean(L, true);
+    return err == OK ? 1 : fail_client(L, client, err, &why);
+}
+
+/* client:answer(form): the answer, or a failure. */
+static int client_answer(lua_State *L)
+{
+    struct why why;
+    struct json answer;
+    struct arena *arena = arena_new();
+    struct daemon_client *client = check_client(L);
+    enum err err = read_reply(client, arena, &answer, &why);
+    int pushed = err == OK ? push_answer(L, arena, &answer, 2) : fail_client(L, client, err, &why);
+    arena_free(arena);
+    return pushed;
+}
+
+/* client:descriptor(): readable when an answer has begun to arrive. */
+static int client_descriptor(lua_State *L)
+{
+    lua_pushinteger(L, check_client(L)->fd);
+    return 1;
+}
+
+/* cli.client(socket): a connection to the daemon, which is asked in two steps, as a command may wait for
+ * other things in between; or a failure. */
+static int client_connect(lua_State *L)
+{
+    static const luaL_Reg methods[] = {{"close", client_close},   {"ask", client_ask},
+                                       {"answer", client_answer}, {"descriptor", client_descriptor},
+                                       {"__gc", client_close},    {0}};
+    const char *named = luaL_optstring(L, 1, NULL);
+    struct why why;
+    struct daemon_client *client = lua_cli_object(L, sizeof(*client), CLIENT, methods);
+    struct arena *arena = arena_new();
+    const char *path = named ? named : client_socket(arena);
+    client->fd = daemon_client_socket(path, &why);
+    if (client->fd >= 0)
+        memcpy(client->path, path, strlen(path) + 1);
+    arena_free(arena);
+    return client->fd >= 0 ? 1 : fail_client(L, client, (enum err)client->fd, &why);
+}
+
+/* cli.default_socket(): that of a command that names none; and that of a daemon. */
+static int default_socket(lua_State *L)
+{
+    struct arena *arena = arena_new();
+    lua_pushstring(L, client_socket(arena));
+    lua_pushstring(L, config_default_socket(arena));
+    arena_free(arena);
+    return 2;
+}
+
+const luaL_Reg lua_client_functions[] = {{"client", client_connect}, {"default_socket", default_socket}, {0}};

@@ -15,6 +15,7 @@
 /* Each ends with an empty row. */
 extern const luaL_Reg lua_local_functions[];    /* lua_local.c: what is loaded in this process */
 extern const luaL_Reg lua_schema_functions[];   /* lua_schema.c: schemas and JSON */
+extern const luaL_Reg lua_client_functions[];   /* daemon_client.c: requests to the daemon */
 extern const luaL_Reg lua_host_functions[];     /* lua_host.c: files, processes and sockets of this host */
 extern const luaL_Reg lua_log_functions[];      /* lua_log.c: the decision log */
 extern const luaL_Reg lua_terminal_functions[]; /* lua_terminal.c: screen, keys, clock */

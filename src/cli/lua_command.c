@@ -7,10 +7,7 @@
 #include "base/printable.h"
 #include "base/suggest.h"
 #include "base/version.h"
-#include "cli/daemon_client.h"
 #include "cli/term.h"
-#include "json/build.h"
-#include "json/parse.h"
 #include "policy/field.h"
 #include "sandbox/lua_json.h"
 
@@ -114,28 +111,7 @@ void *lua_cli_object(lua_State *L, size_t bytes, const char *class, const luaL_R
     return object;
 }
 
-/* ---- the daemon ------------------------------------------------------------------- */
-
-/* For a terminal: no character that it would obey or hide; lines stay lines. */
-static struct str printable_lines(struct arena *arena, struct str text)
-{
-    struct buf out = buf_in(arena);
-    if (printable_is_plain(text))
-        return text;
-    printable_write_lines(&out, text);
-    return buf_view(&out);
-}
-
-/* As they are in each string and key. Keys are not numbered, as json_map_strings would. */
-static const struct json *printable_child(void *arena, const struct json *parent, uint32_t i, struct str *key)
-{
-    const struct json *child = json_child(parent, i);
-    struct str text = json_str(child), shown = printable_lines(arena, text);
-    *key = printable_lines(arena, *key);
-    if (shown.at != text.at)
-        return json_keep(arena, json_string(shown));
-    return json_map(arena, child, printable_child, arena);
-}
+/* ---- JSON -------------------------------------------------------------------------- */
 
 /* A table with the JSON of each member or item. */
 static void push_parts(lua_State *L, const struct json *value)
@@ -171,112 +147,6 @@ int lua_cli_push_members(lua_State *L, const struct json *object)
         }
     }
     push_parts(L, object);
-    return 2;
-}
-
-/* The forms of an answer: its texts as a terminal may show them; "raw": its own texts, and the whole follows
- * as a line of JSON; "exact": the same, with each null and number as it was written; "parts": its own texts,
- * and the JSON of each member follows as it was sent; "shown parts": the same, of the answer that may be
- * shown; "members": see lua_cli_push_members. Returns how many values it has pushed. */
-static int push_answer(lua_State *L, struct arena *arena, const struct json *answer, int form_at)
-{
-    enum { SHOWN, SHOWN_PARTS, RAW, EXACT, PARTS, MEMBERS };
-    static const char *const forms[] = {"shown", "shown parts", "raw", "exact", "parts", "members", NULL};
-    int form = luaL_checkoption(L, form_at, "shown", forms), top = lua_gettop(L);
-    if (form == MEMBERS)
-        return lua_cli_push_members(L, answer);
-    if (form == SHOWN || form == SHOWN_PARTS)
-        answer = json_map(arena, json_keep(arena, json_array(answer, 1)), printable_child, arena)->items;
-    lua_json_push(L, answer, form == EXACT ? LUA_JSON_EXACT : LUA_JSON_ANSWER);
-    if (form == PARTS || form == SHOWN_PARTS)
-        push_parts(L, answer);
-    if (form == RAW) {
-        struct buf line = {0};
-        printable_write_json(&line, json_to_str(arena, answer));
-        lua_cli_push_buf(L, &line);
-    }
-    return lua_gettop(L) - top;
-}
-
-#define CLIENT "toolgate.client"
-
-static struct daemon_client **check_client(lua_State *L)
-{
-    return luaL_checkudata(L, 1, CLIENT);
-}
-
-/* Pushes nil, why, and what is wrong: the code of the daemon's error; true: it is no daemon, or forbidden;
- * false: it does not answer. */
-static int fail_client(lua_State *L, const struct daemon_client *client, enum err err, const struct why *why)
-{
-    lua_cli_fail(L, why->text);
-    if (err == ERR_PARSE)
-        lua_pushnumber(L, (lua_Number)daemon_client_error_code(client));
-    else
-        lua_pushboolean(L, err == ERR_CONFIG);
-    return 3;
-}
-
-/* client:close(), once or several times. */
-static int client_close(lua_State *L)
-{
-    struct daemon_client **client = check_client(L);
-    daemon_client_close(*client);
-    *client = NULL;
-    return 0;
-}
-
-/* client:ask(method, params): true, or a failure. `params`: JSON. */
-static int client_ask(lua_State *L)
-{
-    struct why why;
-    struct daemon_client *client = *check_client(L);
-    enum err err =
-        daemon_client_ask(client, luaL_checkstring(L, 2), str_of(luaL_optstring(L, 3, "{}")), &why);
-    lua_pushboolean(L, true);
-    return err == OK ? 1 : fail_client(L, client, err, &why);
-}
-
-/* client:answer(form): the answer, or a failure. */
-static int client_answer(lua_State *L)
-{
-    struct why why;
-    struct json answer;
-    struct arena *arena = arena_new();
-    struct daemon_client *client = *check_client(L);
-    enum err err = daemon_client_answer(client, arena, &answer, &why);
-    int pushed = err == OK ? push_answer(L, arena, &answer, 2) : fail_client(L, client, err, &why);
-    arena_free(arena);
-    return pushed;
-}
-
-/* client:descriptor(): readable when an answer has begun to arrive. */
-static int client_descriptor(lua_State *L)
-{
-    lua_pushinteger(L, daemon_client_descriptor(*check_client(L)));
-    return 1;
-}
-
-/* cli.client(socket): a connection to the daemon, which is asked in two steps, as a command may wait for
- * other things in between; or a failure. */
-static int client_connect(lua_State *L)
-{
-    static const luaL_Reg methods[] = {{"close", client_close},   {"ask", client_ask},
-                                       {"answer", client_answer}, {"descriptor", client_descriptor},
-                                       {"__gc", client_close},    {0}};
-    struct why why;
-    struct daemon_client **client = lua_cli_object(L, sizeof(struct daemon_client *), CLIENT, methods);
-    enum err err = daemon_client_connect(luaL_optstring(L, 1, NULL), client, &why);
-    return err == OK ? 1 : fail_client(L, NULL, err, &why);
-}
-
-/* cli.default_socket(): that of a command that names none; and that of a daemon. */
-static int default_socket(lua_State *L)
-{
-    struct arena *arena = arena_new();
-    lua_pushstring(L, daemon_client_default_socket(arena));
-    lua_pushstring(L, config_default_socket(arena));
-    arena_free(arena);
     return 2;
 }
 
@@ -510,39 +380,26 @@ static int load_file(lua_State *L)
 }
 
 static const luaL_Reg functions[] = {
-    {"client", client_connect},
-    {"default_socket", default_socket},
-    {"line", line},
-    {"lines", lines},
-    {"clip", clip},
-    {"cut", cut},
-    {"fixed", fixed},
-    {"suggest", suggest},
-    {"warn", warn},
-    {"now", now},
-    {"user_name", user_name},
-    {"user_id", user_id},
-    {"stdin", read_stdin},
-    {"commands", commands},
-    {"fields", fields},
-    {"config_keys", config_keys},
-    {"embedded", embedded},
-    {"serve", lua_serve},
-    {"bridge", lua_connect},
-    {"spawner", lua_spawner},
-    {"replay", lua_replay},
-    {"transcript", lua_transcript_functions},
-    {"hook", lua_hook},
-    {"lint", lua_lint},
-    {"test", lua_test},
-    {0},
+    {"line", line},           {"lines", lines},
+    {"clip", clip},           {"cut", cut},
+    {"fixed", fixed},         {"suggest", suggest},
+    {"warn", warn},           {"now", now},
+    {"user_name", user_name}, {"user_id", user_id},
+    {"stdin", read_stdin},    {"commands", commands},
+    {"fields", fields},       {"config_keys", config_keys},
+    {"embedded", embedded},   {"serve", lua_serve},
+    {"bridge", lua_connect},  {"spawner", lua_spawner},
+    {"replay", lua_replay},   {"transcript", lua_transcript_functions},
+    {"hook", lua_hook},       {"lint", lua_lint},
+    {"test", lua_test},       {0},
 };
 
 /* cli.NAME: a command needs few of them, so each is made when it is named. */
 static int find_function(lua_State *L)
 {
-    static const luaL_Reg *const all[] = {functions,          lua_local_functions, lua_schema_functions,
-                                          lua_host_functions, lua_log_functions,   lua_terminal_functions};
+    static const luaL_Reg *const all[] = {
+        functions,          lua_client_functions, lua_local_functions,   lua_schema_functions,
+        lua_host_functions, lua_log_functions,    lua_terminal_functions};
     const char *name = luaL_checkstring(L, 2);
     for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
         for (const luaL_Reg *row = all[i]; row->name; row++)
