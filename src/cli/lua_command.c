@@ -1,4 +1,4 @@
-/* What lua/cli gets from C, as the table `cli`: requests to the daemon, text for a terminal, users, JSON. */
+/* What lua/cli gets from C, as the table `cli`: text for a terminal, users, what other commands are. */
 #include "cli/lua_cli.h"
 
 #include "base/arena.h"
