@@ -15,19 +15,9 @@ static bool all_of(struct str s, bool (*is)(char))
     return s.len > 0;
 }
 
-static bool is_digits(struct str s)
-{
-    return all_of(s, ascii_is_digit);
-}
-
-static bool is_hex(struct str s)
-{
-    return all_of(s, ascii_is_hex);
-}
-
 static bool is_integer(struct str s)
 {
-    return is_digits(s.len && s.at[0] == '-' ? str_from(s, 1) : s);
+    return all_of(s.len && s.at[0] == '-' ? str_from(s, 1) : s, ascii_is_digit);
 }
 
 static bool is_uuid(struct str s)
@@ -74,17 +64,18 @@ static bool is_url(struct str s)
 
 static const struct id_format {
     const char *name;
-    bool (*fits)(struct str);
+    bool (*fits)(struct str); /* NULL: all characters are of a class */
+    bool (*is)(char);
     const char *expected;
     bool numbers; /* a JSON number may be one, too */
 } formats[] = {
-    {"uuid", is_uuid, "a UUID (e.g. '3f2b8c1e-5a74-4d7e-9b1a-0c6d2e8f4a10')", false},
-    {"integer", is_integer, "a whole number (e.g. 1042)", true},
-    {"digits", is_digits, "digits only (e.g. '0042')", true},
-    {"hex", is_hex, "hexadecimal digits (e.g. '9f86d081')", false},
-    {"slug", is_slug, "a slug (lower-case words joined by - or _, e.g. 'spring-sale')", false},
-    {"email", is_email, "an email address (e.g. 'ana@example.com')", false},
-    {"url", is_url, "a URL (e.g. 'https://example.com/a')", false},
+    {"uuid", is_uuid, NULL, "a UUID (e.g. '3f2b8c1e-5a74-4d7e-9b1a-0c6d2e8f4a10')", false},
+    {"integer", is_integer, NULL, "a whole number (e.g. 1042)", true},
+    {"digits", NULL, ascii_is_digit, "digits only (e.g. '0042')", true},
+    {"hex", NULL, ascii_is_hex, "hexadecimal digits (e.g. '9f86d081')", false},
+    {"slug", is_slug, NULL, "a slug (lower-case words joined by - or _, e.g. 'spring-sale')", false},
+    {"email", is_email, NULL, "an email address (e.g. 'ana@example.com')", false},
+    {"url", is_url, NULL, "a URL (e.g. 'https://example.com/a')", false},
 };
 
 static const struct id_format *format_named(struct str name)
@@ -108,8 +99,10 @@ const char *id_format_mismatch(struct str name, const struct json *value)
     struct str text = number ? (struct str){value->text, value->len} : json_str(value);
     if (!name.len)
         return NULL;
-    if (format)
-        return format->fits(text) && (!number || format->numbers) ? NULL : format->expected;
+    if (format) {
+        bool fits = format->fits ? format->fits(text) : all_of(text, format->is);
+        return fits && (!number || format->numbers) ? NULL : format->expected;
+    }
     struct str prefix = str_from(name, sizeof(PREFIX) - 1);
     if (!number && text.len > prefix.len && str_eq((struct str){text.at, prefix.len}, prefix))
         return NULL;
