@@ -51,26 +51,21 @@ void json_write(struct buf *out, const struct json *value)
         write_raw(out, (struct str){value->raw, value->raw_len});
         return;
     }
+    struct json_out w = json_out(out);
     switch ((enum json_type)value->type) {
     case JSON_ARRAY:
-        buf_byte(out, '[');
-        for (uint32_t i = 0; i < value->len; i++) {
-            if (i)
-                buf_byte(out, ',');
-            json_write(out, &value->items[i]);
-        }
-        buf_byte(out, ']');
+        json_open(&w, '[');
+        for (uint32_t i = 0; i < value->len; i++)
+            json_put(&w, &value->items[i]);
+        json_close(&w, ']');
         break;
     case JSON_OBJECT:
-        buf_byte(out, '{');
+        json_open(&w, '{');
         for (uint32_t i = 0; i < value->len; i++) {
-            if (i)
-                buf_byte(out, ',');
-            json_write_string(out, value->members[i].key);
-            buf_byte(out, ':');
-            json_write(out, &value->members[i].value);
+            json_key_str(&w, value->members[i].key);
+            json_put(&w, &value->members[i].value);
         }
-        buf_byte(out, '}');
+        json_close(&w, '}');
         break;
     default:
         write_plain_value(out, value);
@@ -140,7 +135,7 @@ void json_write_fields(struct json_out *out, const struct json_field *fields)
 /* ---- canonical JSON ---- */
 
 struct writer {
-    struct buf *out;
+    struct json_out out;
     struct hash_stream *stream; /* NULL: the text itself is wanted */
     bool streams;               /* a part has gone to `stream` */
 };
@@ -149,13 +144,14 @@ static void put_value(struct writer *w, const struct json *value);
 
 static void pass_on(struct writer *w)
 {
-    if (!w->stream || w->out->len < HASH_PART_BYTES)
+    struct buf *text = w->out.buf;
+    if (!w->stream || text->len < HASH_PART_BYTES)
         return;
     if (!w->streams)
         hash_stream_begin(w->stream);
     w->streams = true;
-    hash_stream_add(w->stream, buf_view(w->out));
-    w->out->len = 0;
+    hash_stream_add(w->stream, buf_view(text));
+    text->len = 0;
 }
 
 static bool is_canonical(struct str literal)
@@ -193,7 +189,6 @@ static void sort_members(const struct json_member **row, size_t count)
 static void put_object(struct writer *w, const struct json *object, const struct str *without,
                        size_t without_count)
 {
-    struct buf *out = w->out;
     const struct json_member *local[SORT_LOCAL] __attribute__((uninitialized)), **row = local;
     size_t count = 0;
     if (object->len > SORT_LOCAL && !(row = malloc(object->len * sizeof(*row)))) {
@@ -208,51 +203,47 @@ static void put_object(struct writer *w, const struct json *object, const struct
             row[count++] = &object->members[i];
     }
     sort_members(row, count);
-    buf_byte(out, '{');
+    json_open(&w->out, '{');
     for (size_t i = 0; i < count; i++) {
-        if (i)
-            buf_byte(out, ',');
-        json_write_string(out, row[i]->key);
-        buf_byte(out, ':');
+        json_key_str(&w->out, row[i]->key);
         put_value(w, &row[i]->value);
         pass_on(w);
     }
-    buf_byte(out, '}');
+    json_close(&w->out, '}');
     if (row != local)
         free(row);
 }
 
 static void put_value(struct writer *w, const struct json *value)
 {
-    struct buf *out = w->out;
+    struct str literal;
     switch ((enum json_type)value->type) {
     case JSON_NUMBER:
-        if (is_canonical((struct str){value->text, value->len}))
-            buf_add(out, value->text, value->len);
+        literal = (struct str){value->text, value->len};
+        if (is_canonical(literal))
+            json_put_raw(&w->out, literal);
         else
-            decimal_canonical(out, (struct str){value->text, value->len});
+            decimal_canonical(json_next_value(&w->out), literal);
         break;
     case JSON_ARRAY:
-        buf_byte(out, '[');
+        json_open(&w->out, '[');
         for (uint32_t i = 0; i < value->len; i++) {
-            if (i)
-                buf_byte(out, ',');
             put_value(w, &value->items[i]);
             pass_on(w);
         }
-        buf_byte(out, ']');
+        json_close(&w->out, ']');
         break;
     case JSON_OBJECT:
         put_object(w, value, NULL, 0);
         break;
     default:
-        write_plain_value(out, value);
+        write_plain_value(json_next_value(&w->out), value);
     }
 }
 
 void json_canonical(struct buf *out, const struct json *value)
 {
-    struct writer w = {.out = out};
+    struct writer w = {.out = json_out(out)};
     put_value(&w, value);
 }
 
@@ -261,7 +252,7 @@ struct hash128 json_fingerprint(struct arena *scratch, const struct json *value,
 {
     struct buf text = buf_in(scratch);
     struct hash_stream stream __attribute__((uninitialized));
-    struct writer w = {.out = &text, .stream = &stream};
+    struct writer w = {.out = json_out(&text), .stream = &stream};
     if (!value)
         buf_text(&text, "{}");
     else if (value->type == JSON_OBJECT)
