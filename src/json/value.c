@@ -61,59 +61,37 @@ static const struct json_member *copy_small(struct json_member *row, const struc
     return NULL;
 }
 
-/* Removes later members with the same key in place, moving their value to the first one. */
-static size_t merge_twice(struct arena *arena, struct json_member *members, size_t count)
-{
-    size_t size = index_slots(count), kept = 0;
-    uint32_t *slots = ARENA_ARRAY(arena, uint32_t, size);
-    for (size_t i = 0; i < count; i++) {
-        uint32_t *slot = slot_for(slots, size, members, members[i].key);
-        if (*slot) {
-            members[*slot - 1].value = members[i].value;
-        } else {
-            members[kept] = members[i];
-            *slot = (uint32_t)++kept;
-        }
-    }
-    return kept;
-}
-
-/* Copies the members and fills their index. *duplicate: the first member whose key an earlier one has, or
- * NULL. */
-static const struct json_member *large_row(struct arena *arena, const struct json_member *members,
-                                           size_t count, const struct json_member **duplicate)
-{
-    size_t size = index_slots(count);
-    uint32_t *slots = arena_alloc(arena, size * sizeof(*slots) + count * sizeof(*members));
-    struct json_member *row = (struct json_member *)(void *)(slots + size);
-    memset(slots, 0, size * sizeof(*slots));
-    memcpy(row, members, count * sizeof(*members));
-    *duplicate = NULL;
-    for (size_t i = 0; i < count && !*duplicate; i++) {
-        uint32_t *slot = slot_for(slots, size, members, members[i].key);
-        if (*slot)
-            *duplicate = &members[i];
-        else
-            *slot = (uint32_t)i + 1;
-    }
-    return row;
-}
-
-/* For a large object, or one with a duplicate key. */
+/* For a large object, or one with a duplicate key: later members with a key that was there are removed in
+ * place, and their value moves to the first one. */
 static __attribute__((noinline)) const struct json_member *hard_row(struct arena *arena,
                                                                     struct json_member *members,
                                                                     uint32_t *count,
                                                                     const struct json_member **duplicate)
 {
-    const struct json_member *none;
-    const struct json_member *row = large_row(arena, members, *count, duplicate);
-    if (!*duplicate)
-        return row;
-    struct json_member *later = arena_alloc(arena, sizeof(*later));
-    *later = **duplicate;
+    size_t size = index_slots(*count), kept = 0;
+    uint32_t *slots = arena_alloc(arena, size * sizeof(*slots) + *count * sizeof(*members));
+    struct json_member *row = (struct json_member *)(void *)(slots + size), *later = NULL;
+    memset(slots, 0, size * sizeof(*slots));
+    for (size_t i = 0; i < *count; i++) {
+        uint32_t *slot = slot_for(slots, size, members, members[i].key);
+        if (!*slot) {
+            members[kept] = members[i];
+            *slot = (uint32_t)++kept;
+            continue;
+        }
+        if (!later) {
+            later = arena_alloc(arena, sizeof(*later));
+            *later = members[i];
+        }
+        members[*slot - 1].value = members[i].value;
+    }
     *duplicate = later;
-    *count = (uint32_t)merge_twice(arena, members, *count);
-    return object_row(arena, members, count, &none);
+    if (later) { /* fewer members may need no index, or a smaller one */
+        const struct json_member *none;
+        *count = (uint32_t)kept;
+        return object_row(arena, members, count, &none);
+    }
+    return memcpy(row, members, *count * sizeof(*members));
 }
 
 const struct json_member *object_row(struct arena *arena, struct json_member *members, uint32_t *count,
