@@ -165,9 +165,7 @@ struct parser {
     bool surrogates;    /* the text has a lone one */
     uint32_t in_object; /* 1: it is an object, whose values go to the slots of their keys */
     uint32_t count, room;
-    uint32_t members;                    /* of the closing object */
-    const struct json_member *duplicate; /* its duplicate key, or NULL */
-    struct json_member *stack, *first;   /* first: on the C stack, used until it is full */
+    struct json_member *stack, *first; /* first: on the C stack, used until it is full */
 };
 
 /* ---- the stack ---- */
@@ -464,11 +462,11 @@ static int on_close_object(void *ctx)
 {
     struct parser *p = ctx;
     struct json_member *open = &p->stack[p->container];
-    p->members = p->count - p->container - 1;
-    const struct json_member *row = object_row(p->arena, open + 1, &p->members, &p->duplicate);
-    if (p->duplicate)
-        report_twice(p, open, p->duplicate);
-    close_container(p, row, p->members);
+    uint32_t count = p->count - p->container - 1;
+    const struct json_member *duplicate, *row = object_row(p->arena, open + 1, &count, &duplicate);
+    if (duplicate)
+        report_twice(p, open, duplicate);
+    close_container(p, row, count);
     return 1;
 }
 
