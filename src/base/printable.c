@@ -89,14 +89,16 @@ static size_t plain_ascii(const char *at, const char *end)
     return (size_t)(at - from);
 }
 
-/* Takes the run of plain ASCII at the front. */
-static struct str walk_ascii(struct walk *w)
+/* Reads the next character that is not plain ASCII; the run before it goes to `out` (may be NULL). */
+static bool walk_read_special(struct walk *w, struct buf *out)
 {
     struct str run = {w->at, plain_ascii(w->at, w->end)};
     w->at += run.len;
     if (run.len)
         w->before = (unsigned char)run.at[run.len - 1];
-    return run;
+    if (out)
+        buf_str(out, run);
+    return walk_read(w);
 }
 
 /* What JSON text, and a text of several lines, may have. */
@@ -107,11 +109,7 @@ static bool is_space(uint32_t c)
 
 static void write_escaped(struct buf *out, struct str text, bool json)
 {
-    struct walk w = walk_of(text);
-    for (;; walk_next(&w)) {
-        buf_str(out, walk_ascii(&w));
-        if (!walk_read(&w))
-            return;
+    for (struct walk w = walk_of(text); walk_read_special(&w, out); walk_next(&w)) {
         if (is_space(w.c) && (json || w.c != '\r')) /* in JSON text it stands between values */
             buf_byte(out, ' ');
         else if (w.length && !w.is_hidden)
@@ -147,14 +145,10 @@ void printable_write_lines(struct buf *out, struct str text)
 
 bool printable_is_plain(struct str text)
 {
-    struct walk w = walk_of(text);
-    for (;; walk_next(&w)) {
-        walk_ascii(&w);
-        if (!walk_read(&w))
-            return true;
+    for (struct walk w = walk_of(text); walk_read_special(&w, NULL); walk_next(&w))
         if (!w.length || w.is_hidden)
             return false;
-    }
+    return true;
 }
 
 struct str printable_line(struct arena *arena, struct str text)
@@ -183,25 +177,16 @@ static bool is_secret(const struct walk *w)
 size_t printable_count_hidden(struct str text)
 {
     size_t count = 0;
-    struct walk w = walk_of(text);
-    for (;; walk_next(&w)) {
-        walk_ascii(&w);
-        if (!walk_read(&w))
-            return count;
+    for (struct walk w = walk_of(text); walk_read_special(&w, NULL); walk_next(&w))
         count += is_secret(&w);
-    }
+    return count;
 }
 
 void printable_strip(struct buf *out, struct str text)
 {
-    struct walk w = walk_of(text);
-    for (;; walk_next(&w)) {
-        buf_str(out, walk_ascii(&w));
-        if (!walk_read(&w))
-            return;
+    for (struct walk w = walk_of(text); walk_read_special(&w, out); walk_next(&w))
         if (!is_secret(&w))
             buf_add(out, w.at, w.length ? w.length : 1);
-    }
 }
 
 /* ---- data ---- */
@@ -243,16 +228,14 @@ static const char *invisible_kind(const struct walk *w)
 /* At an invisible character, or at the end: then NULL. */
 static const char *walk_to_invisible(struct walk *w)
 {
-    for (;; walk_next(w)) {
-        walk_ascii(w);
-        if (!walk_read(w))
-            return NULL;
+    for (; walk_read_special(w, NULL); walk_next(w)) {
         const char *kind = invisible_kind(w);
         if (kind)
             return kind;
         if (w->c == BLACK_FLAG)
             w->at += flag_tags(w->at + w->length, w->end);
     }
+    return NULL;
 }
 
 const char *printable_find_invisible(struct str text)
