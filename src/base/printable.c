@@ -7,26 +7,35 @@
 
 struct range {
     uint32_t first, last;
+    const char *kind; /* of what is invisible in data; NULL: it has a use in data */
 };
 
-/* Sorted. Variation selectors of emoji stay, and joiners where is_hidden_here says so. */
+/* Sorted. Variation selectors of emoji stay, and joiners where walk_read says so. */
 static const struct range hidden[] = {
-    {0x00, 0x1f},       {0x7f, 0x9f},     /* C0, DEL, C1 */
-    {0xad, 0xad},                         /* SOFT HYPHEN */
-    {0x61c, 0x61c},                       /* ARABIC LETTER MARK */
-    {0x180e, 0x180e},   {0x200b, 0x200b}, /* invisible separators */
-    {0x200e, 0x200f},   {0x2028, 0x202e}, /* marks of direction, line separators, embeddings and overrides */
-    {0x2060, 0x206f},                     /* word joiner, invisible operators, isolates */
-    {0xfeff, 0xfeff},   {0xfff9, 0xfffb}, /* byte order mark, interlinear annotations */
-    {0xe0000, 0xe0fff},                   /* tags, and variation selectors that can carry a text */
+    {0x00, 0x1f, NULL},                /* C0 */
+    {0x7f, 0x9f, NULL},                /* DEL, C1 */
+    {0xad, 0xad, NULL},                /* SOFT HYPHEN */
+    {0x61c, 0x61c, NULL},              /* ARABIC LETTER MARK */
+    {0x180e, 0x180e, "zero_width"},    /* an invisible separator */
+    {0x200b, 0x200d, "zero_width"},    /* another, and the joiners */
+    {0x200e, 0x200f, NULL},            /* marks of direction */
+    {0x2028, 0x2029, NULL},            /* line separators */
+    {0x202a, 0x202e, "bidirectional"}, /* embeddings and overrides */
+    {0x2060, 0x2065, "zero_width"},    /* word joiner, invisible operators */
+    {0x2066, 0x2069, "bidirectional"}, /* isolates */
+    {0x206a, 0x206f, "zero_width"},
+    {0xfeff, 0xfeff, "zero_width"}, /* byte order mark */
+    {0xfff9, 0xfffb, "zero_width"}, /* interlinear annotations */
+    {0xe0000, 0xe0fff, "tags"},     /* tags, and variation selectors that can carry a text */
 };
 
-static bool is_hidden(uint32_t c)
+/* NULL: the character is visible. */
+static const struct range *hidden_range(uint32_t c)
 {
     for (size_t i = 0; i < sizeof(hidden) / sizeof(hidden[0]); i++)
         if (c <= hidden[i].last)
-            return c >= hidden[i].first;
-    return false;
+            return c >= hidden[i].first ? &hidden[i] : NULL;
+    return NULL;
 }
 
 /* ZERO WIDTH NON-JOINER and JOINER */
@@ -40,7 +49,7 @@ struct walk {
     const char *at, *end;
     uint32_t c, before; /* `before`: the last visible character; 0: none, or a joiner */
     size_t length;
-    bool is_hidden;
+    const struct range *hidden; /* NULL: it is visible here */
 };
 
 static struct walk walk_of(struct str text)
@@ -64,8 +73,8 @@ static bool walk_read(struct walk *w)
         return false;
     w->length = str_utf8_length(w->at, w->end);
     w->c = w->length ? decode(w->at, w->length) : (unsigned char)*w->at;
-    w->is_hidden = is_joiner(w->c) ? w->before < ASCII_END : is_hidden(w->c);
-    w->before = w->is_hidden || is_joiner(w->c) ? 0 : w->c;
+    w->hidden = is_joiner(w->c) && w->before >= ASCII_END ? NULL : hidden_range(w->c);
+    w->before = w->hidden || is_joiner(w->c) ? 0 : w->c;
     return true;
 }
 
@@ -112,7 +121,7 @@ static void write_escaped(struct buf *out, struct str text, bool json)
     for (struct walk w = walk_of(text); walk_read_special(&w, out); walk_next(&w)) {
         if (is_space(w.c) && (json || w.c != '\r')) /* in JSON text it stands between values */
             buf_byte(out, ' ');
-        else if (w.length && !w.is_hidden)
+        else if (w.length && !w.hidden)
             buf_add(out, w.at, w.length);
         else if (!json)
             buf_printf(out, w.length && w.c >= ASCII_END ? "\\u{%x}" : "\\x%02x", (unsigned)w.c);
@@ -146,7 +155,7 @@ void printable_write_lines(struct buf *out, struct str text)
 bool printable_is_plain(struct str text)
 {
     for (struct walk w = walk_of(text); walk_read_special(&w, NULL); walk_next(&w))
-        if (!w.length || w.is_hidden)
+        if (!w.length || w.hidden)
             return false;
     return true;
 }
@@ -171,7 +180,7 @@ void printable_write_cut(struct buf *out, struct str text, size_t max)
 /* The controls that a text may have for its lines are no secret. */
 static bool is_secret(const struct walk *w)
 {
-    return w->is_hidden && w->length && !is_space(w->c);
+    return w->hidden && w->length && !is_space(w->c);
 }
 
 size_t printable_count_hidden(struct str text)
@@ -211,27 +220,12 @@ static size_t flag_tags(const char *at, const char *end)
     return 0;
 }
 
-static const char *invisible_kind(const struct walk *w)
-{
-    if (!w->is_hidden || !w->length)
-        return NULL;
-    if (w->c >= 0xe0000)
-        return "tags";
-    if ((w->c >= 0x202a && w->c <= 0x202e) || (w->c >= 0x2066 && w->c <= 0x2069))
-        return "bidirectional";
-    return is_joiner(w->c) || w->c == 0x180e || w->c == 0x200b || (w->c >= 0x2060 && w->c <= 0x206f) ||
-                   w->c == 0xfeff || (w->c >= 0xfff9 && w->c <= 0xfffb)
-               ? "zero_width"
-               : NULL;
-}
-
 /* At an invisible character, or at the end: then NULL. */
 static const char *walk_to_invisible(struct walk *w)
 {
     for (; walk_read_special(w, NULL); walk_next(w)) {
-        const char *kind = invisible_kind(w);
-        if (kind)
-            return kind;
+        if (w->hidden && w->hidden->kind)
+            return w->hidden->kind;
         if (w->c == BLACK_FLAG)
             w->at += flag_tags(w->at + w->length, w->end);
     }
