@@ -48,7 +48,7 @@ static bool same_word(struct str a, struct str b)
 static bool coerce_accepts(struct coercer *c, const struct node *node, const struct json *v)
 {
     c->pass.remarks.local_times = false;
-    bool ok = node_accepts(&c->pass, node, v, NULL);
+    bool ok = node_accepts(&c->pass, node, v);
     if (!ok && c->pass.remarks.local_times)
         ok = node_accepts_local_times(&c->pass, node, v);
     return ok && !c->pass.too_complex;

@@ -103,8 +103,7 @@ static const struct json *walk_op(struct times_walk *t, const struct op *op, con
                 return walk(t, op->nodes.at[i], v, location);
         return v;
     case OP_IF:
-        next =
-            node_accepts(&t->e.pass, op->branch.condition, v, NULL) ? op->branch.then : op->branch.otherwise;
+        next = node_accepts(&t->e.pass, op->branch.condition, v) ? op->branch.then : op->branch.otherwise;
         return next ? walk(t, next, v, location) : v;
     case OP_DEPENDENT_SCHEMAS:
         for (uint32_t i = 0; i < op->dependents.count; i++)
@@ -120,8 +119,7 @@ static const struct json *walk(struct times_walk *t, const struct node *node, co
                                const struct location *location)
 {
     struct scope here;
-    if (t->e.pass.too_complex || t->e.pass.frames >= SCHEMA_MAX_FRAMES ||
-        node_accepts(&t->e.pass, node, v, NULL))
+    if (t->e.pass.too_complex || t->e.pass.frames >= SCHEMA_MAX_FRAMES || node_accepts(&t->e.pass, node, v))
         return v;
     if (v->type == JSON_STRING && format_is_local_date_time(json_str(v)))
         return add_zone(t, v, location);

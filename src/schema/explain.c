@@ -160,7 +160,7 @@ static bool explain_too_many(struct explain_ctx *e, const struct op *op, const s
         return false;
     buf_text(&out, "must fit exactly one alternative, but fits ");
     for (uint32_t i = 0; i < op->nodes.count; i++)
-        if (node_accepts(&e->pass, op->nodes.at[i], v, NULL)) {
+        if (node_accepts(&e->pass, op->nodes.at[i], v)) {
             buf_text(&out, fit++ ? " and " : "");
             struct str title = json_str(json_get_text(op->nodes.at[i]->source, "title"));
             const struct props *props = props_of(op->nodes.at[i]);
@@ -266,7 +266,7 @@ static void explain_names(struct explain_ctx *e, const struct op *op, const stru
 {
     for (uint32_t i = 0; i < v->len && !e->pass.too_complex; i++) {
         struct json name = member_name(&v->members[i]);
-        if (node_accepts(&e->pass, op->node, &name, NULL))
+        if (node_accepts(&e->pass, op->node, &name))
             continue;
         struct problems found = find_problems(e, op->node, &name, NULL);
         struct str reason = found.count ? found.list[0].message : STR_LIT("it is not allowed");
@@ -372,7 +372,7 @@ static void explain_op(struct explain_ctx *e, const struct op *op, const struct 
             explain_node(e, op->nodes.at[i], v, location);
         return;
     case OP_IF: {
-        bool holds = node_accepts(&e->pass, op->branch.condition, v, NULL);
+        bool holds = node_accepts(&e->pass, op->branch.condition, v);
         const struct node *node = holds ? op->branch.then : op->branch.otherwise;
         if (node)
             explain_node(e, node, v, location);
@@ -451,7 +451,7 @@ enum schema_validity schema_explain(const struct schema *schema, const struct js
                                     struct problems *problems, struct schema_work *work)
 {
     struct pass pass = pass_begin(schema, work);
-    bool ok = node_accepts(&pass, schema->root, instance, NULL);
+    bool ok = node_accepts(&pass, schema->root, instance);
     if (pass.too_complex) {
         struct str message = arena_printf(
             problems->arena, "could not be checked: %s; send less, or a simpler value", pass.too_complex);

@@ -329,7 +329,7 @@ static void add_rename(struct explain_ctx *e, const struct name_match *sent, boo
     struct buf suggestion = buf_in(e->arena), out = buf_in(e->arena);
     const struct node *node = sent->meant->node;
     const struct json *v = &sent->sent->value;
-    bool fits = !node || node_accepts(&e->pass, node, v, NULL);
+    bool fits = !node || node_accepts(&e->pass, node, v);
     json_write_string(&suggestion, sent->meant->key);
     buf_text(&out, warning ? "is not declared: did you mean '" : "unknown field — did you mean '");
     buf_str(&out, sent->meant->key);

@@ -265,8 +265,7 @@ bool pass_spend(struct pass *pass, uint64_t steps);
 bool pass_matches(struct pass *pass, const struct pattern *pattern, struct str s);
 
 /* The boolean pass over one node or op. `evaluated` (may be NULL) gathers the evaluated members or items. */
-bool node_accepts(struct pass *pass, const struct node *node, const struct json *v,
-                  struct evaluated_set *evaluated);
+bool node_accepts(struct pass *pass, const struct node *node, const struct json *v);
 bool op_accepts(struct pass *pass, const struct op *op, const struct json *v,
                 struct evaluated_set *evaluated);
 

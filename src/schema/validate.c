@@ -502,17 +502,16 @@ static bool node_runs_ops(struct pass *pass, const struct node *node, const stru
     return ok;
 }
 
-bool node_accepts(struct pass *pass, const struct node *node, const struct json *v,
-                  struct evaluated_set *evaluated)
+bool node_accepts(struct pass *pass, const struct node *node, const struct json *v)
 {
-    return fits(pass, node, v, evaluated);
+    return fits(pass, node, v, NULL);
 }
 
 bool node_accepts_local_times(struct pass *pass, const struct node *node, const struct json *v)
 {
     bool outer = pass->local_times;
     pass->local_times = pass->schema->local_times;
-    bool ok = pass->local_times && !pass->too_complex && node_accepts(pass, node, v, NULL);
+    bool ok = pass->local_times && !pass->too_complex && node_accepts(pass, node, v);
     pass->local_times = outer;
     return ok;
 }
@@ -527,7 +526,7 @@ enum schema_validity schema_inspect(const struct schema *schema, const struct js
                                     struct schema_remarks *remarks, struct schema_work *work)
 {
     struct pass pass = pass_begin(schema, work);
-    bool ok = node_accepts(&pass, schema->root, instance, NULL);
+    bool ok = node_accepts(&pass, schema->root, instance);
     bool local = !ok && pass.remarks.local_times && node_accepts_local_times(&pass, schema->root, instance);
     *remarks = pass.remarks;
     remarks->declared = ok && schema->declares && !remarks->undeclared;
@@ -578,7 +577,7 @@ static void collect_op(struct in_place_nodes *all, const struct op *op, const st
                 collect(all, op->nodes.at[i], v, pass);
         break;
     case OP_IF:
-        holds = v && node_accepts(pass, op->branch.condition, v, NULL);
+        holds = v && node_accepts(pass, op->branch.condition, v);
         if (!v || holds)
             collect(all, op->branch.condition, v, pass);
         if (op->branch.then && (!v || holds))

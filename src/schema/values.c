@@ -204,9 +204,10 @@ static wide times_mod(wide a, wide b, wide m)
     return sum;
 }
 
-/* r times ten to the power of the digits of s, plus that number, modulo m (0: no modulus). */
-static wide append_digits(wide r, struct str s, wide m)
+/* The number of these digits modulo m (0: no modulus). */
+static wide number_of(struct str s, wide m)
 {
+    wide r = 0;
     for (size_t i = 0; i < s.len; i++)
         if (s.at[i] != '.') {
             r = r * 10 + (wide)(s.at[i] - '0');
@@ -229,10 +230,10 @@ static __attribute__((noinline)) bool divides_exactly(const struct json *v, cons
     }
     /* Neither ends in a zero: with a smaller power of ten n is no multiple. */
     int64_t power = decimal_magnitude(&n) - n.count - (decimal_magnitude(&d) - d.count);
-    wide m = append_digits(0, d.digits, 0);
+    wide m = number_of(d.digits, 0);
     if (power < 0 || m == 0)
         return false;
-    wide rest = append_digits(0, n.digits, m), factor = 10 % m; /* 10^power by squaring */
+    wide rest = number_of(n.digits, m), factor = 10 % m; /* 10^power by squaring */
     for (; power > 0; power >>= 1) {
         if (power & 1)
             rest = times_mod(rest, factor, m);
