@@ -10,18 +10,12 @@
 #include <idn2.h>
 #include <stdio.h>
 
-/* `n` digits at `at` as a number in [low, high], or -1. */
-static int number(struct str s, size_t at, size_t n, int low, int high)
+/* Two digits at `at` as a number up to `most`, or -1. */
+static int two_digits(struct str s, size_t at, int most)
 {
-    int value = 0;
-    if (at + n > s.len)
-        return -1;
-    for (size_t i = at; i < at + n; i++) {
-        if (!ascii_is_digit(s.at[i]))
-            return -1;
-        value = value * 10 + (s.at[i] - '0');
-    }
-    return value >= low && value <= high ? value : -1;
+    bool there = at + 2 <= s.len && ascii_is_digit(s.at[at]) && ascii_is_digit(s.at[at + 1]);
+    int value = there ? (s.at[at] - '0') * 10 + (s.at[at + 1] - '0') : -1;
+    return value <= most ? value : -1;
 }
 
 static bool is_date(struct str s)
@@ -38,7 +32,7 @@ static bool read_zone(struct str s, int *minutes)
         return s.at[0] == 'Z' || s.at[0] == 'z';
     if (s.len != 6 || (s.at[0] != '+' && s.at[0] != '-') || s.at[3] != ':')
         return false;
-    int hour = number(s, 1, 2, 0, 23), minute = number(s, 4, 2, 0, 59);
+    int hour = two_digits(s, 1, 23), minute = two_digits(s, 4, 59);
     *minutes = (hour * 60 + minute) * (s.at[0] == '-' ? -1 : 1);
     return hour >= 0 && minute >= 0;
 }
@@ -48,12 +42,12 @@ static size_t read_clock(struct str s, int *minutes, int *second)
 {
     if (s.len < 8 || s.at[2] != ':' || s.at[5] != ':')
         return 0;
-    int hour = number(s, 0, 2, 0, 23), minute = number(s, 3, 2, 0, 59);
+    int hour = two_digits(s, 0, 23), minute = two_digits(s, 3, 59);
     size_t end = 8;
     if (end < s.len && s.at[end] == '.')
         for (end++; end < s.len && ascii_is_digit(s.at[end]);)
             end++;
-    *second = number(s, 6, 2, 0, 60);
+    *second = two_digits(s, 6, 60);
     *minutes = hour * 60 + minute;
     return hour < 0 || minute < 0 || *second < 0 || end == 9 ? 0 : end;
 }
@@ -68,10 +62,14 @@ static bool is_time(struct str s)
     return second < 60 || utc == 1439;
 }
 
+static bool begins_with_date(struct str s)
+{
+    return s.len > 11 && (s.at[10] == 'T' || s.at[10] == 't') && is_date((struct str){s.at, 10});
+}
+
 static bool is_date_time(struct str s)
 {
-    return s.len > 11 && (s.at[10] == 'T' || s.at[10] == 't') && is_date((struct str){s.at, 10}) &&
-           is_time(str_from(s, 11));
+    return begins_with_date(s) && is_time(str_from(s, 11));
 }
 
 static bool is_local_time(struct str s)
@@ -82,9 +80,7 @@ static bool is_local_time(struct str s)
 
 bool format_is_local_date_time(struct str s)
 {
-    int minutes, second;
-    return s.len > 11 && (s.at[10] == 'T' || s.at[10] == 't') && is_date((struct str){s.at, 10}) &&
-           read_clock(str_from(s, 11), &minutes, &second) == s.len - 11 && second < 60;
+    return begins_with_date(s) && is_local_time(str_from(s, 11));
 }
 
 int64_t format_local_seconds(struct str s)
