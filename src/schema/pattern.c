@@ -483,10 +483,8 @@ static bool fast_matches(const struct fast_regex *regex, struct str subject)
 #define UNCOUNTED_STEPS 500u
 #define HEAP_MAX_KIB    1024u
 #define NESTING_MAX     100u /* parentheses */
-#define NO_FAULT        100  /* what pcre2_compile reports on success */
 
 struct pattern {
-    struct str text;
     const struct fast_regex *fast; /* NULL: use PCRE2 */
     pcre2_code *code;
     pcre2_match_context *context;
@@ -504,29 +502,15 @@ static void release(void *memory, void *arena)
     (void)memory, (void)arena; /* freed with the arena */
 }
 
-/* With a callout before each item, unless the code is too large for them. */
-static enum err compile_code(struct pattern *p, struct str expression, pcre2_general_context *memory,
-                             struct why *why)
+/* NULL: PCRE2 cannot compile it, for the reason *code near *at. */
+static pcre2_code *compile_code(struct str expression, uint32_t options, pcre2_general_context *memory,
+                                int *code, PCRE2_SIZE *at)
 {
-    int code = TOO_LARGE;
-    PCRE2_SIZE at;
     PCRE2_SPTR text = (PCRE2_SPTR)(expression.len ? expression.at : "");
-    char reason[160];
     pcre2_compile_context *context = pcre2_compile_context_create(memory);
     pcre2_set_newline(context, PCRE2_NEWLINE_LF);
     pcre2_set_parens_nest_limit(context, NESTING_MAX);
-    p->counted = true;
-    p->code = pcre2_compile(text, expression.len, OPTIONS | PCRE2_AUTO_CALLOUT, &code, &at, context);
-    if (!p->code && code == TOO_LARGE) {
-        p->counted = false;
-        p->code = pcre2_compile(text, expression.len, OPTIONS, &code, &at, context);
-    }
-    if (p->code)
-        return OK;
-    if (pcre2_get_error_message(code, (PCRE2_UCHAR *)reason, sizeof(reason)) < 0)
-        strcpy(reason, "it is not understood");
-    return err_set(why, ERR_SCHEMA, "expected a regular expression, found '" STR_FMT "': %s (near byte %zu)",
-                   STR_ARG(str_cut(p->text, 200)), reason, at);
+    return pcre2_compile(text, expression.len, OPTIONS | options, code, at, context);
 }
 
 enum err pattern_compile(struct arena *arena, struct str expression, struct pattern **out, struct why *why)
@@ -541,11 +525,22 @@ enum err pattern_compile(struct arena *arena, struct str expression, struct patt
     if (err)
         return err;
     struct pattern *p = ARENA_NEW(arena, struct pattern);
-    p->text = expression;
     pcre2_general_context *memory = pcre2_general_context_create(allocate, release, arena);
-    err = compile_code(p, buf_view(&translated), memory, why);
-    if (err)
-        return err;
+    PCRE2_SIZE at;
+    int code;
+    char reason[160];
+    /* With a callout before each item, unless the code is too large for them. */
+    p->code = compile_code(buf_view(&translated), PCRE2_AUTO_CALLOUT, memory, &code, &at);
+    p->counted = p->code || code != TOO_LARGE;
+    if (!p->counted)
+        p->code = compile_code(buf_view(&translated), 0, memory, &code, &at);
+    if (!p->code) {
+        if (pcre2_get_error_message(code, (PCRE2_UCHAR *)reason, sizeof(reason)) < 0)
+            strcpy(reason, "it is not understood");
+        return err_set(why, ERR_SCHEMA,
+                       "expected a regular expression, found '" STR_FMT "': %s (near byte %zu)",
+                       STR_ARG(str_cut(expression, 200)), reason, at);
+    }
     p->context = pcre2_match_context_create(memory);
     pcre2_set_heap_limit(p->context, HEAP_MAX_KIB);
     if (!p->counted)
@@ -564,17 +559,14 @@ bool pattern_is_regex(struct str expression)
     struct arena *scratch = arena_new();
     struct buf translated = buf_in(scratch);
     struct fast_regex unused;
-    int code = 0;
     PCRE2_SIZE at;
+    int code;
     bool ok =
         expression.len <= PATTERN_MAX_BYTES && ecma_to_pcre(expression, &translated, &unused, NULL) == OK;
     if (ok) {
-        pcre2_compile_context *context =
-            pcre2_compile_context_create(pcre2_general_context_create(allocate, release, scratch));
-        pcre2_set_parens_nest_limit(context, NESTING_MAX);
-        pcre2_compile((PCRE2_SPTR)(translated.len ? translated.at : ""), translated.len, OPTIONS, &code, &at,
-                      context);
-        ok = code == PCRE2_ERROR_LOOKBEHIND_NOT_FIXED_LENGTH || code == NO_FAULT;
+        pcre2_general_context *memory = pcre2_general_context_create(allocate, release, scratch);
+        ok = compile_code(buf_view(&translated), 0, memory, &code, &at) ||
+             code == PCRE2_ERROR_LOOKBEHIND_NOT_FIXED_LENGTH;
     }
     arena_free(scratch);
     return ok;
