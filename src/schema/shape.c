@@ -143,13 +143,12 @@ static void collect_fields(const struct view *view, struct fields *fields)
 struct writer {
     struct buf *out;
     size_t from;   /* where the shape begins in `out` */
-    size_t before; /* bytes of the shape that are in another buffer */
     unsigned read; /* alternatives that were described */
 };
 
 static bool is_long(const struct writer *w)
 {
-    return w->before + w->out->len - w->from > SHAPE_MAX_BYTES;
+    return w->out->len - w->from > SHAPE_MAX_BYTES;
 }
 
 static void put_node(struct writer *w, const struct node *node, unsigned depth);
@@ -186,7 +185,7 @@ static void put_object(struct writer *w, const struct view *view, unsigned depth
     const struct node *values = NULL; /* a schema for additional properties makes an object a map */
     for (size_t i = view->props_count; i-- > 0;) {
         const struct node *rest = view->props[i]->rest;
-        values = rest && rest->source->type == JSON_OBJECT && rest->source->len ? rest : values;
+        values = node_is_map_values(rest) ? rest : values;
     }
     if (depth < SHAPE_DEPTH_MAX && !is_long(w))
         collect_fields(view, &fields);
@@ -349,7 +348,6 @@ static bool has_alternative(struct str text, struct str one)
 /* Null last, and each shape once. */
 static void put_branches(struct writer *w, const struct nodes *nodes, unsigned types, unsigned depth)
 {
-    struct writer one = {&(struct buf){.arena = w->out->arena}, 0, 0, 0};
     size_t from = w->out->len, shown = 0, read = 0;
     bool null = false;
     for (uint32_t i = 0; i < nodes->count && shown < SHAPE_BRANCHES_MAX && read < SHAPE_BRANCHES_READ &&
@@ -361,17 +359,19 @@ static void put_branches(struct writer *w, const struct nodes *nodes, unsigned t
             continue;
         }
         read++;
-        one.out->len = 0;
-        one.before = w->before + w->out->len - w->from;
-        one.read = w->read + 1;
-        put_node(&one, nodes->at[i], depth);
-        w->read = one.read;
-        struct str so_far = {w->out->at + from, w->out->len - from};
-        if (has_alternative(so_far, buf_view(one.out)))
-            continue;
+        w->read++;
+        size_t before = w->out->len;
         put_or(w, from);
-        buf_str(w->out, buf_view(one.out));
-        shown++;
+        size_t or_bytes = w->out->len - before;
+        w->from += or_bytes; /* the "or" counts only if the alternative stays */
+        put_node(w, nodes->at[i], depth);
+        w->from -= or_bytes;
+        struct str so_far = {w->out->at + from, before - from},
+                   one = str_from(buf_view(w->out), before + or_bytes);
+        if (has_alternative(so_far, one))
+            w->out->len = before;
+        else
+            shown++;
     }
     if (shown == SHAPE_BRANCHES_MAX || read == SHAPE_BRANCHES_READ || w->read >= ALTERNATIVES_MAX ||
         is_long(w))
@@ -380,8 +380,6 @@ static void put_branches(struct writer *w, const struct nodes *nodes, unsigned t
         put_or(w, from);
         buf_text(w->out, "null");
     }
-    if (!one.out->arena)
-        buf_clear(one.out);
 }
 
 static void put_node(struct writer *w, const struct node *node, unsigned depth)
@@ -401,14 +399,14 @@ static void put_node(struct writer *w, const struct node *node, unsigned depth)
 
 void shape_put(struct buf *out, const struct node *node)
 {
-    struct writer w = {out, out->len, 0, 0};
+    struct writer w = {out, out->len, 0};
     if (node)
         put_node(&w, node, 0);
 }
 
 void shape_put_branches(struct buf *out, const struct nodes *branches)
 {
-    struct writer w = {out, out->len, 0, 0};
+    struct writer w = {out, out->len, 0};
     put_branches(&w, branches, TYPES_ANY, 0);
 }
 
