@@ -259,15 +259,18 @@ static void put_raw(struct json_out *out, const char *key, struct str json)
         json_field_raw(out, key, json);
 }
 
+static void put_json_path(struct json_out *out, const char *key, struct str path, bool in_result)
+{
+    struct buf text = {0};
+    problem_path(&text, &(struct problem){.path = path, .in_result = in_result});
+    json_field_str(out, key, buf_view(&text));
+    buf_clear(&text);
+}
+
 void problem_json(struct json_out *out, const struct problem *problem)
 {
-    char local[256]; /* the common path needs no allocation */
-    struct buf path = {0};
-    if (problem->path.len + sizeof("result.") <= sizeof(local))
-        path = (struct buf){.at = local, .cap = sizeof(local)};
-    problem_path(&path, problem);
     json_open(out, '{');
-    json_field_str(out, "path", buf_view(&path));
+    put_json_path(out, "path", problem->path, problem->in_result);
     json_field_text(out, "code", problem->code);
     json_field_str(out, "message", problem->message);
     json_field_text(out, "severity", problem->warning ? "warning" : "error");
@@ -279,14 +282,8 @@ void problem_json(struct json_out *out, const struct problem *problem)
     put_raw(out, "got", problem->got);
     json_field_optional_str(out, "description", problem->description);
     if (problem->count) {
-        struct problem last = {.path = problem->last_path, .in_result = problem->in_result};
-        struct buf last_path = {0};
-        problem_path(&last_path, &last);
         json_field_int(out, "count", problem->count);
-        json_field_str(out, "last_path", buf_view(&last_path));
-        buf_clear(&last_path);
+        put_json_path(out, "last_path", problem->last_path, problem->in_result);
     }
     json_close(out, '}');
-    if (path.at != local)
-        buf_clear(&path);
 }
