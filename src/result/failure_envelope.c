@@ -58,31 +58,23 @@ static const struct name {
     /* clang-format on */
 };
 
-/* Lower case without "_", "-" and spaces: "isError", "is_error" and "is-error" are one name. STR_NONE: too
- * long. */
-static struct str plain_name(struct str key, char out[NAME_MAX_BYTES])
-{
-    size_t n = 0;
-    for (size_t i = 0; i < key.len; i++) {
-        char c = key.at[i];
-        if (c == '_' || c == '-' || c == ' ')
-            continue;
-        if (n == NAME_MAX_BYTES)
-            return STR_NONE;
-        out[n++] = ascii_lower(c);
-    }
-    return (struct str){out, n};
-}
-
 static int compare_name(const void *name, const void *entry)
 {
     return str_cmp(*(const struct str *)name, ((const struct name *)entry)->name);
 }
 
+/* "isError", "is_error" and "is-error" are one name. */
 static enum role role_of(struct str key)
 {
-    char buffer[NAME_MAX_BYTES];
-    struct str name = plain_name(key, buffer);
+    char plain[NAME_MAX_BYTES];
+    struct str name = {plain, 0};
+    for (size_t i = 0; i < key.len; i++) {
+        if (key.at[i] == '_' || key.at[i] == '-' || key.at[i] == ' ')
+            continue;
+        if (name.len == NAME_MAX_BYTES)
+            return OTHER;
+        plain[name.len++] = ascii_lower(key.at[i]);
+    }
     const struct name *found = bsearch(&name, names, RESULT_COUNT(names), sizeof(*names), compare_name);
     return found ? found->role : OTHER;
 }
@@ -304,21 +296,18 @@ static const char *failure_in(const struct look *look)
 
 static int64_t wait_of(struct str name, const struct json *value)
 {
-    static const char *const waits[] = {"retryafter", "retryafters", "retryafterseconds",
-                                        "retryin",    "retrydelay",  "retryafterms"};
-    int64_t n;
+    static const char *const waits[] = {"retryafterms", /* the first one: in milliseconds */
+                                        "retryafter",   "retryafters", "retryafterseconds",
+                                        "retryin",      "retrydelay"};
+    size_t wait = result_name_index(name, "_- ", waits, RESULT_COUNT(waits));
     double seconds;
-    if (!IS_ONE_OF(name, waits))
+    if (wait == RESULT_COUNT(waits))
         return -1;
     if (value->type == JSON_STRING)
         return envelope_duration(json_str(value));
     if (!json_double(value, &seconds) || !(seconds >= 0))
         return -1;
-    char buffer[NAME_MAX_BYTES];
-    if (str_is(plain_name(name, buffer), "retryafterms"))
-        seconds /= 1000;
-    n = seconds > ENVELOPE_WAIT_MAX_S ? ENVELOPE_WAIT_MAX_S : (int64_t)seconds;
-    return (double)n < seconds && n < ENVELOPE_WAIT_MAX_S ? n + 1 : n;
+    return envelope_wait_of(wait == 0 ? seconds / 1000 : seconds);
 }
 
 /* Into `t`: its code and the time to wait. `room`: bytes of strings that are still searched. */
@@ -366,10 +355,10 @@ static const struct json *input_request_in(const struct json *object, const char
 {
     static const char *const status[] = {"status", "coverage", "errorclass", "type", "code"};
     static const char *const beside[] = {"question", "prompt", "message", "msg", "error"};
+    static const char *const ambiguous[] = {"ambiguous"};
     for (uint32_t i = 0; i < object->len; i++) {
         const struct json_member *m = &object->members[i];
         struct str text = json_str(&m->value);
-        char buffer[NAME_MAX_BYTES];
         bool is_status = text.len && IS_ONE_OF(m->key, status) && IS_ONE_OF(text, input_names);
         bool is_flag = json_is_true(&m->value);
         if (!is_status && (!IS_ONE_OF(m->key, input_names) || is_no_error(&m->value)))
@@ -380,8 +369,7 @@ static const struct json *input_request_in(const struct json *object, const char
              result_name_index(m->key, "_- ", input_names, CERTAIN_INPUT_NAMES) < CERTAIN_INPUT_NAMES) ||
             ((is_status || is_flag) && !json_get_text(object, "id") &&
              (FIND(object, beside) || FIND(object, choice_names)))) {
-            bool ambiguous = str_is(plain_name(is_status ? text : m->key, buffer), "ambiguous");
-            *code = ambiguous ? "ambiguous" : "user_input";
+            *code = IS_ONE_OF(is_status ? text : m->key, ambiguous) ? "ambiguous" : "user_input";
             return &m->value;
         }
     }

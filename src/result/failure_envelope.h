@@ -65,6 +65,9 @@ const char *envelope_status_transient(int64_t http_status);
 /* Seconds: 300 for "try again in 5 minutes"; -1: none. */
 int64_t envelope_text_wait(struct str text);
 
+/* Whole seconds, at most ENVELOPE_WAIT_MAX_S. */
+int64_t envelope_wait_of(double seconds);
+
 /* Seconds of a duration alone: "34s", "500 ms", "2"; -1: not a duration. */
 int64_t envelope_duration(struct str text);
 

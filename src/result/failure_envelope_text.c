@@ -2,6 +2,8 @@
 
 #include "result/failure_envelope.h"
 
+#include <math.h>
+
 #define LATER_MAX_BYTES  300u  /* of a text that only says "later" */
 #define FAILED_MAX_BYTES 300u  /* of a text that begins with "Failed to" */
 #define PAGE_MAX_BYTES   4000u /* of an error page of HTML */
@@ -286,6 +288,11 @@ static const struct unit {
 } units[] = {{"millisecond", 1}, {"msec", 1},       {"ms", 1},    {"min", 60000}, {"second", 1000},
              {"sec", 1000},      {"hour", 3600000}, {"m", 60000}, {"s", 1000},    {"h", 3600000}};
 
+int64_t envelope_wait_of(double seconds)
+{
+    return (int64_t)ceil(fmin(seconds, ENVELOPE_WAIT_MAX_S));
+}
+
 int64_t envelope_duration(struct str text)
 {
     double n = 0, scale = 0;
@@ -311,11 +318,7 @@ int64_t envelope_duration(struct str text)
             break;
         }
     }
-    n = (scale > 1 ? n / scale : n) * (double)ms / 1000.0;
-    if (n > ENVELOPE_WAIT_MAX_S)
-        return ENVELOPE_WAIT_MAX_S;
-    int64_t whole = (int64_t)n;
-    return (double)whole < n ? whole + 1 : whole;
+    return envelope_wait_of((scale > 1 ? n / scale : n) * (double)ms / 1000.0);
 }
 
 int64_t envelope_text_wait(struct str text)
