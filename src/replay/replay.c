@@ -163,15 +163,12 @@ static bool brings_news(struct replay *r, struct replay_session *s, const struct
     unsigned at = 0;
     if (!call->ran || count_failure(r->report, arena, call))
         return false;
-    if (call->result) {
-        struct buf text = buf_in(arena);
-        result_mask_write(&text, arena, call->result, false);
-        hash = hash_stable(buf_view(&text)).low | 1;
-    } else if (call->by_class && call->result_hash.len) {
+    if (call->result)
+        hash = result_masked(arena, call->result, STR_NONE, false).low | 1;
+    else if (call->by_class && call->result_hash.len)
         hash = hash_stable(call->result_hash).low | 1;
-    } else {
+    else
         return false;
-    }
     while (at < SEEN_MAX && s->seen[at].call != key)
         at++;
     if (at < SEEN_MAX && s->seen[at].result == hash)

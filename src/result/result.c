@@ -500,7 +500,8 @@ static void put_token(struct buf *out, struct str token, bool digits)
     buf_str(out, str_from(token, len));
 }
 
-void result_mask_text(struct buf *out, struct str text, bool digits)
+/* Linear. */
+static void mask_text(struct buf *out, struct str text, bool digits)
 {
     size_t first = 0; /* most texts have no digit, and then nothing to mask */
     while (first < text.len && (text.at[first] < '0' || text.at[first] > '9'))
@@ -575,7 +576,7 @@ void result_mask_write(struct buf *out, struct arena *scratch, const struct json
         if (looks && json_parse(scratch, trimmed, NULL, &inner, &fault) == OK)
             result_mask_write(out, scratch, &inner, digits);
         else
-            result_mask_text(out, json_str(value), digits);
+            mask_text(out, json_str(value), digits);
         buf_byte(out, '"');
         break;
     case JSON_NUMBER:
@@ -595,7 +596,7 @@ struct hash128 result_masked(struct arena *arena, const struct json *value, stru
     if (value)
         result_mask_write(&masked, arena, value, digits);
     else
-        result_mask_text(&masked, text, digits);
+        mask_text(&masked, text, digits);
     return masked.len ? hash_stable(buf_view(&masked)) : (struct hash128){0};
 }
 

@@ -111,11 +111,9 @@ bool result_is_empty(const struct json *value);
 /* ---- times, dates, UUIDs, hex, and numbers that a member's name calls a time, a duration or a request: two
  * results that differ in nothing else say the same ---- */
 
-/* Appends the text with "#" for each of these. `digits`: every other number, too, as of failures. Linear. */
-void result_mask_text(struct buf *out, struct str text, bool digits);
-
-/* Appends a text that two results share if and only if they say the same. A text that is JSON is read as
- * JSON. `scratch` is for that. */
+/* Appends a text that two results share if and only if they say the same: with "#" for each of these, and if
+ * `digits` for every other number, as of failures. A text that is JSON is read as JSON. `scratch` is for
+ * that. */
 void result_mask_write(struct buf *out, struct arena *scratch, const struct json *result, bool digits);
 
 /* The hash that two results share if they say the same: of the value, or without one (NULL) of the text.
