@@ -63,6 +63,11 @@ static inline bool json_is_true(const struct json *v)
     return json_is(v, JSON_BOOL) && v->truth;
 }
 
+static inline bool json_is_false(const struct json *v)
+{
+    return json_is(v, JSON_BOOL) && !v->truth;
+}
+
 /* The member's value, or NULL if none exists or `object` is NULL or no object. Constant time. */
 const struct json *json_get(const struct json *object, struct str key);
 

@@ -90,7 +90,7 @@ static struct str error_text(struct arena *arena, const struct json *error)
 void recorded_set_result(struct recorded_call *call, const struct json *result, const struct json *failed)
 {
     struct arena *arena = call->line->arena;
-    bool says_so = failed && failed->type != JSON_NULL && !(failed->type == JSON_BOOL && !failed->truth);
+    bool says_so = failed && failed->type != JSON_NULL && !json_is_false(failed);
     call->ran = result || says_so;
     call->failed = says_so;
     if (!says_so) {

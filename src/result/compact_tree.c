@@ -358,7 +358,7 @@ static void build(const struct compact_rules *rules, struct compact_node *node)
         node->size = v->len;
         break;
     default:
-        node->size = v->type == JSON_BOOL && !v->truth ? 5 : 4;
+        node->size = json_is_false(v) ? 5 : 4;
     }
     node->least = least_of(node);
     node->floor = floor_of(node);

@@ -104,8 +104,7 @@ static bool is_no_error(const struct json *value)
     static const char *const nothing[] = {"none",  "null", "noerror", "noerrors", "no",
                                           "false", "0",    "n/a",     "ok"};
     int64_t n;
-    return result_is_empty(value) || (value->type == JSON_BOOL && !value->truth) ||
-           (json_int(value, &n) && n == 0) ||
+    return result_is_empty(value) || json_is_false(value) || (json_int(value, &n) && n == 0) ||
            (value->type == JSON_STRING && IS_ONE_OF(json_str(value), nothing));
 }
 
@@ -166,8 +165,7 @@ static bool is_no_data(const struct look *look, const struct json *value)
 {
     const struct json *args = look->call->arguments;
     int64_t n;
-    if (result_is_empty(value) || (json_int(value, &n) && n == 0) ||
-        (value->type == JSON_BOOL && !value->truth))
+    if (result_is_empty(value) || (json_int(value, &n) && n == 0) || json_is_false(value))
         return true;
     for (uint32_t i = 0; json_is(args, JSON_OBJECT) && i < args->len && i < ENVELOPE_MEMBERS_MAX; i++)
         if (json_equal(&args->members[i].value, value))
@@ -480,7 +478,7 @@ static void look_at_member(struct look *look, const struct json_member *member, 
 {
     const struct json *value = &member->value;
     static const char *const error_words[] = {"error", "apierror"};
-    bool truth = json_is_true(value), untruth = json_is(value, JSON_BOOL) && !truth;
+    bool truth = json_is_true(value), untruth = json_is_false(value);
     switch (role_of(member->key)) {
     case GOOD:
         look->good = look->good || truth;

@@ -325,7 +325,7 @@ bool result_is_uninformative(const struct result *result, enum policy_effects ef
     for (uint32_t i = 0; json_is(result->value, JSON_OBJECT) && i < result->value->len; i++) {
         const struct json_member *m = &result->value->members[i];
         bool is_zero = json_int(&m->value, &n) && n == 0 && IS_ONE_OF(m->key, counts);
-        bool is_off = json_is(&m->value, JSON_BOOL) && !m->value.truth && IS_ONE_OF(m->key, flags);
+        bool is_off = json_is_false(&m->value) && IS_ONE_OF(m->key, flags);
         lists = lists || m->value.type == JSON_ARRAY;
         if (!is_zero && !is_off && !result_is_empty(&m->value))
             return false;

@@ -111,7 +111,7 @@ bool schema_names_alike(struct str one, struct str other)
 
 static bool is_open(const struct node *rest)
 {
-    return rest && !(rest->source->type == JSON_BOOL && !rest->source->truth);
+    return rest && !json_is_false(rest->source);
 }
 
 struct renames {

@@ -221,19 +221,14 @@ static struct json soften_bounds(struct softening *s, struct json schema, const 
     return schema;
 }
 
-static bool is_false(const struct json *v)
-{
-    return json_is(v, JSON_BOOL) && !v->truth;
-}
-
 /* Why a required property need not be there; empty: it must. */
 static const char *excuse_for(const struct json *object, const struct json *property, const char **code)
 {
     const struct json *values = json_get_text(property, "enum"), *not = json_get_text(property, "not");
-    bool fits_nothing = is_false(property) || (json_is(values, JSON_ARRAY) && !values->len) ||
+    bool fits_nothing = json_is_false(property) || (json_is(values, JSON_ARRAY) && !values->len) ||
                         json_is_true(not ) || (json_is(not, JSON_OBJECT) && !not ->len);
     if (!property)
-        fits_nothing = is_false(json_get_text(object, "additionalProperties")) &&
+        fits_nothing = json_is_false(json_get_text(object, "additionalProperties")) &&
                        !json_get_text(object, "patternProperties");
     if (fits_nothing) {
         *code = "required_fits_nothing";

@@ -233,7 +233,7 @@ static void explain_branches(struct explain_ctx *e, const struct op *op, const s
 static void explain_leftover(struct explain_ctx *e, const struct node *rest, struct str key,
                              const struct json *value, const struct location *location)
 {
-    if (rest->source->type == JSON_BOOL && !rest->source->truth)
+    if (json_is_false(rest->source))
         names_explain_undeclared(e, key, false, location);
     else
         explain_node(e, rest, value, location);

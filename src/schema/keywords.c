@@ -643,7 +643,7 @@ static enum err compile_keywords(struct node_builder *b)
 enum err compile_node(struct compiler *c, struct node_entry *entry)
 {
     const struct json *source = entry->subschema->source;
-    entry->node->types = source->type == JSON_BOOL && !source->truth ? 0 : TYPES_ANY;
+    entry->node->types = json_is_false(source) ? 0 : TYPES_ANY;
     if (source->type == JSON_BOOL)
         return OK;
     struct node_builder b = {.c = c,

@@ -302,7 +302,7 @@ static struct json sample_array(struct sampler *m, const struct json *schema, st
     }
     number_of(schema, "minItems", &least);
     number_of(schema, "maxItems", &most);
-    if (json_is(items, JSON_BOOL) && !items->truth && !first)
+    if (json_is_false(items) && !first)
         most = 0;
     unsigned count = (unsigned)fmax(0, fmin(fmin(fmax(least, first ? first->len : 1), most), ITEMS_MAX));
     struct json *list = ARENA_ARRAY(m->arena, struct json, count + 1);
@@ -357,10 +357,10 @@ static struct json sample_object(struct sampler *m, const struct json *schema, s
     for (uint32_t i = 0; json_is(properties, JSON_OBJECT) && i < properties->len; i++) {
         struct str name = properties->members[i].key;
         const struct json *value = &properties->members[i].value;
-        bool forbidden = value->type == JSON_BOOL && !value->truth;
         if (members->count == MEMBERS_MAX || !spend(m, 1 + json_child_count(required) / 16))
             break;
-        if ((all && !forbidden) || (double)members->count < least || json_array_has(required, name))
+        if ((all && !json_is_false(value)) || (double)members->count < least ||
+            json_array_has(required, name))
             add_member(m, members, name, value, position);
     }
     add_required(m, members, schema, required, position);
