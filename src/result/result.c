@@ -528,20 +528,15 @@ static void mask_text(struct buf *out, struct str text, bool digits)
 
 static bool names_time(struct str name)
 {
-    static const struct str beginnings[] = {STR("time"), STR("elapsed"), STR("duration"), STR("trace"),
-                                            STR("nonce")};
+    static const char *const beginnings[] = {"time", "elapsed", "duration", "trace", "nonce"};
     static const struct str ends[] = {STR("_ms"), STR("request_id"), STR("requestid"), STR("timestamp")};
     /* "createdAt", "created_at" and "at"; "flat" does not name a time */
     bool found = str_is(name, "at") || str_is(name, "ts") || ends_ignoring_case(name, STR_LIT("_at")) ||
                  (name.len > 2 && name.at[name.len - 2] == 'A' && name.at[name.len - 1] == 't');
-    bool may_begin = name.len && strchr("tTeEdDnN", name.at[0]);
     bool may_end = name.len && strchr("sSdDpP", name.at[name.len - 1]);
-    for (size_t i = 0; may_begin && i < sizeof(beginnings) / sizeof(beginnings[0]); i++)
-        found |=
-            name.len >= beginnings[i].len && strncasecmp(name.at, beginnings[i].at, beginnings[i].len) == 0;
-    for (size_t i = 0; may_end && i < sizeof(ends) / sizeof(ends[0]); i++)
+    for (size_t i = 0; may_end && i < RESULT_COUNT(ends); i++)
         found |= ends_ignoring_case(name, ends[i]);
-    return found;
+    return found || RESULT_BEGINNING(name, beginnings);
 }
 
 void result_mask_write(struct buf *out, struct arena *scratch, const struct json *value, bool digits)
