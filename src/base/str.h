@@ -121,6 +121,31 @@ static inline struct str str_split(struct str *rest, char c)
     return part;
 }
 
+/* From `at` on, where the bytes that are in `set` end; and where the first one of them is; s.len: at the end.
+ */
+static inline size_t str_span(struct str s, size_t at, const char *set)
+{
+    while (at < s.len && s.at[at] && strchr(set, s.at[at]))
+        at++;
+    return at;
+}
+
+static inline size_t str_find(struct str s, size_t at, const char *set)
+{
+    while (at < s.len && !(s.at[at] && strchr(set, s.at[at])))
+        at++;
+    return at;
+}
+
+/* How many bytes both begin with. */
+static inline size_t str_same(struct str a, struct str b)
+{
+    size_t n = 0;
+    while (n < a.len && n < b.len && a.at[n] == b.at[n])
+        n++;
+    return n;
+}
+
 static inline bool str_has(struct str s, char c)
 {
     return s.len && memchr(s.at, c, s.len);
@@ -197,10 +222,7 @@ bool str_contains_word(struct str haystack, struct str word);
 /* Of a path: "items" of "items[3].name". */
 static inline struct str str_first_name(struct str path)
 {
-    size_t len = 0;
-    while (len < path.len && path.at[len] != '.' && path.at[len] != '[')
-        len++;
-    return (struct str){path.at, len};
+    return (struct str){path.at, str_find(path, 0, ".[")};
 }
 
 /* The same at the beginning; `prefix` is in lower case. The first byte decides nearly always, without a call.

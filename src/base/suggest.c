@@ -53,14 +53,6 @@ static void split(struct str name, struct words *out)
             (size_t)((i + 1 < out->count ? out->at[i + 1].at : out->text + out->len) - out->at[i].at);
 }
 
-static size_t common_prefix(struct str a, struct str b)
-{
-    size_t n = 0;
-    while (n < a.len && n < b.len && a.at[n] == b.at[n])
-        n++;
-    return n;
-}
-
 static size_t least(size_t a, size_t b)
 {
     return a < b ? a : b;
@@ -102,7 +94,7 @@ static uint64_t letters_of(struct str word)
 static unsigned likeness(struct str a, struct str b)
 {
     size_t longer = a.len > b.len ? a.len : b.len, shorter = least(a.len, b.len);
-    size_t prefix = common_prefix(a, b);
+    size_t prefix = str_same(a, b);
     if (prefix == longer)
         return 1000;
     if (!shorter || ascii_is_digit(a.at[0]) || ascii_is_digit(b.at[0]))

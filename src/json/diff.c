@@ -16,9 +16,7 @@ struct diff_walk {
 /* Long values are shown from shortly before they differ: how many bytes to leave out. */
 static size_t common_prefix(struct str a, struct str b)
 {
-    size_t same = 0;
-    while (same < a.len && same < b.len && a.at[same] == b.at[same])
-        same++;
+    size_t same = str_same(a, b);
     if (same < JSON_DIFF_VALUE_MAX_BYTES / 2)
         return 0;
     same -= JSON_DIFF_VALUE_MAX_BYTES / 4;

@@ -49,9 +49,7 @@ set_error(struct json_error *error, enum json_error_code code, size_t offset, co
 /* The index of the first byte from `at` on that is not white space. */
 static size_t skip_space(struct str text, size_t at)
 {
-    while (at < text.len && ascii_is_space(text.at[at]))
-        at++;
-    return at;
+    return str_span(text, at, " \t\r\n");
 }
 
 enum error_place {
@@ -231,11 +229,7 @@ static size_t consumed(const struct parser *p)
 /* The start of the token after the previous one: skips white space, ',' and ':'. */
 static size_t token_start(const struct parser *p)
 {
-    size_t at = p->last_end;
-    while (at < p->text.len &&
-           (ascii_is_space(p->text.at[at]) || p->text.at[at] == ',' || p->text.at[at] == ':'))
-        at++;
-    return at;
+    return str_span(p->text, p->last_end, " \t\r\n,:");
 }
 
 static bool points_into_text(const struct parser *p, const void *bytes)

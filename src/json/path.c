@@ -45,7 +45,7 @@ struct json json_path_without(struct arena *arena, const struct json *object, st
 /* `path` is what follows the value: "", ".id", "[].id"; at the beginning "id". */
 size_t json_path_scalars(const struct json *value, struct str path, const struct json **out, size_t max)
 {
-    size_t count = 0, end = 0;
+    size_t count = 0;
     if (!value || !max)
         return 0;
     /* A single value instead of a list is accepted; a path may have 100,000 of them. */
@@ -65,9 +65,8 @@ size_t json_path_scalars(const struct json *value, struct str path, const struct
     }
     if (path.at[0] == '.')
         path = str_from(path, 1);
-    while (end < path.len && path.at[end] != '.' && path.at[end] != '[')
-        end++;
-    return json_path_scalars(json_get(value, (struct str){path.at, end}), str_from(path, end), out, max);
+    struct str name = str_first_name(path);
+    return json_path_scalars(json_get(value, name), str_from(path, name.len), out, max);
 }
 
 /* ---- JSON pointers ---- */

@@ -63,8 +63,7 @@ static size_t rest(const struct scanner *s)
 
 static void skip_space(struct scanner *s)
 {
-    while (s->at < s->text.len && ascii_is_space(s->text.at[s->at]))
-        s->at++;
+    s->at = str_span(s->text, s->at, " \t\r\n");
 }
 
 /* ---- where it was cut off ---- */

@@ -65,10 +65,7 @@ static struct text units_of(struct arena *arena, struct str text)
 
 static size_t indent_of(struct str line)
 {
-    size_t n = 0;
-    while (n < line.len && (line.at[n] == ' ' || line.at[n] == '\t'))
-        n++;
-    return n;
+    return str_span(line, 0, " \t");
 }
 
 static size_t count_of(struct str line, char c)

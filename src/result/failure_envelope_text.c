@@ -133,11 +133,9 @@ static bool is_unknown_command(struct str text)
 {
     static const char *const ends[] = {": command not found", ": not found"};
     static const char *const shells[] = {"sh", "bash", "zsh", "dash"};
-    struct str shell = {text.at, 0};
     if (text.len > FAILED_MAX_BYTES || memchr(text.at, '\n', text.len))
         return false;
-    while (shell.len < text.len && text.at[shell.len] != ':')
-        shell.len++;
+    struct str shell = {text.at, str_find(text, 0, ":")};
     const char *slash = memrchr(shell.at, '/', shell.len);
     if (slash)
         shell = str_from(shell, (size_t)(slash + 1 - shell.at));

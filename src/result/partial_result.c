@@ -85,13 +85,6 @@ static void read_object(struct rest *rest, const struct json *object)
 
 /* ---- in text ---- */
 
-static size_t skip_blanks(struct str text, size_t at)
-{
-    while (at < text.len && text.at[at] == ' ')
-        at++;
-    return at;
-}
-
 /* "1,250" is 1250. */
 static bool read_number(struct str text, size_t *at, int64_t *n)
 {
@@ -135,7 +128,7 @@ static struct str word_before(struct str text, size_t *end)
 
 static struct str word_at(struct str text, size_t at)
 {
-    size_t from = skip_blanks(text, at), to = from;
+    size_t from = str_span(text, at, " "), to = from;
     while (to < text.len && ascii_is_letter(text.at[to]))
         to++;
     return (struct str){text.at + from, to - from};
@@ -156,7 +149,7 @@ static bool is_told(struct str text, size_t begin, size_t end, bool *is_page)
                                         "items", "records", "rows", "entries", "lines", "matches"};
     bool starts =
         !begin || text.at[begin - 1] == '\n' || text.at[begin - 1] == '(' || text.at[begin - 1] == '[';
-    size_t after = skip_blanks(text, end);
+    size_t after = str_span(text, end, " ");
     bool ends = after == text.len || strchr("\n.)]", text.at[after]);
     size_t at = begin;
     struct str word = word_before(text, &at);
@@ -173,13 +166,13 @@ static bool is_told(struct str text, size_t begin, size_t end, bool *is_page)
 static bool read_n_of_m(struct rest *rest, struct str text, size_t of)
 {
     int64_t from = 1, to, total;
-    size_t begin = of, end = skip_blanks(text, of + 4);
+    size_t begin = of, end = str_span(text, of + 4, " ");
     struct str about = word_at(text, end);
     bool is_page;
     if (!read_number_before(text, &begin, &to))
         return false;
     if (is_same_name(about, "about") || is_same_name(about, "approximately"))
-        end = skip_blanks(text, end + about.len);
+        end = str_span(text, end + about.len, " ");
     if (!read_number(text, &end, &total) || (end < text.len && (text.at[end] == '.' || text.at[end] == '/') &&
                                              end + 1 < text.len && ascii_is_digit(text.at[end + 1])))
         return false;

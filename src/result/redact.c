@@ -223,26 +223,13 @@ struct names {
     bool begins[256]; /* by the first byte, in any case: most places of a text begin none */
 };
 
-static size_t skip_blanks(struct str text, size_t at)
-{
-    while (at < text.len && (text.at[at] == ' ' || text.at[at] == '\t'))
-        at++;
-    return at;
-}
-
 /* Behind the name: an end of a quote, ":" or "=", blanks. Where the value begins, or 0. */
 static size_t value_at(struct str text, size_t at)
 {
-    while (at < text.len && (text.at[at] == '"' || text.at[at] == '\'' || text.at[at] == '\\' ||
-                             text.at[at] == '*' || text.at[at] == '`'))
-        at++;
-    at = skip_blanks(text, at);
+    at = str_span(text, str_span(text, at, "\"'\\*`"), " \t");
     if (at == text.len || (text.at[at] != ':' && text.at[at] != '='))
         return 0;
-    at++;
-    while (at < text.len && text.at[at] == '*')
-        at++;
-    return skip_blanks(text, at);
+    return str_span(text, str_span(text, at + 1, "*"), " \t");
 }
 
 /* A quoted value ends with its quote, a list or an object with its bracket, any other with the line or before
@@ -337,9 +324,7 @@ static const struct json *resolve(const struct json *root, const struct json *sc
             break;
         const struct json *at = root;
         for (size_t from = 2; at && from < ref.len;) {
-            size_t to = from;
-            while (to < ref.len && ref.at[to] != '/')
-                to++;
+            size_t to = str_find(ref, from, "/");
             at = json_get(at, (struct str){ref.at + from, to - from});
             from = to + 1;
         }

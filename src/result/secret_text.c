@@ -47,13 +47,6 @@ static size_t token_end(struct str text, size_t at)
     return at;
 }
 
-static size_t skip_blanks(struct str text, size_t at)
-{
-    while (at < text.len && is_blank(text.at[at]))
-        at++;
-    return at;
-}
-
 /* ---- keys of known form ---- */
 
 #define KEY_BODY_LEAST     10u
@@ -226,7 +219,7 @@ static struct span assigned(struct str text, const struct secret_names *names, s
     struct str name = {text.at + from, end - from};
     if (!names_secret(text, names, from, end))
         return none;
-    size_t at = skip_blanks(text, sign + 1);
+    size_t at = str_span(text, sign + 1, " \t");
     char first = char_at(text, at);
     if (quoted && text.at[sign] == ':' && !is_quote(first) &&
         !(first == '\\' && is_quote(char_at(text, at + 1))))
@@ -276,7 +269,7 @@ static struct span flag(struct str text, const struct secret_names *names, size_
     while (end < text.len && end - from <= SECRET_TEXT_NAME_MAX_BYTES && is_name_char(text.at[end]))
         end++;
     struct str name = {text.at + from, end - from};
-    size_t at = skip_blanks(text, end);
+    size_t at = str_span(text, end, " \t");
     if (at == end || !name.len || name.len > SECRET_TEXT_NAME_MAX_BYTES)
         return none;
     if (is_long && is_secret_name(names, name))
@@ -324,7 +317,7 @@ static struct span credentials(struct str text, size_t at)
     if (!str_starts_nocase(str_from(text, at), is_bearer ? "bearer" : "basic ") ||
         (is_bearer && !is_blank(char_at(text, at + 6))) || (at && is_name_char(text.at[at - 1])))
         return none;
-    size_t from = skip_blanks(text, at + 6), end = token_end(text, from);
+    size_t from = str_span(text, at + 6, " \t"), end = token_end(text, from);
     struct str token = {text.at + from, end - from};
     bool is_secret = is_bearer ? token.len >= 8 && !is_word(token) : encodes_colon(token);
     return is_secret ? (struct span){from, token.len} : none;
@@ -333,11 +326,10 @@ static struct span credentials(struct str text, size_t at)
 /* <password>x</password>; '>' is at `at`. */
 static struct span element(struct str text, const struct secret_names *names, size_t at)
 {
-    size_t from = name_start(text, at), end = at + 1;
+    size_t from = name_start(text, at);
     if (!from || text.at[from - 1] != '<' || !is_secret_name(names, (struct str){text.at + from, at - from}))
         return none;
-    while (end < text.len && text.at[end] != '<')
-        end++;
+    size_t end = str_find(text, at + 1, "<");
     return end > at + 1 ? (struct span){at + 1, end - at - 1} : none;
 }
 

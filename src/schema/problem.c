@@ -57,23 +57,15 @@ struct index_span {
     size_t from, end_a, end_b;
 };
 
-static size_t digits_end(struct str s, size_t from)
-{
-    while (from < s.len && ascii_is_digit(s.at[from]))
-        from++;
-    return from;
-}
-
 static bool find_index(struct str a, struct str b, struct index_span *span)
 {
-    size_t i = 0;
-    while (i < a.len && i < b.len && a.at[i] == b.at[i])
-        i++;
+    static const char digits[] = "0123456789";
+    size_t i = str_same(a, b);
     while (i > 0 && ascii_is_digit(a.at[i - 1]))
         i--;
     if (i == 0 || a.at[i - 1] != '[')
         return false;
-    *span = (struct index_span){i, digits_end(a, i), digits_end(b, i)};
+    *span = (struct index_span){i, str_span(a, i, digits), str_span(b, i, digits)};
     return span->end_a > i && span->end_b > i && str_eq(str_from(a, span->end_a), str_from(b, span->end_b)) &&
            span->end_a < a.len && a.at[span->end_a] == ']';
 }
