@@ -204,10 +204,10 @@ static size_t insert(size_t candidate, unsigned score, size_t found, size_t max,
     return found;
 }
 
-static size_t rank(struct str word, const struct str *candidates, size_t count, size_t out[SUGGEST_MAX],
-                   unsigned scores[SUGGEST_MAX])
+size_t suggest_ranked(struct str word, const struct str *candidates, size_t count, size_t out[SUGGEST_MAX])
 {
     struct words words __attribute__((uninitialized));
+    unsigned scores[SUGGEST_MAX];
     size_t found = 0;
     split(word, &words);
     for (size_t i = 0; i < count; i++) {
@@ -218,19 +218,12 @@ static size_t rank(struct str word, const struct str *candidates, size_t count, 
     return found;
 }
 
-size_t suggest_ranked(struct str word, const struct str *candidates, size_t count, size_t out[SUGGEST_MAX])
-{
-    unsigned scores[SUGGEST_MAX];
-    return rank(word, candidates, count, out, scores);
-}
-
 struct str suggest_closest(struct str word, const struct str *candidates, size_t count)
 {
-    unsigned scores[SUGGEST_MAX];
-    size_t best[SUGGEST_MAX];
-    size_t found = rank(word, candidates, count, best, scores);
-    bool tied = found > 1 && scores[0] == scores[1];
-    return found && scores[0] >= SUGGEST_CLOSE && !tied ? candidates[best[0]] : STR_NONE;
+    size_t best[SUGGEST_MAX], found = suggest_ranked(word, candidates, count, best);
+    unsigned score = found ? suggest_score(word, candidates[best[0]]) : 0;
+    bool tied = found > 1 && suggest_score(word, candidates[best[1]]) == score;
+    return score >= SUGGEST_CLOSE && !tied ? candidates[best[0]] : STR_NONE;
 }
 
 /* ---- tools that do not exist ---- */
