@@ -24,45 +24,44 @@ struct arena {
     size_t bytes;
 };
 
-static struct block *spares[ARENA_SPARE_BLOCKS];
-static struct block *large_spares[ARENA_LARGE_SPARES]; /* [i]: of 32 KiB << i; NULL: none */
-static size_t spare_count, large_spare_bytes, live_bytes, malloc_count;
+static struct {
+    struct block *newest;
+    size_t count;
+} spares[1 + ARENA_LARGE_SPARES]; /* [i]: of 16 KiB << i */
+static size_t large_spare_bytes, live_bytes, malloc_count;
 
 static size_t aligned(size_t n)
 {
     return (n + ALIGN_BYTES - 1) & ~(size_t)(ALIGN_BYTES - 1);
 }
 
-/* Where a spare of this size is kept; NULL: none of it is. */
-static struct block **large_spare(size_t size)
+/* The place in `spares` of a block of this size; behind it: it is not kept. */
+static size_t spare_place(size_t size)
 {
-    size_t i = (size_t)__builtin_ctzl(size / ARENA_FIRST_BLOCK_BYTES) - 1; /* huge for a first block */
-    return i < ARENA_LARGE_SPARES ? &large_spares[i] : NULL;
+    return (size_t)__builtin_ctzl(size / ARENA_FIRST_BLOCK_BYTES);
 }
 
 static struct block *spare_taken(size_t size)
 {
-    if (size == ARENA_FIRST_BLOCK_BYTES)
-        return spare_count > 0 ? spares[--spare_count] : NULL;
-    struct block **place = large_spare(size), *b = place ? *place : NULL;
-    if (b) {
-        *place = NULL;
-        large_spare_bytes -= size;
-    }
+    size_t i = spare_place(size);
+    struct block *b = i <= ARENA_LARGE_SPARES ? spares[i].newest : NULL;
+    if (!b)
+        return NULL;
+    spares[i].newest = b->older;
+    spares[i].count--;
+    large_spare_bytes -= i ? size : 0;
     return b;
 }
 
 static bool spare_kept(struct block *b)
 {
-    struct block **place = large_spare(b->size);
-    if (b->size == ARENA_FIRST_BLOCK_BYTES && spare_count < ARENA_SPARE_BLOCKS) {
-        spares[spare_count++] = b;
-        return true;
-    }
-    if (!place || *place)
+    size_t i = spare_place(b->size);
+    if (i > ARENA_LARGE_SPARES || spares[i].count == (i ? 1 : ARENA_SPARE_BLOCKS))
         return false;
-    *place = b;
-    large_spare_bytes += b->size;
+    b->older = spares[i].newest;
+    spares[i].newest = b;
+    spares[i].count++;
+    large_spare_bytes += i ? b->size : 0;
     return true;
 }
 
@@ -120,11 +119,9 @@ size_t arena_large_spare_bytes(void)
 
 void arena_free_large_spares(void)
 {
-    for (size_t i = 0; i < ARENA_LARGE_SPARES; i++) {
-        free(large_spares[i]);
-        large_spares[i] = NULL;
-    }
-    large_spare_bytes = 0;
+    for (size_t i = 1; i <= ARENA_LARGE_SPARES; i++)
+        if (spares[i].count)
+            free(spare_taken(ARENA_FIRST_BLOCK_BYTES << i));
 }
 
 /* Separate, so that its stack frame costs the usual allocation nothing. Blocks double with the arena: n bytes
