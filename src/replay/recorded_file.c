@@ -126,11 +126,6 @@ static bool load_zstd(void)
     return zstd.create && zstd.free && zstd.decompress && zstd.is_error && zstd.error_name;
 }
 
-bool is_packed_by_zstd(struct str bytes)
-{
-    return str_starts(bytes, "\x28\xb5\x2f\xfd");
-}
-
 struct unpacker *unpacker_new(struct str bytes)
 {
     if (!load_zstd())

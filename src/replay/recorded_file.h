@@ -24,7 +24,7 @@ struct unpacker;
 
 #define UNPACKER_MAX_BYTES 1048576u /* that it is given, and reads at once */
 
-bool is_packed_by_zstd(struct str bytes); /* the first ones of a file */
+#define PACKED_BY_ZSTD "\x28\xb5\x2f\xfd" /* the first bytes of such a file */
 
 /* Begins with bytes that were read already. NULL: there is no libzstd on this machine. */
 struct unpacker *unpacker_new(struct str bytes);

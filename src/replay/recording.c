@@ -228,7 +228,7 @@ static ssize_t read_bytes(struct recording *r, const char **why)
         n = read(r->fd, to, READ_BYTES);
     while (n < 0 && errno == EINTR);
     *why = strerror(errno);
-    bool unpacks = n > 0 && r->at_start && !r->end && is_packed_by_zstd((struct str){to, (size_t)n});
+    bool unpacks = n > 0 && r->at_start && !r->end && str_starts((struct str){to, (size_t)n}, PACKED_BY_ZSTD);
     if (!unpacks || !(r->unpacker = unpacker_new((struct str){to, (size_t)n})))
         return n;
     return unpacker_read(r->unpacker, r->fd, to, READ_BYTES, why);
@@ -353,27 +353,19 @@ static bool parse_document(struct recording *r, struct str first, struct str *te
 static bool skip_packed_file(struct recording *r, struct str text)
 {
     static const struct {
-        const char *bytes, *program;
-    } formats[] = {{"\x1f\x8b", "gzip"},
-                   {"\xfd"
-                    "7zXZ",
-                    "xz"},
-                   {"BZh", "bzip2"}};
-    char why[RECORDING_WHY_BYTES];
-    if (!r->unpacker && is_packed_by_zstd(text)) {
-        recording_count_fault(r, RECORDING_FAILED, 0,
-                              "it is compressed: install libzstd1, or zstd -dc FILE | toolgate … -");
-        close_file(r);
-        return true;
-    }
-    for (size_t i = 0; i < sizeof(formats) / sizeof(*formats); i++) {
-        if (!str_starts(text, formats[i].bytes))
-            continue;
-        snprintf(why, sizeof(why), "it is compressed: %s -dc FILE | toolgate … -", formats[i].program);
-        recording_count_fault(r, RECORDING_FAILED, 0, why);
-        close_file(r);
-        return true;
-    }
+        const char *bytes, *why;
+    } formats[] = {
+        {PACKED_BY_ZSTD, "it is compressed: install libzstd1, or zstd -dc FILE | toolgate … -"},
+        {"\x1f\x8b", "it is compressed: gzip -dc FILE | toolgate … -"},
+        {"\3757zXZ", "it is compressed: xz -dc FILE | toolgate … -"},
+        {"BZh", "it is compressed: bzip2 -dc FILE | toolgate … -"},
+    };
+    for (size_t i = r->unpacker ? 1 : 0; i < sizeof(formats) / sizeof(*formats); i++)
+        if (str_starts(text, formats[i].bytes)) {
+            recording_count_fault(r, RECORDING_FAILED, 0, formats[i].why);
+            close_file(r);
+            return true;
+        }
     return false;
 }
 

@@ -342,31 +342,16 @@ static void put_skipped(struct json_out *out, const struct replay_report *r, boo
 
 static void put_totals(struct json_out *out, const struct replay_report *r)
 {
-    const struct {
-        const char *key;
-        uint64_t count;
-    } totals[] = {{"lines", r->lines},
-                  {"calls", r->calls},
-                  {"sessions", r->sessions},
-                  {"refused", r->refused},
-                  {"asked", r->asked},
-                  {"repaired", r->rewritten},
-                  {"masked", r->masked},
-                  {"lost_results", r->lost},
-                  {"unjudged_results", r->unjudged},
-                  {"failures", r->failures},
-                  {"failures_shown", r->failures_shown},
-                  {"failures_unmarked", r->failures_unmarked},
-                  {"without_result", r->without_result},
-                  {"without_arguments", r->without_arguments},
-                  {"without_check", r->without_check},
-                  {"evicted_sessions", r->evicted},
-                  {"backwards", r->backwards},
-                  {"first_ms", (uint64_t)r->first_ms},
-                  {"last_ms", (uint64_t)r->last_ms},
-                  {"us", (uint64_t)r->us}};
-    for (size_t i = 0; i < sizeof(totals) / sizeof(totals[0]); i++)
-        json_field_int(out, totals[i].key, (int64_t)totals[i].count);
+    json_fields(
+        out, FIELD_NUM("lines", r->lines), FIELD_NUM("calls", r->calls), FIELD_NUM("sessions", r->sessions),
+        FIELD_NUM("refused", r->refused), FIELD_NUM("asked", r->asked), FIELD_NUM("repaired", r->rewritten),
+        FIELD_NUM("masked", r->masked), FIELD_NUM("lost_results", r->lost),
+        FIELD_NUM("unjudged_results", r->unjudged), FIELD_NUM("failures", r->failures),
+        FIELD_NUM("failures_shown", r->failures_shown), FIELD_NUM("failures_unmarked", r->failures_unmarked),
+        FIELD_NUM("without_result", r->without_result), FIELD_NUM("without_arguments", r->without_arguments),
+        FIELD_NUM("without_check", r->without_check), FIELD_NUM("evicted_sessions", r->evicted),
+        FIELD_NUM("backwards", r->backwards), FIELD_NUM("first_ms", r->first_ms),
+        FIELD_NUM("last_ms", r->last_ms), FIELD_NUM("us", r->us));
 }
 
 void replay_report_json(const struct replay_report *r, bool for_views, struct buf *text)
