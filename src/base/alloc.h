@@ -3,7 +3,12 @@
 #ifndef TOOLGATE_BASE_ALLOC_H
 #define TOOLGATE_BASE_ALLOC_H
 
+#include <stdio.h>
 #include <stdlib.h>
+
+/* Ends the process; `format` says what the memory was for. */
+#define alloc_failed(format, ...)                                                                            \
+    (fprintf(stderr, "toolgate: out of memory (" format ")\n", __VA_ARGS__), abort())
 
 /* Zeroed; free() frees it. */
 static inline void *alloc_zeroed(size_t bytes)

@@ -5,10 +5,9 @@
  * between.
  */
 #include "base/arena.h"
-#include "base/hash.h"
 
-#include <stdio.h>
-#include <stdlib.h>
+#include "base/alloc.h"
+#include "base/hash.h"
 
 #define ALIGN_BYTES 8u
 
@@ -71,11 +70,8 @@ static struct block *block_new(size_t size)
     if (b)
         return b;
     b = malloc(size);
-    if (!b) {
-        fprintf(stderr, "toolgate: out of memory (%zu more bytes needed, arenas hold %zu)\n", size,
-                live_bytes);
-        abort();
-    }
+    if (!b)
+        alloc_failed("%zu more bytes needed, arenas hold %zu", size, live_bytes);
     malloc_count++;
     b->size = size;
     return b;

@@ -1,11 +1,10 @@
 /* Growing and formatting of byte buffers. */
 #include "base/buf.h"
 
+#include "base/alloc.h"
 #include "base/arena.h"
 
 #include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
 
 #define BUF_FIRST_BYTES 256u
 
@@ -22,10 +21,8 @@ void buf_grow(struct buf *buf, size_t more)
     while (cap - buf->len < more)
         cap *= 2;
     char *bigger = buf->arena ? arena_alloc(buf->arena, cap) : realloc(buf->at, cap);
-    if (!bigger) {
-        fprintf(stderr, "toolgate: out of memory (%zu bytes needed for a buffer)\n", cap);
-        abort();
-    }
+    if (!bigger)
+        alloc_failed("%zu bytes needed for a buffer", cap);
     if (buf->arena && buf->len)
         memcpy(bigger, buf->at, buf->len);
     buf->at = bigger;

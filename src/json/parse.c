@@ -7,6 +7,7 @@
  */
 #include "json/parse.h"
 
+#include "base/alloc.h"
 #include "base/arena.h"
 #include "base/buf.h"
 #include "json/build.h"
@@ -14,8 +15,6 @@
 
 #include <stdarg.h>
 #include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <yajl/yajl_parse.h>
 
 #define STACK_FIRST    48u        /* values on the C stack before the heap is asked */
@@ -56,8 +55,7 @@ enum error_place {
     AT_CONSUMED,     /* the byte that yajl rejects */
     BEFORE_CONSUMED, /* the byte before */
     NEXT,            /* the token after the last valid one */
-    AFTER_SEPARATOR, /* the same, after a valid ',' or ':' */
-    AT_END
+    AFTER_SEPARATOR  /* the same, after a valid ',' or ':' */
 };
 
 /* The first row whose `yajl` is part of yajl's message. */
@@ -72,7 +70,7 @@ static const struct {
     {"must be separated by a colon", NEXT, "':' after the key", "put a colon between key and value"},
     {"inside map", NEXT, "',' or '}' after a member", "add the comma, or close the object"},
     {"after array element", NEXT, "',' or ']' after an item", "add the comma, or close the array"},
-    {"premature EOF", AT_END, "the rest of the value", "close every string and bracket that was opened"},
+    {"premature EOF", NEXT, "the rest of the value", "close every string and bracket that was opened"},
     {"invalid char in json text", BEFORE_CONSUMED, "a JSON value",
      "strings and keys stand in double quotes; true, false and null are lower case"},
     {"invalid string in json text", AT_CONSUMED, "the rest of true, false or null",
@@ -103,11 +101,9 @@ static size_t place_of(enum error_place place, struct str text, size_t consumed,
     case NEXT:
         return next;
     case AFTER_SEPARATOR:
-        return opened || next == text.len ? next : skip_space(text, next + 1);
-    case AT_END:
         break;
     }
-    return text.len;
+    return opened || next == text.len ? next : skip_space(text, next + 1);
 }
 
 /* What is at `at`, for "found …": a word or one character in quotes, a control byte by its code, or the end.
@@ -173,10 +169,8 @@ static void stack_grow(struct parser *p)
     size_t bytes = p->room * sizeof(*p->stack);
     bool outgrown = p->stack == p->first;
     struct json_member *more = realloc(outgrown ? NULL : p->stack, bytes * 2);
-    if (!more) {
-        fprintf(stderr, "toolgate: out of memory (%zu bytes needed to parse)\n", bytes * 2);
-        abort();
-    }
+    if (!more)
+        alloc_failed("%zu bytes needed to parse", bytes * 2);
     if (outgrown && p->first)
         memcpy(more, p->first, bytes);
     p->stack = more;

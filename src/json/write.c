@@ -4,13 +4,12 @@
  */
 #include "json/write.h"
 
+#include "base/alloc.h"
 #include "base/arena.h"
 #include "json/decimal.h"
 #include "json/string.h"
 
 #include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
 
 #define PIECE_BYTES     1024   /* of a string */
 #define SORT_LOCAL      32u    /* members sorted on the C stack */
@@ -191,10 +190,8 @@ static void put_object(struct writer *w, const struct json *object, const struct
 {
     const struct json_member *local[SORT_LOCAL] __attribute__((uninitialized)), **row = local;
     size_t count = 0;
-    if (object->len > SORT_LOCAL && !(row = malloc(object->len * sizeof(*row)))) {
-        fprintf(stderr, "toolgate: out of memory (%u keys to sort)\n", object->len);
-        abort();
-    }
+    if (object->len > SORT_LOCAL && !(row = malloc(object->len * sizeof(*row))))
+        alloc_failed("%u keys to sort", object->len);
     for (uint32_t i = 0; i < object->len; i++) {
         size_t k = 0;
         while (k < without_count && !str_eq(object->members[i].key, without[k]))

@@ -5,8 +5,7 @@
  */
 #include "schema/schema_node.h"
 
-#include <stdio.h>
-#include <stdlib.h>
+#include "base/alloc.h"
 
 /* A set of up to 256 places is on the stack, a larger one on the heap. */
 void evaluated_set_init(struct evaluated_set *set, uint32_t count)
@@ -15,10 +14,8 @@ void evaluated_set_init(struct evaluated_set *set, uint32_t count)
     set->words = (count + 63) / 64;
     bool is_small = set->words <= EVALUATED_SET_INLINE_WORDS;
     set->bits = is_small ? set->small : calloc(set->words, sizeof(uint64_t));
-    if (!set->bits) {
-        fprintf(stderr, "toolgate: out of memory (%u bytes for an evaluated set)\n", set->words * 8);
-        abort();
-    }
+    if (!set->bits)
+        alloc_failed("%u bytes for an evaluated set", set->words * 8);
 }
 
 void evaluated_set_clear(struct evaluated_set *set)

@@ -4,13 +4,12 @@
  */
 #include "schema/schema_node.h"
 
+#include "base/alloc.h"
 #include "base/arena.h"
 #include "base/hash.h"
 #include "json/decimal.h"
 
 #include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
 
 #define SHORT_LIST       32u
 #define HASHED_AHEAD     16u /* a long list's table does not fit a cache: its places are fetched before */
@@ -159,10 +158,8 @@ bool unique_items_find_pair(struct pass *pass, const struct json *array, size_t 
         hashes = calloc(array->len, sizeof(*hashes));
         slots = calloc(size, sizeof(*slots));
     }
-    if (!hashes || !slots) {
-        fprintf(stderr, "toolgate: out of memory (%zu bytes for uniqueItems)\n", size * 8);
-        abort();
-    }
+    if (!hashes || !slots)
+        alloc_failed("%zu bytes for uniqueItems", size * 8);
     bool found = false;
     for (size_t i = 0, hashed = 0; i < array->len && !found && !pass->too_complex; i++) {
         for (; hashed < array->len && hashed < i + HASHED_AHEAD && !pass->too_complex; hashed++) {
