@@ -221,20 +221,15 @@ static size_t inspect_special(const char *p, const char *end, enum json_string_e
     return str_utf8_length(p, end);
 }
 
-/* A fast path for \n, \" and the like, with the same result as inspect_special. */
-static inline bool is_plain_escape(const char *p, const char *end)
-{
-    return *p == '\\' && end - p >= 2 && p[1] != 'u' && (signed char)p[1] >= 0;
-}
-
 /* A valid JSON text has backslashes only in strings, so escapes are found without tracking strings. */
 enum json_string_error json_string_check(struct str text, size_t *offset)
 {
     const char *end = text.at + text.len, *p = skip(text.at, end);
     enum json_string_error found = JSON_STRING_OK, error = JSON_STRING_OK;
     for (; p < end; p = skip(p, end)) {
-        bool lone = false;
-        size_t len = is_plain_escape(p, end) ? 2 : inspect_special(p, end, &error, &lone);
+        /* \n, \" and the like: a fast path with the same result */
+        bool lone = false, plain = *p == '\\' && end - p >= 2 && p[1] != 'u' && (signed char)p[1] >= 0;
+        size_t len = plain ? 2 : inspect_special(p, end, &error, &lone);
         if (!len || (lone && found == JSON_STRING_OK))
             *offset = (size_t)(p - text.at);
         if (!len)

@@ -45,13 +45,6 @@ static uint32_t number_of(const struct json *value)
     return json_int(value, &n) && n > 0 && n <= UINT32_MAX ? (uint32_t)n : 0;
 }
 
-/* "run.json" of its path: the session of what names none. */
-static struct str file_name_of(const char *file)
-{
-    const char *slash = strrchr(file, '/');
-    return str_of(slash ? slash + 1 : file);
-}
-
 const struct json *recorded_arguments(struct arena *arena, const struct json *value)
 {
     struct json parsed;
@@ -205,8 +198,9 @@ static bool read_plain(struct recorded_reader *reader, const struct json *record
     call.arguments_unknown = !call.arguments;
     if (!call.tool.len)
         return false;
-    if (!call.session.len)
-        call.session = file_name_of(line->file);
+    const char *slash = strrchr(line->file, '/');
+    if (!call.session.len) /* the file's name is the session of what names none */
+        call.session = str_of(slash ? slash + 1 : line->file);
     recorded_set_result(&call, member_of(record, result_names), member_of(record, error_names));
     reader->seen(reader->owner, &call);
     return true;

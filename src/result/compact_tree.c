@@ -250,12 +250,6 @@ uint32_t compact_string_size(struct str text)
     return size > UINT32_MAX ? UINT32_MAX : (uint32_t)size;
 }
 
-/* The same, without reading a string that was sent without escapes. */
-static uint32_t string_size(const struct json *string)
-{
-    return string->raw_len == string->len + 2 ? string->raw_len : compact_string_size(json_str(string));
-}
-
 static void build(const struct compact_rules *rules, struct compact_node *node);
 
 static const struct compact_key *key_at(const struct compact_rules *rules, struct str key, size_t place)
@@ -340,7 +334,8 @@ static void build(const struct compact_rules *rules, struct compact_node *node)
     node->size = 2;
     switch (v->type) {
     case JSON_STRING:
-        node->size = string_size(v);
+        /* A string that was sent without escapes is not read. */
+        node->size = v->raw_len == v->len + 2 ? v->raw_len : compact_string_size(json_str(v));
         node->goal_words = compact_goal_words_in(rules, json_str(v));
         break;
     case JSON_ARRAY:

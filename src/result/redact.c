@@ -438,14 +438,6 @@ size_t redact_field_at(const struct str *fields, size_t count, struct str path, 
     return i;
 }
 
-static bool is_hidden(struct walk *w, struct str key)
-{
-    size_t field = redact_field_at(w->fields, w->count, buf_view(&w->path), key);
-    if (field < w->count && w->found && field < REDACT_FIELDS_MAX)
-        w->found->fields |= (uint64_t)1 << field;
-    return field < w->count;
-}
-
 /* By the type of what they stand for. */
 static const struct json masks[] = {
     [JSON_NULL] = {.type = JSON_NULL},
@@ -569,7 +561,10 @@ static const struct json *walk_child(void *walking, const struct json *parent, u
         unsigned branches = FIT_BRANCHES_MAX;
         inner = fit_child(w->root, schema, is_item, name, i, REFS_MAX, &branches);
     }
-    bool hides = is_hidden(w, name), is_required = is_item;
+    size_t field = redact_field_at(w->fields, w->count, buf_view(&w->path), name);
+    bool hides = field < w->count, is_required = is_item;
+    if (hides && w->found && field < REDACT_FIELDS_MAX)
+        w->found->fields |= (uint64_t)1 << field;
     if (hides && inner) /* `required` may be long, and is read for each hidden member alone */
         is_required |= json_array_has(json_get_text(resolve(w->root, schema), "required"), name);
     const struct json *now = hides ? hide(w, child, inner, is_required) : walk(w, child, inner);

@@ -62,16 +62,6 @@ struct str message_path(struct arena *arena, const struct location *location)
     return buf_view(&path);
 }
 
-/* A name that is meant to be another one is a fact of its own: "limti" says nothing about "offset". */
-static struct str place_of(struct arena *arena, const struct location *location, bool is_misspelled)
-{
-    struct buf place = buf_in(arena);
-    struct location last = *location;
-    last.index = last.key.at && is_misspelled ? 0 : last.index;
-    put_path(&place, &last, true);
-    return buf_view(&place);
-}
-
 static struct str json_text(struct arena *arena, const struct json *v)
 {
     struct buf out = buf_in(arena);
@@ -143,8 +133,15 @@ void message_add(struct explain_ctx *e, const struct location *location, struct 
         problem.path = location->key; /* most problems are in a field at the top */
     else
         problem.path = message_path(e->arena, location);
-    if (has_place)
-        problem.place = place_of(e->arena, location, problem.suggestion.len > 0);
+    if (has_place) {
+        /* A name that is meant to be another one is a fact of its own: "limti" says nothing about "offset".
+         */
+        struct buf place = buf_in(e->arena);
+        struct location last = *location;
+        last.index = last.key.at && problem.suggestion.len ? 0 : last.index;
+        put_path(&place, &last, true);
+        problem.place = buf_view(&place);
+    }
     if (!problem.description.len && e->node && location == e->location)
         problem.description = e->node->description;
     problem_clean(e->arena, &problem);

@@ -44,17 +44,12 @@ static uint64_t hash_number(const struct json *v)
     return h;
 }
 
-static bool spend_value(struct pass *pass, const struct json *v)
-{
-    bool plain = v->type == JSON_NUMBER || v->type == JSON_STRING;
-    return !pass || pass_spend(pass, 1 + STEPS_OF_BYTES(plain ? v->len : 0));
-}
-
 /* Equal values hash alike: numbers by value, members in any order. `pass` NULL: it is not counted. */
 static uint64_t value_hash(struct pass *pass, const struct json *v)
 {
     uint64_t h = v->type;
-    if (!spend_value(pass, v))
+    bool plain = v->type == JSON_NUMBER || v->type == JSON_STRING;
+    if (pass && !pass_spend(pass, 1 + STEPS_OF_BYTES(plain ? v->len : 0)))
         return 0;
     switch ((enum json_type)v->type) {
     case JSON_NULL:
