@@ -398,24 +398,6 @@ static struct span secret_around(struct str text, const struct secret_names *nam
     }
 }
 
-/* Quick answers for words: most anchors are followed by too little for a key, and few by "earer". */
-static inline bool is_idle(struct str text, size_t at)
-{
-    switch (text.at[at]) {
-    case 'b':
-    case 'B':
-        return (char_at(text, at + 1) | 32) != 'e' && (char_at(text, at + 1) | 32) != 'a';
-    case '>':
-    case '\'':
-    case '=':
-    case ':':
-    case '-':
-        return false;
-    default:
-        return text.len - at <= KEY_BODY_LEAST;
-    }
-}
-
 bool secret_text_find(struct str text, size_t from, const struct secret_names *names, size_t *at, size_t *len)
 {
     const unsigned char *p = (const unsigned char *)text.at, *end = p + text.len;
@@ -432,7 +414,7 @@ bool secret_text_find(struct str text, size_t from, const struct secret_names *n
         /* Dates, times, numbers and ports: no form of secret has its sign between two digits. */
         bool is_between_digits =
             i && i + 1 < text.len && ascii_is_digit(text.at[i - 1]) && ascii_is_digit(text.at[i + 1]);
-        struct span found = is_between_digits || is_idle(text, i) ? none : secret_around(text, names, i);
+        struct span found = is_between_digits ? none : secret_around(text, names, i);
         if (!found.len || found.at < from)
             continue;
         *at = found.at;
