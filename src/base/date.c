@@ -139,7 +139,7 @@ struct time_zone {
     struct str name;
     const char *times, *types; /* in the file: 8 bytes for each transition, and a byte */
     const char *kinds;         /* 6 bytes: offset, summer, name */
-    uint32_t count, kind_count;
+    uint32_t count;
     struct zone_rule rule;
     bool ruled;
 };
@@ -281,43 +281,39 @@ static int32_t offset_by_rule(const struct zone_rule *rule, int64_t utc)
 
 /* ---- the file ---- */
 
-struct header {
-    uint32_t utc, standard, leaps, times, kinds, name_bytes;
-};
+/* The counts in a header, in their order. */
+enum count { UTC, STANDARD, LEAPS, TIMES, KINDS, NAME_BYTES, COUNTS };
 
 /* False if it is not one, or promises more than the file holds. `width`: bytes of a time. */
-static bool read_header(struct str file, size_t width, struct header *h, size_t *block)
+static bool read_header(struct str file, size_t width, uint32_t counts[COUNTS], size_t *block)
 {
     if (file.len < HEADER_BYTES || memcmp(file.at, "TZif", 4) != 0 || file.at[4] < '2')
         return false;
-    uint32_t counts[6];
-    for (size_t i = 0; i < 6; i++) {
+    for (size_t i = 0; i < COUNTS; i++) {
         counts[i] = (uint32_t)big_endian(file.at + 20 + 4 * i, 4);
         if (counts[i] > TIME_ZONE_FILE_MAX_BYTES)
             return false;
     }
-    *h = (struct header){counts[0], counts[1], counts[2], counts[3], counts[4], counts[5]};
-    *block = h->times * (width + 1) + h->kinds * 6u + h->name_bytes + h->leaps * (width + 4) + h->standard +
-             h->utc;
-    return h->kinds > 0 && *block <= file.len - HEADER_BYTES;
+    *block = counts[TIMES] * (width + 1) + counts[KINDS] * 6u + counts[NAME_BYTES] +
+             counts[LEAPS] * (width + 4) + counts[STANDARD] + counts[UTC];
+    return counts[KINDS] > 0 && *block <= file.len - HEADER_BYTES;
 }
 
 static bool read_zone(struct str file, struct time_zone *zone)
 {
-    struct header h;
+    uint32_t counts[COUNTS];
     size_t block;
-    if (!read_header(file, 4, &h, &block)) /* for readers of 32-bit times; skipped */
+    if (!read_header(file, 4, counts, &block)) /* for readers of 32-bit times; skipped */
         return false;
     file = str_from(file, HEADER_BYTES + block);
-    if (!file.at || !read_header(file, 8, &h, &block))
+    if (!file.at || !read_header(file, 8, counts, &block))
         return false;
     zone->times = file.at + HEADER_BYTES;
-    zone->types = zone->times + 8 * (size_t)h.times;
-    zone->kinds = zone->types + h.times;
-    zone->count = h.times;
-    zone->kind_count = h.kinds;
-    for (uint32_t i = 0; i < h.times; i++)
-        if ((unsigned char)zone->types[i] >= h.kinds)
+    zone->types = zone->times + 8 * (size_t)counts[TIMES];
+    zone->kinds = zone->types + counts[TIMES];
+    zone->count = counts[TIMES];
+    for (uint32_t i = 0; i < counts[TIMES]; i++)
+        if ((unsigned char)zone->types[i] >= counts[KINDS])
             return false;
     struct str rule = str_trim(str_from(file, HEADER_BYTES + block));
     zone->ruled = rule.len > 0;
