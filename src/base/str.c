@@ -39,6 +39,14 @@ size_t str_utf8_length(const char *at, const char *end)
     return len;
 }
 
+size_t str_characters(struct str s)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < s.len; i++)
+        count += ((unsigned char)s.at[i] & 0xC0) != 0x80;
+    return count;
+}
+
 struct str str_trim(struct str s)
 {
     while (s.len && ascii_is_space(s.at[0]))

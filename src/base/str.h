@@ -211,6 +211,9 @@ struct str str_trim(struct str s);
  * above U+10FFFF are invalid. */
 size_t str_utf8_length(const char *p, const char *end);
 
+/* How many code points, each byte that continues none aside. */
+size_t str_characters(struct str s);
+
 /* Ignores the case of ASCII letters; other bytes compare as they are. */
 bool str_contains_nocase(struct str haystack, struct str needle);
 

@@ -68,14 +68,6 @@ static void skip_space(struct scanner *s)
 
 /* ---- where it was cut off ---- */
 
-static size_t characters(struct str text)
-{
-    size_t count = 0;
-    for (size_t i = 0; i < text.len; i++)
-        count += ((unsigned char)text.at[i] & 0xC0) != 0x80;
-    return count;
-}
-
 /* The path through the open containers. The innermost array has an unfinished item only if its value has
  * begun; an object has one from its key on. */
 static void describe_cut(const struct scanner *s, struct arena *arena, struct json_cut *cut)
@@ -91,7 +83,7 @@ static void describe_cut(const struct scanner *s, struct arena *arena, struct js
             buf_str(&path, str_cut(level->key, JSON_CUT_PATH_BYTES));
         }
     }
-    *cut = (struct json_cut){.chars = characters(s->text),
+    *cut = (struct json_cut){.chars = str_characters(s->text),
                              .path = str_cut_front(buf_view(&path), JSON_CUT_PATH_BYTES),
                              .open = s->depth,
                              .in_string = s->in_string};
@@ -430,7 +422,7 @@ static enum json_spelling read_escaped(struct arena *arena, struct str text, uns
         spelling = JSON_CUT_OFF;
     }
     if (spelling == JSON_CUT_OFF)
-        cut->chars = characters(text);
+        cut->chars = str_characters(text);
     if (spelling != JSON_SPELLED)
         return spelling;
     bool also = read_text(arena, unescape_quotes(arena, text), 0, &other, &unused) == JSON_SPELLED;

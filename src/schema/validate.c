@@ -81,12 +81,7 @@ static int compare_bound(const struct bound *bound, const struct json *v)
 
 uint64_t op_count_size(const struct json *v)
 {
-    if (v->type != JSON_STRING)
-        return v->len;
-    uint64_t code_points = 0;
-    for (uint32_t i = 0; i < v->len; i++)
-        code_points += ((unsigned char)v->text[i] & 0xC0) != 0x80;
-    return code_points;
+    return v->type == JSON_STRING ? str_characters(json_str(v)) : v->len;
 }
 
 bool pass_matches(struct pass *pass, const struct pattern *pattern, struct str s)
