@@ -167,7 +167,7 @@ void static_check_call(lua_State *L, const struct bytecode *hook, struct diagnos
 void static_check_args(lua_State *L, const struct bytecode *hook, const struct bytecode *earlier,
                        struct arena *arena, struct policy *policy)
 {
-    const struct bytecode_opcodes *ops = sandbox_opcodes(sandbox_of(L));
+    const struct bytecode_opcodes *ops = sandbox_opcodes(L);
     struct argument_read *reads = NULL;
     size_t count = 0;
     for (uint32_t i = 0; i < hook->count && hook->parameters > ARGS_REGISTER; i++) {
