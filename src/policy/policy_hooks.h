@@ -82,8 +82,8 @@ void policy_rules_explain(const struct policy *policy, const struct json *args, 
 /* Whether the policy's rules or ids are about the argument that the path begins with. */
 bool policy_names_argument(const struct policy *policy, struct str path);
 
-/* Each argument that `field` ("rules", "ids", "loop.volatile", "check") of the policy is about, with its line (0: not
- * known); not those that a rule only drops or fills in, which a server need not declare. */
+/* Each argument that `field` ("rules", "ids", "loop.volatile", "check") of the policy is about, with its line
+ * (0: not known); not those that a rule only drops or fills in, which a server need not declare. */
 typedef void policy_argument(void *owner, const char *field, int line, struct str path);
 void policy_each_argument(const struct policy *policy, policy_argument *see, void *owner);
 
