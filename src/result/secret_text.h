@@ -16,15 +16,33 @@ struct secret_names {
     void *owner;
 };
 
+/* Whether the eight bytes are as in `shape`, but for any digits where `digits` is 255. */
+static inline bool secret_text_has_shape(const char *at, const char *shape, uint64_t digits)
+{
+    uint64_t bytes, wanted;
+    memcpy(&bytes, at, 8);
+    memcpy(&wanted, shape, 8);
+    bytes ^= wanted; /* '0' becomes 0, a digit its value, what is right 0 */
+    return !((bytes | (bytes + (digits & 0x0606060606060606u))) & (~digits | 0xf0f0f0f0f0f0f0f0u));
+}
+
 /* 2026-05-01 or 2026-05-01T00:00:00Z: no form of secret has its sign between two digits. A common argument,
- * and cheaper than the scan. */
+ * and much cheaper than the scan. */
 static inline bool secret_text_is_date(struct str text)
 {
-    static const char form[] = "0000-00-00T00:00:00Z";
-    bool is_date = text.len == 10 || text.len == 20;
-    for (size_t i = 0; is_date && i < text.len; i++)
-        is_date = form[i] == '0' ? ascii_is_digit(text.at[i]) : text.at[i] == form[i];
-    return is_date;
+#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+    const uint64_t yyyy_mm = 0x00ffff00ffffffffu, six_of_eight = 0xffff00ffff00ffffu,
+                   mm_ss = 0x00ffff00ffff00ffu;
+    if ((text.len != 10 && text.len != 20) || !secret_text_has_shape(text.at, "0000-00-", yyyy_mm))
+        return false;
+    if (text.len == 10)
+        return secret_text_has_shape(text.at + 2, "00-00-00", six_of_eight);
+    return secret_text_has_shape(text.at + 8, "00T00:00", six_of_eight) &&
+           secret_text_has_shape(text.at + 12, "0:00:00Z", mm_ss);
+#else
+    (void)text;
+    return false;
+#endif
 }
 
 /* The first secret at or after `from`, in text[*at], *len bytes long. False: none exists. */
