@@ -31,7 +31,7 @@ struct decision_log {
     size_t sink_count;
     struct decision_mask *mask;
     uint8_t key[KEY_BYTES]; /* of hashes */
-    char second[20];        /* "2026-11-22T09:00:00" of `second_at`, which most records share */
+    char head[48];          /* of records of the second `second_at`: {"v":1,"ts":"2026-11-22T09:00:00. */
     int64_t second_at;
     struct buf line; /* of the last record; its memory is used again */
     uint64_t lost;   /* by sinks that a reload has closed */
@@ -42,7 +42,6 @@ struct decision_log {
 /* ---- records: written straight into the buffer, no value of a record is built first ---- */
 
 #define DECISION_RECORD_VERSION 1
-#define NS_PER_US               1000
 #define DECISION_RECORD_MAX_BYTES                                                                            \
     131072u /* a longer one loses its result, then its arguments; fits a datagram to journald */
 #define DECISION_NAME_MAX_BYTES 256u /* of a tool's name, a session, a label: clients choose them */
@@ -50,6 +49,15 @@ struct decision_log {
 /* Longer arguments or results are not masked value by value, which takes tens of milliseconds: a record has
  * the hash of such arguments, and no text that may quote them. */
 #define DECISION_MASKED_MAX_BYTES 262144u
+
+#define STRINGIFY(number)    #number
+#define VERSION_TEXT(number) STRINGIFY(number)
+#define HEAD_VERSION         "{\"v\":" VERSION_TEXT(DECISION_RECORD_VERSION) ",\"ts\":\""
+#define HEAD_FORMAT          HEAD_VERSION "%Y-%m-%dT%H:%M:%S."
+#define HEAD_BYTES           (sizeof(HEAD_VERSION "2026-11-22T09:00:00.") - 1)
+#define NS_PER_US            1000
+#define TIMES_MAX_BYTES      256u /* six numbers and their keys */
+#define HEAD_MAX_BYTES       128u /* with the fraction and the decision's id */
 
 /* What a record that is too long leaves out; each level also what those before it do. */
 enum cut { CUT_NOTHING, CUT_RESULT, CUT_ARGUMENTS, CUT_MESSAGES, CUT_LEVELS };
@@ -63,28 +71,37 @@ struct record {
     enum cut cut;
 };
 
-static struct str shown_name(struct str name)
-{
-    return str_cut(name, DECISION_NAME_MAX_BYTES);
-}
+/* The key of a further member, a literal: its length is known to the compiler. */
+#define PUT_KEY(r, key) buf_add((r)->out.buf, ",\"" key "\":", sizeof(key) + 3)
+#define PUT_INT(r, key, n)                                                                                   \
+    do {                                                                                                     \
+        PUT_KEY(r, key);                                                                                     \
+        buf_int((r)->out.buf, (n));                                                                          \
+    } while (0)
+#define PUT_COUNT(r, key, n)                                                                                 \
+    do {                                                                                                     \
+        if (n)                                                                                               \
+            PUT_INT(r, key, n);                                                                              \
+    } while (0)
+/* A string that needs no escape. */
+#define PUT_PLAIN(r, key, text)                                                                              \
+    do {                                                                                                     \
+        PUT_KEY(r, key);                                                                                     \
+        json_write_plain((r)->out.buf, (text));                                                              \
+    } while (0)
+/* A string that a client or an operator chose; none if it is empty. */
+#define PUT_NAME(r, key, name)                                                                               \
+    do {                                                                                                     \
+        struct str put_name_text = (name);                                                                   \
+        if (put_name_text.len) {                                                                             \
+            PUT_KEY(r, key);                                                                                 \
+            put_name((r), put_name_text);                                                                    \
+        }                                                                                                    \
+    } while (0)
 
-static inline void put_name(struct record *r, const char *key, struct str name)
+static void put_name(struct record *r, struct str name)
 {
-    if (name.len)
-        json_field_str(&r->out, key, shown_name(name));
-}
-
-/* A string of ours, which needs no escape. */
-static inline void put_plain(struct record *r, const char *key, struct str text)
-{
-    json_key(&r->out, key);
-    json_write_plain(json_next_value(&r->out), text);
-}
-
-static inline void put_count(struct record *r, const char *key, int64_t count)
-{
-    if (count)
-        json_field_int(&r->out, key, count);
+    json_write_string(r->out.buf, str_cut(name, DECISION_NAME_MAX_BYTES));
 }
 
 /* Texts and messages quote arguments, so they are as secret. */
@@ -115,60 +132,63 @@ static bool is_plain_pass(const struct verdict *v)
 
 /* ---- who, when, what ---- */
 
-static void open_record(struct record *r, struct str id)
+/* {"v":1,"ts":"2026-11-22T09:00:00.123456Z","decision_id":"…": what comes before the fraction of the second
+ * is kept, as most records share it. */
+static void put_head(struct record *r, struct str id)
 {
+    static const char after_time[] = "Z\",\"decision_id\":\"";
     struct decision_log *o = r->log;
     int64_t us = clock_read_ns(CLOCK_REALTIME) / 1000, second = us / 1000000;
-    char time[] = "2026-11-22T09:00:00.123456Z", *fraction = time + sizeof(o->second);
     uint32_t micros = (uint32_t)(us % 1000000);
     if (second != o->second_at) {
         struct tm tm;
-        gmtime_r(&(time_t){second}, &tm);
-        strftime(o->second, sizeof(o->second), "%Y-%m-%dT%H:%M:%S", &tm);
+        time_t at = (time_t)second;
+        gmtime_r(&at, &tm);
+        strftime(o->head, sizeof(o->head), HEAD_FORMAT, &tm);
         o->second_at = second;
     }
-    memcpy(time, o->second, sizeof(o->second) - 1);
-    fraction = digits_put_pair(fraction, micros / 10000);
-    fraction = digits_put_pair(fraction, micros / 100 % 100);
-    digits_put_pair(fraction, micros % 100);
-    o->line.len = 0;
-    r->out = json_out(&o->line);
-    json_open(&r->out, '{');
-    json_field_int(&r->out, "v", DECISION_RECORD_VERSION);
-    put_plain(r, "ts", str_of(time));
-    put_plain(r, "decision_id", id);
-}
-
-static void close_record(struct record *r)
-{
-    json_close(&r->out, '}');
-    buf_byte(r->out.buf, '\n');
+    char *start = buf_reserve(r->out.buf, HEAD_MAX_BYTES), *at = start;
+    memcpy(at, o->head, HEAD_BYTES);
+    at += HEAD_BYTES;
+    at = digits_put_pair(at, micros / 10000);
+    at = digits_put_pair(at, micros / 100 % 100);
+    at = digits_put_pair(at, micros % 100);
+    memcpy(at, after_time, sizeof(after_time) - 1);
+    at += sizeof(after_time) - 1;
+    memcpy(at, id.at, id.len);
+    at += id.len;
+    *at++ = '"';
+    r->out.buf->len += (size_t)(at - start);
 }
 
 static void put_identity(struct record *r)
 {
     static const struct str modes[] = {
         [POLICY_ENFORCE] = STR("enforce"), [POLICY_SHADOW] = STR("shadow"), [POLICY_OFF] = STR("off")};
-    const struct call *c = r->call;
+    struct call *c = r->call;
     const struct call_request *q = &c->request;
-    put_plain(r, "generation", c->generation->hash);
+    put_head(r, call_id(c));
+    PUT_PLAIN(r, "generation", c->generation->hash);
     if (c->tool)
-        put_plain(r, "policy_mode", modes[c->tool->mode]);
+        PUT_PLAIN(r, "policy_mode", modes[c->tool->mode]);
     if (q->peer) {
-        put_name(r, "user", str_of(q->peer->user));
-        json_field_int(&r->out, "uid", q->peer->uid);
+        PUT_NAME(r, "user", str_of(q->peer->user));
+        PUT_INT(r, "uid", q->peer->uid);
     }
-    json_field_str(&r->out, "session", shown_name(q->session.len ? q->session : q->connection));
-    json_field_int(&r->out, "turn", q->turn ? q->turn : c->answer->turn);
-    put_name(r, "step", q->step);
-    put_name(r, "label", q->label);
-    put_name(r, "ext", q->ext);
-    put_name(r, "trace_id", q->trace_id);
-    json_field_str(&r->out, "tool", shown_name(q->tool));
+    PUT_KEY(r, "session");
+    put_name(r, q->session.len ? q->session : q->connection);
+    PUT_INT(r, "turn", q->turn ? q->turn : c->answer->turn);
+    PUT_NAME(r, "step", q->step);
+    PUT_NAME(r, "label", q->label);
+    PUT_NAME(r, "ext", q->ext);
+    PUT_NAME(r, "trace_id", q->trace_id);
+    PUT_KEY(r, "tool");
+    put_name(r, q->tool);
     if (c->tool && c->tool->runner == RUNNER_UPSTREAM)
-        put_name(r, "upstream", c->tool->target.upstream);
-    put_plain(r, "method", call_method(q->mode));
-    put_name(r, "alias", c->outcome.alias);
+        PUT_NAME(r, "upstream", c->tool->target.upstream);
+    PUT_PLAIN(r, "method", call_method(q->mode));
+    PUT_NAME(r, "alias", c->outcome.alias);
+    r->out.comma = true;
 }
 
 /* ---- arguments ---- */
@@ -260,14 +280,13 @@ static void put_rewrites(struct record *r, const struct json *patch)
 /* It may be a sentence of the tool. */
 static void put_code(struct record *r, struct str code)
 {
-    if (code.len)
-        json_field_str(&r->out, "code", masked_text(r, shown_name(code)));
+    json_field_optional_str(&r->out, "code", masked_text(r, str_cut(code, DECISION_NAME_MAX_BYTES)));
 }
 
 static void put_decision(struct record *r, const struct verdict *v)
 {
-    put_plain(r, "verdict", str_of(verdict_name(v->kind)));
-    put_plain(r, "error_class", str_of(error_class_info(v->class)->name));
+    json_field_text(&r->out, "verdict", verdict_name(v->kind));
+    PUT_PLAIN(r, "error_class", str_of(error_class_info(v->class)->name));
     put_code(r, v->code);
 }
 
@@ -287,8 +306,8 @@ static void put_would(struct record *r)
         put_decision(r, &would);
         put_text(r, "detail", would.detail);
         put_text(r, "hint", would.hint);
-        put_name(r, "stage", str_of(would.stage));
-        put_name(r, "by", would.by);
+        PUT_NAME(r, "stage", str_of(would.stage));
+        PUT_NAME(r, "by", would.by);
         put_problems(r, &would.problems);
         put_rewrites(r, would.rewrites);
     } else {
@@ -303,43 +322,44 @@ static void put_answer(struct record *r)
     const struct call_request *q = &r->call->request;
     const struct verdict *v = &r->call->verdict;
     const struct consent *answer = NULL;
-    put_name(r, "approval", v->approval);
+    PUT_NAME(r, "approval", v->approval);
     if (v->class == CLASS_NEED_USER_INPUT)
         return;
     for (size_t i = 0; i < q->consent_count && (!answer || answer->given); i++)
         answer = &q->consents[i];
     if (!answer)
         return;
-    put_name(r, "approval", answer->id);
-    json_field_text(&r->out, "answer", answer->given ? "approved" : "denied");
-    put_name(r, "answered_by", answer->by);
+    PUT_NAME(r, "approval", answer->id);
+    PUT_PLAIN(r, "answer", answer->given ? STR_LIT("approved") : STR_LIT("denied"));
+    PUT_NAME(r, "answered_by", answer->by);
 }
 
 static void put_verdict(struct record *r)
 {
+    static const char pass[] = ",\"verdict\":\"pass\",\"error_class\":\"ok\"";
     const struct call *c = r->call;
     const struct verdict *v = &c->verdict;
-    if (is_plain_pass(v)) { /* most records */
-        buf_text(r->out.buf, ",\"verdict\":\"pass\",\"error_class\":\"ok\"");
+    if (is_plain_pass(v)) {
+        buf_add(r->out.buf, pass, sizeof(pass) - 1);
     } else {
         put_decision(r, v);
         if (verdict_is_decided(v)) {
             put_text(r, "detail", v->detail);
             put_text(r, "hint", v->hint);
             json_field_text(&r->out, "stage", v->stage ? v->stage : "settle");
-            put_name(r, "by", v->by);
+            PUT_NAME(r, "by", v->by);
         }
         put_problems(r, &v->problems);
         put_rewrites(r, v->rewrites);
         put_would(r);
     }
     put_answer(r);
-    put_count(r, "attempt", v->attempt);
+    PUT_COUNT(r, "attempt", v->attempt);
     if (v->has_budget)
         json_field_int(&r->out, "attempts_left", v->attempts_left);
-    put_count(r, "repeats", v->repeats);
-    put_count(r, "no_progress", v->no_progress);
-    put_name(r, "chain", c->settled && c->settled->chain.len ? c->settled->chain : c->answer->chain);
+    PUT_COUNT(r, "repeats", v->repeats);
+    PUT_COUNT(r, "no_progress", v->no_progress);
+    PUT_NAME(r, "chain", c->settled && c->settled->chain.len ? c->settled->chain : c->answer->chain);
 }
 
 /* ---- the result ---- */
@@ -356,9 +376,9 @@ static void put_result(struct record *r)
     put_code(r, v->code);
     if (value && r->log->config.results != DECISIONS_NONE) {
         put_hash(r, "hash", call_result_hash(c, value));
-        put_count(r, "bytes", v->bytes_from ? (int64_t)v->bytes_from : (int64_t)value->raw_len);
+        PUT_COUNT(r, "bytes", v->bytes_from ? (int64_t)v->bytes_from : (int64_t)value->raw_len);
     }
-    put_name(r, "coverage", v->coverage);
+    PUT_NAME(r, "coverage", v->coverage);
     if (r->result && r->cut < CUT_RESULT)
         json_field(&r->out, "value", r->result);
     json_close(&r->out, '}');
@@ -373,14 +393,29 @@ static void put_result(struct record *r)
 /* "us":{"total":27,"queue":1,"schema":12} */
 static void put_times(struct record *r)
 {
+    static const char total[] = ",\"us\":{\"total\":";
+    static const struct {
+        char text[16]; /* copied whole, as that is one instruction */
+        size_t len;
+    } keys[CALL_PARTS] = {[CALL_PART_QUEUE] = {",\"queue\":", 9},
+                          [CALL_PART_SCHEMA] = {",\"schema\":", 10},
+                          [CALL_PART_POLICY] = {",\"policy\":", 10},
+                          [CALL_PART_LEDGER] = {",\"ledger\":", 10},
+                          [CALL_PART_UPSTREAM] = {",\"upstream\":", 12}};
     const struct call_timing *timing = r->call->outcome.timing;
-    json_field_open(&r->out, "us", '{');
-    json_field_int(&r->out, "total", timing ? timing->total_ns / NS_PER_US : 0);
-    for (int i = 0; timing && i < CALL_PARTS; i++)
-        put_count(r, call_part_name((enum call_part)i), timing->part_ns[i] / NS_PER_US);
-    json_close(&r->out, '}');
+    char *start = buf_reserve(r->out.buf, TIMES_MAX_BYTES), *at = start;
+    memcpy(at, total, sizeof(total) - 1);
+    at = digits_put(at + sizeof(total) - 1, timing ? (uint64_t)timing->total_ns / NS_PER_US : 0);
+    for (int i = 0; timing && i < CALL_PARTS; i++) {
+        if (timing->part_ns[i] < NS_PER_US)
+            continue;
+        memcpy(at, keys[i].text, sizeof(keys[i].text));
+        at = digits_put(at + keys[i].len, (uint64_t)timing->part_ns[i] / NS_PER_US);
+    }
+    *at++ = '}';
+    r->out.buf->len += (size_t)(at - start);
     if (r->call->verdict.engine)
-        put_plain(r, "ledger", str_of(r->call->verdict.engine));
+        PUT_PLAIN(r, "ledger", str_of(r->call->verdict.engine));
 }
 
 /* ---- the record ---- */
@@ -442,7 +477,8 @@ static void write_record(struct decision_log *log, struct call *call)
     struct record r = {.log = log, .call = call};
     mask_values(&r);
     do {
-        open_record(&r, call_id(call));
+        log->line.len = 0;
+        r.out = json_out(&log->line);
         put_identity(&r);
         put_arguments(&r);
         put_verdict(&r);
@@ -450,7 +486,8 @@ static void write_record(struct decision_log *log, struct call *call)
         put_times(&r);
         if (r.cut)
             json_field_bool(&r.out, "cut", true);
-        close_record(&r);
+        json_close(&r.out, '}');
+        buf_byte(&log->line, '\n');
     } while (log->line.len > DECISION_RECORD_MAX_BYTES && ++r.cut < CUT_LEVELS);
 }
 
@@ -467,7 +504,7 @@ static void send_line(struct decision_log *log)
 /* A URI says what an argument would say. */
 void decision_log_read(struct decision_log *log, struct arena *arena, const struct decision_read *read)
 {
-    struct record r = {.log = log};
+    struct record r = {.log = log, .out = json_out(&log->line)};
     struct buf id = buf_in(arena);
     const struct json *arguments = read->arguments;
     const struct error_class_info *class = error_class_info(read->class);
@@ -480,13 +517,19 @@ void decision_log_read(struct decision_log *log, struct arena *arena, const stru
         arguments = decision_masking_value(r.masking, arguments, false);
     buf_hex64(&id, hash_random());
     buf_hex64(&id, hash_random());
-    struct str shown = !read->is_uri ? read->name : shows ? masked_text(&r, read->name) : STR_LIT("resource");
-    open_record(&r, buf_view(&id));
-    json_fields(&r.out, FIELD_STR("generation", read->generation),
-                FIELD_OPTIONAL("user", str_of(read->peer->user)), FIELD_NUM("uid", read->peer->uid),
-                FIELD_OPTIONAL("session", shown_name(read->session)),
-                FIELD_OPTIONAL("tool", shown_name(shown)), FIELD_OPTIONAL("upstream", read->upstream),
-                FIELD_OPTIONAL("method", read->method));
+    log->line.len = 0;
+    put_head(&r, buf_view(&id));
+    PUT_PLAIN(&r, "generation", read->generation);
+    PUT_NAME(&r, "user", str_of(read->peer->user));
+    PUT_INT(&r, "uid", read->peer->uid);
+    PUT_NAME(&r, "session", read->session);
+    PUT_NAME(&r, "tool",
+             !read->is_uri ? read->name
+             : shows       ? masked_text(&r, read->name)
+                           : STR_LIT("resource"));
+    PUT_NAME(&r, "upstream", read->upstream);
+    PUT_NAME(&r, "method", read->method);
+    r.out.comma = true;
     if (arguments && shows)
         json_field(&r.out, "arguments", arguments);
     json_fields(&r.out, FIELD_TEXT("verdict", verdict_name(class->verdict)),
@@ -495,7 +538,8 @@ void decision_log_read(struct decision_log *log, struct arena *arena, const stru
     if (read->bytes)
         json_field_object(&r.out, "result", FIELD_TEXT("class", class->name),
                           FIELD_NUM("bytes", read->bytes));
-    close_record(&r);
+    json_close(&r.out, '}');
+    buf_byte(&log->line, '\n');
     if (log->line.len <= DECISION_RECORD_MAX_BYTES)
         send_line(log);
     else
