@@ -319,7 +319,7 @@ static void put_retry(struct feedback *f)
  * chance. */
 static void put_insistence(struct feedback *f)
 {
-    if (f->admit->may_insist)
+    if (f->verdict->may_insist)
         PUT(f, STR_LIT("If the server accepts it, send the same call again: it is let through once.\n"));
 }
 
@@ -428,10 +428,10 @@ static void write_unknown_tool(struct feedback *f)
 /* Many models that repeat a failing call have lost sight of the error. */
 static void put_last_error(struct feedback *f)
 {
-    if (!f->admit->last_error.len)
+    if (!f->verdict->last_error.len)
         return;
     PUT(f, STR_LIT("The last error: "));
-    put_quoted(f, f->admit->last_error, FEEDBACK_QUOTE_MAX_BYTES);
+    put_quoted(f, f->verdict->last_error, FEEDBACK_QUOTE_MAX_BYTES);
     PUT(f, STR_LIT("\n"));
 }
 
@@ -474,11 +474,10 @@ static void write_loop(struct feedback *f)
     const struct verdict *v = f->verdict;
     bool is_cycle = str_is(v->code, "cycle");
     const struct tool *tool = f->tool;
-    enum ledger_came_of came_of = f->admit->came_of;
-    enum repeated repeated = v->problems.errors || came_of == LEDGER_CAME_INVALID ? REPEATED_ARGUMENTS
-                             : came_of == LEDGER_CAME_ERROR                       ? REPEATED_ERROR
-                             : came_of == LEDGER_CAME_REFUSED                     ? REPEATED_REFUSAL
-                                                                                  : REPEATED_RESULT;
+    enum repeated repeated = v->problems.errors || v->came_of == LEDGER_CAME_INVALID ? REPEATED_ARGUMENTS
+                             : v->came_of == LEDGER_CAME_ERROR                       ? REPEATED_ERROR
+                             : v->came_of == LEDGER_CAME_REFUSED                     ? REPEATED_REFUSAL
+                                                                                     : REPEATED_RESULT;
     const struct loop_words *words = &loop_words[repeated];
     /* The ledger ignores what a write returns: the same arguments are the same write. */
     bool writes = tool && (tool->limits->effects == LEDGER_EFFECTS_WRITE ||
@@ -566,9 +565,7 @@ static void put_error(struct feedback *f)
 
 static void begin(struct feedback *f, struct arena *arena)
 {
-    static const struct ledger_answer none;
     f->arena = arena;
-    f->admit = f->verdict->admit ? f->verdict->admit : &none;
     f->out = buf_in(arena);
     f->detail = f->hint = STR_NONE;
 }
@@ -697,8 +694,8 @@ struct str feedback_advice(struct arena *arena, struct feedback *f)
             "Note: this call has given the same result %u times in a row. Use the result, or change the "
             "arguments.\n",
             v->repeats);
-    else if (f->admit->at_once)
-        put(f, "Note: this same call was made %u times at once. One is enough.\n", f->admit->at_once + 1);
+    else if (v->at_once)
+        put(f, "Note: this same call was made %u times at once. One is enough.\n", v->at_once + 1);
     /* `would`: the session's budget or loop that is not enforced, because the call has no session or the mode
      * is shadow. */
     bool loops = str_is(v->would, "loop") || str_is(v->would, "cycle");
@@ -709,7 +706,7 @@ struct str feedback_advice(struct arena *arena, struct feedback *f)
         put(f, "Note: %s. %s\n", budget.what, budget.next);
     }
     if (limits->effects == LEDGER_EFFECTS_WRITE && limits->same_call > 1 &&
-        f->admit->spent == limits->same_call && !v->would.len)
+        v->same_calls == limits->same_call && !v->would.len)
         put(f, "Note: this call changes something. With these arguments it will not run again this turn.\n");
     if (v->class == CLASS_PARTIAL_DATA) {
         put(f, "Note: this is not everything (" STR_FMT "): " STR_FMT ".\n", STR_ARG(foreign(f, v->code)),

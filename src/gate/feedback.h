@@ -30,8 +30,7 @@ struct feedback {
     struct str detail; /* what is wrong */
     struct str hint;   /* what to do next */
 
-    struct arena *arena;               /* while it is written, as what follows */
-    const struct ledger_answer *admit; /* the verdict's, or an empty one */
+    struct arena *arena; /* while it is written */
     struct buf out;
 };
 

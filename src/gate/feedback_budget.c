@@ -67,10 +67,11 @@ unsigned feedback_poll_wait_s(const struct tool *tool)
 
 struct budget feedback_budget(const struct feedback *f, struct str code)
 {
+    const struct verdict *v = f->verdict;
     const struct tool *tool = f->tool;
     struct arena *arena = f->arena;
-    unsigned long long used = f->admit->used, used_s = (used + 999) / 1000;
-    bool all = f->admit->of_session;
+    unsigned long long used = v->limit_used, used_s = (used + 999) / 1000;
+    bool all = v->session_limit;
     for (size_t i = 0; i < sizeof(fixed_budgets) / sizeof(fixed_budgets[0]); i++)
         if (str_is(code, fixed_budgets[i].code))
             return fixed_budgets[i].text;

@@ -337,8 +337,14 @@ void verdict_from_ledger(struct verdict *v, const struct ledger_answer *answer)
     v->attempts_left = answer->attempts_left;
     v->has_budget = v->class == CLASS_INVALID_ARGUMENTS;
     v->repeats = answer->repeats;
+    v->at_once = answer->at_once;
+    v->came_of = answer->came_of;
+    v->last_error = answer->last_error;
+    v->may_insist = answer->may_insist;
     v->no_progress = answer->no_progress;
-    v->admit = answer;
+    v->same_calls = answer->spent;
+    v->limit_used = answer->used;
+    v->session_limit = answer->of_session;
     if (runs && answer->would.len && !v->would.len)
         v->would = answer->would;
     if (answer->error != OK)

@@ -82,6 +82,7 @@ struct verdict {
     bool has_budget;  /* `attempts_left` counts */
     uint32_t attempts_left;
     uint32_t repeats;      /* identical calls with an identical result in a row */
+    uint32_t at_once;      /* identical calls that were made together with this one */
     uint32_t no_progress;  /* consecutive calls without a new result; written from VERDICT_NO_PROGRESS on */
     uint32_t same_failure; /* failures in a row with this error; written from LEDGER_SAME_FAILURE_NOTED on */
     uint32_t failed_alike; /* failures of this call with this error, between which no write succeeded */
@@ -107,15 +108,20 @@ struct verdict {
     const struct json *changes;        /* JSON Patch of the arguments' members; NULL or empty: none */
     const struct arguments *arguments; /* how they were read as a whole; NULL: they were not */
     struct str quoted;                 /* the tool's own words */
-    struct str data;         /* what a failed tool sent beside them, JSON or a text; empty: nothing */
-    bool keeps_blocks;       /* a failed tool's pictures and links go out with the feedback */
-    bool quoted_is_policy;   /* `quoted` comes from the policy's result hook instead */
-    struct str warning;      /* ours, beside a result that is delivered */
-    struct str compact_note; /* what was left out of the result; empty: nothing */
-    bool blank;              /* nothing in the result is visible */
-    const struct ledger_answer *admit; /* NULL: none, or what it said was taken back */
-    bool ran;                          /* the tool ran, with any outcome */
-    uint32_t asked;                    /* this call in a row, whose result says that something is under way */
+    struct str data;             /* what a failed tool sent beside them, JSON or a text; empty: nothing */
+    bool keeps_blocks;           /* a failed tool's pictures and links go out with the feedback */
+    bool quoted_is_policy;       /* `quoted` comes from the policy's result hook instead */
+    struct str warning;          /* ours, beside a result that is delivered */
+    struct str compact_note;     /* what was left out of the result; empty: nothing */
+    bool blank;                  /* nothing in the result is visible */
+    enum ledger_came_of came_of; /* of the same call before */
+    bool may_insist;             /* invalid arguments: the same call, made again, is let through once */
+    struct str last_error;       /* its text, if it failed; empty: not known */
+    bool ran;                    /* the tool ran, with any outcome */
+    bool session_limit;          /* `code` names a limit of the whole session, not of the tool */
+    uint64_t limit_used;         /* calls, seconds or cost used of it */
+    uint32_t asked;              /* this call in a row, whose result says that something is under way */
+    uint32_t same_calls;         /* made of the same-call budget, with this call */
     bool as_sent; /* a failure, whose result and `isError: false` the client gets as they were sent */
 };
 
@@ -183,7 +189,7 @@ void verdict_from_many_ids(struct verdict *verdict, struct arena *arena, const s
 void verdict_from_unseen_id(struct verdict *verdict, struct arena *arena, const struct id_fault *fault,
                             const struct policy_id *id, bool certain);
 
-/* The ledger's answer to admit, which is borrowed; invalid arguments keep their problems. */
+/* The ledger's answer to admit; invalid arguments keep their problems. */
 void verdict_from_ledger(struct verdict *verdict, const struct ledger_answer *answer);
 
 /* The ledger's answer to settle: attempts, repeats and the time to wait. */
