@@ -528,7 +528,7 @@ bool pins_text_changed(struct pins *pins, struct str upstream, struct str name, 
     if (kept && kept->arena)
         arena_free(kept->arena);
     if (kept)
-        *kept = (struct changed_text){changed ? arena : NULL, entry};
+        *kept = changed ? (struct changed_text){arena, entry} : (struct changed_text){0};
     if (!changed)
         arena_free(arena);
     return changed;
