@@ -376,20 +376,22 @@ static void tell(bool checks, struct str warning)
 }
 
 /* Of the daemon's keys, those that hide files from the servers' sandboxes count here, too. */
-static const char *const keys[] = {"upstreams", "allow", "mcp_config", "state",   "socket", "policies",
-                                   "schemas",   "tools", "ledger",     "metrics", "log",    "traces"};
-static const char *const upstream_keys[] = {"command", "args", "env", "cwd", "sandbox", "user"};
+static const char *const keys[] = {"upstreams", "allow",  "mcp_config", "state",     "policies", "schemas",
+                                   "tools",     "ledger", "metrics",    "decisions", "log",      "traces"};
+static const char *const upstream_keys[] = {"command", "args", "env", "cwd",
+                                            "sandbox", "user", "url", "headers"};
 
 static void tell_unused(bool checks, const struct config *config, const struct json *table, struct str within,
                         const char *const *used, size_t count)
 {
     for (uint32_t i = 0; table->type == JSON_OBJECT && i < table->len; i++)
         if (!str_is_one_of(table->members[i].key, used, count))
-            tell(checks,
-                 arena_printf(config->arena,
-                              "%s: " STR_FMT STR_FMT " has no effect in the spawner's file: set it in "
-                              "the daemon's configuration",
-                              config->file, STR_ARG(within), STR_ARG(table->members[i].key)));
+            tell(checks, arena_printf(config->arena,
+                                      "%s: " STR_FMT STR_FMT " has no effect in the spawner's file: %s",
+                                      config->file, STR_ARG(within), STR_ARG(table->members[i].key),
+                                      str_is(table->members[i].key, "socket")
+                                          ? "name it with --socket"
+                                          : "set it in the daemon's configuration"));
 }
 
 static void tell_unused_keys(bool checks, const struct config *config)

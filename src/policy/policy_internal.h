@@ -246,10 +246,9 @@ void static_check_file(lua_State *L, const struct bytecode *file, struct diagnos
 /* Fields of the second parameter of a hook, if that surely is `call`. */
 void static_check_call(lua_State *L, const struct bytecode *hook, struct diagnostics *complaints);
 
-/* Takes what a hook `check` reads of its first parameter, if that surely is the arguments and no field that
- * the hook or an earlier one (NULL: none) sets. */
-void static_check_args(lua_State *L, const struct bytecode *hook, const struct bytecode *earlier,
-                       struct arena *arena, struct policy *policy);
+/* Takes the fields that a hook `check` reads of its first parameter, if it surely does nothing else with it.
+ */
+void static_check_args(lua_State *L, const struct bytecode *hook, struct arena *arena, struct policy *policy);
 
 /* Fields that repair { … }, ok { … } and tool_return { … } do not take, and tables for words that take their
  * values in order, where they are written out. */

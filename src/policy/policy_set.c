@@ -227,20 +227,21 @@ struct file_load {
     struct diagnostics diagnostics;
 };
 
-/* The function on top stands in the policy's file, and not in a module, which serves other tools, too. */
-static bool is_own(lua_State *L, const struct policy *policy)
+/* The function on top was made by the file whose environment is at 1: one of a module serves other tools,
+ * too. */
+static bool is_own(lua_State *L)
 {
-    lua_Debug where;
-    lua_pushvalue(L, -1);
-    lua_getinfo(L, ">S", &where);
-    return strcmp(where.source + 1, sandbox_chunk(policy->file.at)) == 0;
+    lua_getfenv(L, -1);
+    bool own = lua_rawequal(L, -1, 1);
+    lua_pop(L, 1);
+    return own;
 }
 
 /* Adds what calls of the policy run to the list on top; checks the fields of `call` that its hooks read. */
 static void add_functions(lua_State *L, struct policy *policy, struct diagnostics *diagnostics)
 {
     const struct policy_code *code = policy->code;
-    const struct bytecode *hook, *normalise = NULL;
+    const struct bytecode *hook;
     int list = lua_gettop(L), count = (int)lua_objlen(L, list);
     for (size_t i = 0; i < HOOK_COUNT + code->rules.test_count; i++) {
         bool is_hook = i < HOOK_COUNT;
@@ -250,10 +251,8 @@ static void add_functions(lua_State *L, struct policy *policy, struct diagnostic
         lua_rawgeti(L, LUA_REGISTRYINDEX, function);
         if (is_hook)
             static_check_call(L, hook = bytecode_read(L, -1, diagnostics->arena), diagnostics);
-        if (i == HOOK_NORMALISE)
-            normalise = hook;
-        if (i == HOOK_CHECK && is_own(L, policy))
-            static_check_args(L, hook, normalise, policy->set->arena, policy);
+        if (i == HOOK_CHECK && !policy->hooks[HOOK_NORMALISE] && is_own(L)) /* which may add arguments */
+            static_check_args(L, hook, policy->set->arena, policy);
         lua_rawseti(L, list, ++count);
     }
 }

@@ -10,6 +10,8 @@
 /* Of the first two parameters of a hook, which keep their registers. */
 enum { ARGS_REGISTER, CALL_REGISTER };
 
+#define CHECK_READS_MAX 64u /* names of arguments that a check reads; no further ones are looked at */
+
 struct check {
     lua_State *L;
     const struct bytecode_opcodes *ops;
@@ -118,6 +120,15 @@ void static_check_file(lua_State *L, const struct bytecode *file, struct diagnos
     lua_settop(L, c.words - 1);
 }
 
+/* The instruction puts a value into the register, or may. */
+static bool overwrites(const struct bytecode_opcodes *ops, uint32_t ins, uint32_t parameter)
+{
+    if (BYTECODE_OP(ins) == ops->set_nil)
+        return BYTECODE_A(ins) <= parameter && parameter <= BYTECODE_D(ins);
+    return BYTECODE_A(ins) == parameter && !bytecode_writes_upvalue(ops, ins) &&
+           !memchr(ops->no_register, (int)BYTECODE_OP(ins), sizeof(ops->no_register));
+}
+
 /* The hook or a function in it assigns to the parameter in this register, or to a field of that name of any
  * table. */
 static bool is_set(const struct bytecode_opcodes *ops, const struct bytecode *code, uint32_t parameter,
@@ -130,12 +141,7 @@ static bool is_set(const struct bytecode_opcodes *ops, const struct bytecode *co
         uint16_t upvalue = inner && bytecode_writes_upvalue(ops, ins) ? code->upvalues[BYTECODE_A(ins)] : 0;
         if ((upvalue & BYTECODE_UPVALUE_LOCAL) && (upvalue & 0xff) == parameter)
             return true;
-        bool names_a = !memchr(ops->no_register, (int)BYTECODE_OP(ins), sizeof(ops->no_register)) &&
-                       !bytecode_writes_upvalue(ops, ins);
-        bool overwrites = BYTECODE_OP(ins) == ops->set_nil
-                              ? BYTECODE_A(ins) <= parameter && parameter <= BYTECODE_D(ins)
-                              : BYTECODE_A(ins) == parameter && names_a;
-        if (!inner && overwrites)
+        if (!inner && overwrites(ops, ins, parameter))
             return true;
     }
     for (uint32_t i = 0; i < code->constant_count; i++)
@@ -164,24 +170,41 @@ void static_check_call(lua_State *L, const struct bytecode *hook, struct diagnos
     }
 }
 
-void static_check_args(lua_State *L, const struct bytecode *hook, const struct bytecode *earlier,
-                       struct arena *arena, struct policy *policy)
+/* Nothing but reads can happen to the arguments: they are not set, passed on, kept or captured. */
+static bool only_reads_args(const struct bytecode_opcodes *ops, const struct bytecode *hook)
+{
+    for (uint32_t i = 0; i < hook->count; i++) {
+        uint32_t ins = hook->at[i];
+        bool sets_item = is_op(hook, i, ops->field_write) || is_op(hook, i, ops->key_write) ||
+                         is_op(hook, i, ops->index_write);
+        if ((sets_item && BYTECODE_B(ins) == ARGS_REGISTER) ||
+            (is_op(hook, i, ops->copy) && BYTECODE_D(ins) == ARGS_REGISTER) ||
+            overwrites(ops, ins, ARGS_REGISTER))
+            return false;
+    }
+    for (uint32_t i = 0; i < hook->constant_count; i++) {
+        const struct bytecode *inner = hook->constants[i].function;
+        for (uint32_t u = 0; inner && u < inner->upvalue_count; u++)
+            if ((inner->upvalues[u] & BYTECODE_UPVALUE_LOCAL) && (inner->upvalues[u] & 0xff) == ARGS_REGISTER)
+                return false;
+    }
+    return hook->parameters > ARGS_REGISTER;
+}
+
+void static_check_args(lua_State *L, const struct bytecode *hook, struct arena *arena, struct policy *policy)
 {
     const struct bytecode_opcodes *ops = sandbox_opcodes(L);
-    struct argument_read *reads = NULL;
+    struct argument_read *reads = ARENA_ARRAY(arena, struct argument_read, CHECK_READS_MAX);
+    bool is_sure = only_reads_args(ops, hook);
     size_t count = 0;
-    for (uint32_t i = 0; i < hook->count && hook->parameters > ARGS_REGISTER; i++) {
-        if (!is_op(hook, i, ops->field_read) || BYTECODE_B(hook->at[i]) != ARGS_REGISTER)
-            continue;
-        struct str name = bytecode_text(hook, BYTECODE_C(hook->at[i]));
+    for (uint32_t i = 0; i < hook->count && count < CHECK_READS_MAX && is_sure; i++) {
+        bool reads_field = is_op(hook, i, ops->field_read) && BYTECODE_B(hook->at[i]) == ARGS_REGISTER;
+        struct str name = reads_field ? bytecode_text(hook, BYTECODE_C(hook->at[i])) : STR_NONE;
         size_t before = 0;
         while (before < count && !str_eq(reads[before].name, name))
             before++;
-        if (!name.at || before < count || is_set(ops, hook, ARGS_REGISTER, name, false) ||
-            (earlier && is_set(ops, earlier, ARGS_REGISTER, name, true)))
-            continue;
-        reads = arena_grow(arena, reads, count, sizeof(*reads));
-        reads[count++] = (struct argument_read){arena_dup(arena, name), bytecode_line(hook, i)};
+        if (name.at && before == count)
+            reads[count++] = (struct argument_read){arena_dup(arena, name), bytecode_line(hook, i)};
     }
     policy->check_reads = reads;
     policy->check_read_count = count;

@@ -221,6 +221,9 @@ void bytecode_detect_opcodes(lua_State *L, struct arena *arena, struct bytecode_
     out->global_write = probe(L, arena, "x = nil", false, 1);
     out->field_read = probe(L, arena, "return x.y", false, 1);
     out->field_write = probe(L, arena, "x.y = nil", false, 2);
+    out->key_write = probe(L, arena, "x[y] = z", false, 3);
+    out->index_write = probe(L, arena, "x[1] = y", false, 2);
+    out->copy = probe(L, arena, "local a = x local b = a", false, 1);
     out->set_nil = probe(L, arena, "local a, b", false, 0);
     out->no_register[0] = probe(L, arena, "return", false, 0);
     out->no_register[1] = probe(L, arena, "local a = x if a then a = 1 end", false, 1);

@@ -55,7 +55,7 @@ struct str bytecode_text(const struct bytecode *code, uint32_t constant);
  * compiling small functions. */
 #define BYTECODE_UPVALUE_WRITES 4 /* of a variable, a string, a number, nil or a boolean */
 struct bytecode_opcodes {
-    uint8_t global_read, global_write, field_read, field_write, set_nil;
+    uint8_t global_read, global_write, field_read, field_write, key_write, index_write, set_nil, copy;
     uint8_t no_register[3]; /* whose operand A, always 0, names none */
     uint8_t upvalue_write[BYTECODE_UPVALUE_WRITES];
 };

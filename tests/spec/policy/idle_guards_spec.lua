@@ -62,18 +62,34 @@ return policy { tools = { "mail", "post" },
     assert.equal(1, count, said)
   end)
 
-  it("is a warning where the function check reads it, unless something sets it", function()
+  it("is a warning where the function check reads it", function()
     local said, count = says { mail = of("mail", [[
-  normalise = function(args) args.later = true end,
   check = function(args, call)
     local to = args.too
-    if args.later or args.to and args.to.anything then return end
-    args.mine = args.too or 1
-    if args.mine == to then return refuse("no", "no", "Do not.") end
+    if args.to and args.to.anything or args.too == to then return end
+    if not args.path then return refuse("no", "no", "Do not.") end
   end,]]), over = 'return policy { tools = { "*" }, check = function(args) return args.any_name end }\n' }
-    assert.truthy(said:find("mail.lua:5: check: 'too' is an argument of no tool that this is for (did you mean 'to'?)", 1, true),
+    assert.truthy(said:find("mail.lua:4: check: 'too' is an argument of no tool that this is for (did you mean 'to'?)", 1, true),
                   said)
     assert.equal(1, count, said)
+  end)
+
+  it("is none where the function check, another or a rule may have set what it reads", function()
+    for i, fields in ipairs {
+      'check = function(args) args.mine = 1 if args.mine ~= 1 then return refuse("no", "no", "Do not.") end end,',
+      'check = function(args) local n = "mine" args[n] = 1 return args.mine == 2 and refuse("no", "no", "No.") or nil end,',
+      'check = function(args) fill(args) return args.mine == 2 and refuse("no", "no", "No.") or nil end,',
+      'check = function(args) local function f() args.mine = 1 end f() if args.mine == 2 then f() end end,',
+      'check = function(args) local same = args same.mine = 1 if args.mine == 2 then return refuse("n", "n", "No.") end end,',
+      'normalise = function(args) return { action = "get", mine = 1 } end,'
+        .. ' check = function(args) if args.mine == 2 then return refuse("no", "no", "Do not.") end end,',
+      'rules = { always : defaults { mine = 1 } },'
+        .. ' check = function(args) if args.mine == 2 then return refuse("no", "no", "Do not.") end end,',
+    } do
+      local fill = "local function fill(args) args.mine = 1 end\n"
+      local said, count = says { mail = of("mail", fields):gsub("return tool", fill .. "return tool", 1) }
+      assert.equal(0, count, i .. ": " .. said)
+    end
   end)
 
   it("is none where the schema is open to any name, or the rule only drops or fills in the argument", function()
