@@ -267,7 +267,8 @@ except OSError: print("closed")' > '%s']]):format(folder, out))
 
   it("names the keys that have an effect in the daemon's file alone", function()
     local place = process.directory()
-    process.write(place .. "/spawner.lua", [[return { operators = { users = { "root" } }, state = "state", socket = "s", decisions = { file = "log" },
+    process.write(place .. "/spawner.lua", [[return { operators = { users = { "root" } }, state = "state", socket = "s",
+      decisions = { file = "log" },
       upstreams = { a = { command = "/bin/true", user = "nobody", timeout = "20s" } } }]])
     local out = io.popen(("'%s' spawner --check -c '%s/spawner.lua' 2>&1"):format(daemon.binary, place)):read "*a"
     local unused = {}
