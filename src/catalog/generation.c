@@ -150,15 +150,17 @@ static void check_access(const struct generation *g, struct generation_report *r
     look_at_files(&access, g);
     for (int i = 0; i < 2; i++) {
         const struct finding *f = &access.found[i];
+        if (!f->count)
+            continue;
         const char *folder = g->config.policies;
         const char *root = folder && str_starts(f->path, folder) ? folder : f->path.at;
         struct str more = f->count > 1 ? arena_printf(arena, " (and %zu more)", f->count - 1) : STR_NONE;
-        if (f->count && i == ACCESS_OPEN)
+        if (i == ACCESS_OPEN)
             generation_report_warning(
                 report,
                 STR_FMT STR_FMT ": mode %04o lets every user change what agents may do: chmod -R o-w %s",
                 STR_ARG(f->path), STR_ARG(more), (unsigned)f->st.st_mode & 07777u, root);
-        else if (f->count)
+        else
             generation_report_warning(report,
                                       STR_FMT STR_FMT
                                       ": belongs to uid %u, who can change what agents may do and is "
