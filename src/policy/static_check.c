@@ -194,7 +194,7 @@ static bool only_reads_args(const struct bytecode_opcodes *ops, const struct byt
 void static_check_args(lua_State *L, const struct bytecode *hook, struct arena *arena, struct policy *policy)
 {
     const struct bytecode_opcodes *ops = sandbox_opcodes(L);
-    struct argument_read *reads = ARENA_ARRAY(arena, struct argument_read, CHECK_READS_MAX);
+    struct argument_read *reads = NULL;
     bool is_sure = only_reads_args(ops, hook);
     size_t count = 0;
     for (uint32_t i = 0; i < hook->count && count < CHECK_READS_MAX && is_sure; i++) {
@@ -203,8 +203,10 @@ void static_check_args(lua_State *L, const struct bytecode *hook, struct arena *
         size_t before = 0;
         while (before < count && !str_eq(reads[before].name, name))
             before++;
-        if (name.at && before == count)
-            reads[count++] = (struct argument_read){arena_dup(arena, name), bytecode_line(hook, i)};
+        if (!name.at || before < count)
+            continue;
+        reads = arena_grow(arena, reads, count, sizeof(*reads));
+        reads[count++] = (struct argument_read){arena_dup(arena, name), bytecode_line(hook, i)};
     }
     policy->check_reads = reads;
     policy->check_read_count = count;
