@@ -36,12 +36,11 @@ _Static_assert(CONSENTS_MAX <= APPROVAL_SPENDS_MAX, "what is approved for one ca
 /* Turns a question that was answered into a pass, or into a refusal with the code "declined". */
 static void apply_consent(const struct call *c, struct policy_outcome *outcome)
 {
-    const struct consent *answer = c->request.consents, *end = answer + c->request.consent_count;
-    if (outcome->kind != OUTCOME_ASK)
-        return;
-    while (answer < end && !str_eq(answer->question, outcome->detail))
-        answer++;
-    if (answer == end)
+    const struct consent *answer = NULL;
+    for (size_t i = 0; i < c->request.consent_count && !answer; i++)
+        if (str_eq(c->request.consents[i].question, outcome->detail))
+            answer = &c->request.consents[i];
+    if (outcome->kind != OUTCOME_ASK || !answer)
         return;
     outcome->kind = answer->given ? OUTCOME_PASS : OUTCOME_REFUSE;
     if (answer->given)
