@@ -364,7 +364,7 @@ FUZZERS = $(if $(ONLY),$(subst $(comma), ,$(ONLY)),$(patsubst tests/fuzz/fuzz_%.
 fuzz-now:
 	+@$(MAKE) --no-print-directory FUZZ=1 fuzz-run
 	$(if $(ONLY),,@$(CC) $(CPPFLAGS) -g -O1 -std=gnu11 -fsanitize=address,undefined -fno-sanitize-recover=all \
-	    -o $(BUILD)-fuzz/fuzz/json_reader tests/fuzz/json_reader.c $(filter src/base/% src/json/%,$(SOURCES)) \
+	    -o $(BUILD)-fuzz/fuzz/json_reader tests/fuzz/json_reader.c $(filter src/base/% src/json/% src/io/file.c,$(SOURCES)) \
 	    $(BUILD)-fuzz/gen/embedded.c $(LDLIBS) && \
 	    python3 tests/fuzz/json_differential.py $(BUILD)-fuzz/fuzz/json_reader tests/fuzz/corpus/json $(FUZZ_SECONDS))
 

@@ -52,15 +52,19 @@ def has_lone_surrogate(value):
     return isinstance(value, list) and any(map(has_lone_surrogate, value))
 
 
+FAR = 10 ** 36  # of an exponent beyond it toolgate keeps only that it is far (src/json/decimal.h)
+
+
 def number(literal):
-    """A number by its exact value, of any length and exponent; marked, so that 1 and true differ."""
+    """A number by its exact value, of any length; marked, so that 1 and true differ."""
     mantissa, _, exponent = literal.lower().partition("e")
     whole, _, fraction = mantissa.lstrip("-").partition(".")
     digits = (whole + fraction).lstrip("0")
     significant = digits.rstrip("0")
     if not significant:
         return "number", 0, "", 0
-    return "number", mantissa[0] == "-", significant, int(exponent or 0) - len(fraction) + len(digits) - len(significant)
+    magnitude = int(exponent or 0) - len(fraction) + len(digits)
+    return "number", mantissa[0] == "-", significant, max(-FAR, min(FAR, magnitude))
 
 
 def read(text):
