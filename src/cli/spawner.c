@@ -375,7 +375,7 @@ static void tell(bool checks, struct str warning)
         log_event(LOG_WARN, "configuration_warning", LOG_STR("what", warning));
 }
 
-/* Of the daemon's keys, those that hide files from the servers' sandboxes count here, too. */
+/* The keys that have an effect here: what runs, who may ask, and which files the servers' sandboxes hide. */
 static const char *const keys[] = {"upstreams", "allow",  "mcp_config", "state",     "policies", "schemas",
                                    "tools",     "ledger", "metrics",    "decisions", "log",      "traces"};
 static const char *const upstream_keys[] = {"command", "args", "env", "cwd",

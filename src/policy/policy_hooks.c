@@ -564,15 +564,15 @@ void policy_each_argument(const struct policy *policy, policy_argument *see, voi
         see(owner, "ids", 0, policy->ids[i].path);
     for (size_t i = 0; i < policy->volatile_count; i++)
         see(owner, "loop.volatile", 0, policy->volatiles[i]);
-    /* Who guards all tools cannot know their arguments; and what several tools' policies normalise may be
-     * new. */
+    /* A policy of all tools cannot know their arguments, and one of several that normalises may add some. */
     bool is_sure = policy->guard_count != 1 || !str_is(policy->guards[0], "*");
     for (size_t i = 0; i < policy->set->overlay_count; i++)
         is_sure &= !policy->set->overlays[i]->hooks[HOOK_NORMALISE];
-    for (size_t i = 0; i < policy->check_read_count && is_sure;
-         i++) /* what a rule names is told, or filled in */
-        if (!rule_any_names(rules, policy->check_reads[i].name))
-            see(owner, "check", policy->check_reads[i].line, policy->check_reads[i].name);
+    for (size_t i = 0; i < policy->check_read_count && is_sure; i++) {
+        const struct argument_read *read = &policy->check_reads[i];
+        if (!rule_any_names(rules, read->name)) /* which is told above, or sets it */
+            see(owner, "check", read->line, read->name);
+    }
 }
 
 void policy_check(const struct policy *policy, const struct policy_call *call, const struct json *args,
